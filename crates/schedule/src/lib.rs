@@ -1,0 +1,15 @@
+//! A schedule: which thread ran on which CPU when, and what it waited for meanwhile.
+//!
+//! The simulator makes a [`Schedule`]; analyses, pictures and the viewer read it. It can be saved and read again.
+//!
+//! Deliberately absent: how the schedule came to be, and how it is drawn.
+
+mod lane;
+mod schedule;
+mod time;
+
+pub use {
+    lane::{Lane, Segment, State, WaitKind, Wake},
+    schedule::{BlockedThread, ObjectLabel, Outcome, Schedule},
+    time::SimTime,
+};

@@ -1,0 +1,227 @@
+//! Events: what threads did, one call each.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CallId, Nanos, ObjectId, SiteId, ThreadId};
+
+/// One event: a call, made at a time.
+///
+/// A call that blocked and came back is followed, in its thread, by an event with [`Operation::Return`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When it was made, on the recording's clock, which starts at zero. The order of the events is the order in
+    /// which they happened, also where two times are equal.
+    pub time: Nanos,
+    /// The CPU time that the thread had used by then; `None` where it was not recorded (hand-written listings).
+    pub cpu: Option<Nanos>,
+    /// Who did what, where, and what came of it: a position in `Trace::calls`.
+    pub call: CallId,
+}
+
+/// Who did what to which object, from where, and what came of it. Equal calls are stored once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Call {
+    /// The thread that made it.
+    pub thread: ThreadId,
+    /// What it did.
+    pub operation: Operation,
+    /// What came of it. For a call that blocked, the outcome stands at its [`Operation::Return`].
+    pub outcome: Outcome,
+    /// The thread whose doing let a blocked call go on, where that was recorded; only at [`Operation::Return`].
+    pub from: Option<ThreadId>,
+    /// Where in the program the call was made, where that is known.
+    pub site: Option<SiteId>,
+}
+
+/// What came of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Outcome {
+    /// It did what it is for.
+    #[default]
+    Success,
+    /// A try that did not get the object.
+    Busy,
+    /// A timed wait whose time ran out.
+    TimedOut,
+    /// A barrier wait that was told to be the serial thread, or a `once` whose caller ran the routine.
+    Chosen,
+    /// A lock that was granted although its last owner died (`EOWNERDEAD`).
+    OwnerDied,
+    /// It failed with this `errno`, without an effect on the object.
+    Failed(u16),
+}
+
+/// What a thread did. Objects are given by position in `Trace::objects`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Operation {
+    /// Created a thread (for abstract processes: the first Activate).
+    Create(ThreadId),
+    /// Waited for a thread's end.
+    Join(ThreadId),
+    /// Gave up the right to join a thread.
+    Detach(ThreadId),
+    /// Asked a thread to end at its next cancellation point.
+    Cancel(ThreadId),
+    /// Ended.
+    Terminate,
+    /// Came back from the call that is this thread's previous event.
+    Return,
+    /// Abstract processes: activated a process, waiting until it accepts (a rendezvous).
+    Send {
+        /// The event.
+        event: ObjectId,
+        /// The process that is to accept it.
+        to: ThreadId,
+    },
+    /// Abstract processes: waited for an event.
+    Wait(ObjectId),
+    /// Locked a mutex.
+    Lock(ObjectId),
+    /// Tried to lock a mutex.
+    TryLock(ObjectId),
+    /// Locked a mutex, waiting no longer than a given time.
+    TimedLock(ObjectId),
+    /// Unlocked a mutex.
+    Unlock(ObjectId),
+    /// Waited on a condition variable, giving up the mutex meanwhile.
+    CondWait {
+        /// The condition variable.
+        cond: ObjectId,
+        /// The mutex.
+        mutex: ObjectId,
+    },
+    /// The same, no longer than a given time (`timedwait`, `clockwait`).
+    CondTimedWait {
+        /// The condition variable.
+        cond: ObjectId,
+        /// The mutex.
+        mutex: ObjectId,
+    },
+    /// Woke one waiter of a condition variable.
+    CondSignal(ObjectId),
+    /// Woke every waiter of a condition variable.
+    CondBroadcast(ObjectId),
+    /// Took a token of a semaphore.
+    SemWait(ObjectId),
+    /// Tried to take a token.
+    SemTryWait(ObjectId),
+    /// Took a token, waiting no longer than a given time.
+    SemTimedWait(ObjectId),
+    /// Gave a token to a semaphore.
+    SemPost(ObjectId),
+    /// Locked a readers-writer lock for reading.
+    ReadLock(ObjectId),
+    /// Tried to lock it for reading.
+    TryReadLock(ObjectId),
+    /// Locked it for reading, waiting no longer than a given time.
+    TimedReadLock(ObjectId),
+    /// Locked it for writing.
+    WriteLock(ObjectId),
+    /// Tried to lock it for writing.
+    TryWriteLock(ObjectId),
+    /// Locked it for writing, waiting no longer than a given time.
+    TimedWriteLock(ObjectId),
+    /// Unlocked it, whichever way it was held.
+    RwUnlock(ObjectId),
+    /// Waited at a barrier; the number of threads it waits for is `Object::initial`.
+    BarrierWait(ObjectId),
+    /// Locked a spin lock.
+    SpinLock(ObjectId),
+    /// Tried to lock a spin lock.
+    SpinTryLock(ObjectId),
+    /// Unlocked a spin lock.
+    SpinUnlock(ObjectId),
+    /// Passed a one-time initialization; with [`Outcome::Chosen`] this thread runs the routine, from this event to
+    /// the [`Operation::Return`] that closes it (other events of the thread may lie between).
+    Once(ObjectId),
+}
+
+impl Operation {
+    /// Returns the name used in text traces, tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Create(_) => "create",
+            Self::Join(_) => "join",
+            Self::Detach(_) => "detach",
+            Self::Cancel(_) => "cancel",
+            Self::Terminate => "terminate",
+            Self::Return => "return",
+            Self::Send { .. } => "send",
+            Self::Wait(_) => "wait",
+            Self::Lock(_) => "lock",
+            Self::TryLock(_) => "trylock",
+            Self::TimedLock(_) => "timedlock",
+            Self::Unlock(_) => "unlock",
+            Self::CondWait { .. } => "cond_wait",
+            Self::CondTimedWait { .. } => "cond_timedwait",
+            Self::CondSignal(_) => "cond_signal",
+            Self::CondBroadcast(_) => "cond_broadcast",
+            Self::SemWait(_) => "sem_wait",
+            Self::SemTryWait(_) => "sem_trywait",
+            Self::SemTimedWait(_) => "sem_timedwait",
+            Self::SemPost(_) => "sem_post",
+            Self::ReadLock(_) => "rdlock",
+            Self::TryReadLock(_) => "tryrdlock",
+            Self::TimedReadLock(_) => "timedrdlock",
+            Self::WriteLock(_) => "wrlock",
+            Self::TryWriteLock(_) => "trywrlock",
+            Self::TimedWriteLock(_) => "timedwrlock",
+            Self::RwUnlock(_) => "rwunlock",
+            Self::BarrierWait(_) => "barrier_wait",
+            Self::SpinLock(_) => "spin_lock",
+            Self::SpinTryLock(_) => "spin_trylock",
+            Self::SpinUnlock(_) => "spin_unlock",
+            Self::Once(_) => "once",
+        }
+    }
+
+    /// Returns the object that the operation is about; of a condition wait, the condition variable.
+    pub fn object(self) -> Option<ObjectId> {
+        match self {
+            Self::Create(_)
+            | Self::Join(_)
+            | Self::Detach(_)
+            | Self::Cancel(_)
+            | Self::Terminate
+            | Self::Return => None,
+            Self::Send { event: object, .. }
+            | Self::Wait(object)
+            | Self::Lock(object)
+            | Self::TryLock(object)
+            | Self::TimedLock(object)
+            | Self::Unlock(object)
+            | Self::CondWait { cond: object, .. }
+            | Self::CondTimedWait { cond: object, .. }
+            | Self::CondSignal(object)
+            | Self::CondBroadcast(object)
+            | Self::SemWait(object)
+            | Self::SemTryWait(object)
+            | Self::SemTimedWait(object)
+            | Self::SemPost(object)
+            | Self::ReadLock(object)
+            | Self::TryReadLock(object)
+            | Self::TimedReadLock(object)
+            | Self::WriteLock(object)
+            | Self::TryWriteLock(object)
+            | Self::TimedWriteLock(object)
+            | Self::RwUnlock(object)
+            | Self::BarrierWait(object)
+            | Self::SpinLock(object)
+            | Self::SpinTryLock(object)
+            | Self::SpinUnlock(object)
+            | Self::Once(object) => Some(object),
+        }
+    }
+
+    /// Returns the other thread that the operation is about.
+    pub fn other_thread(self) -> Option<ThreadId> {
+        match self {
+            Self::Create(thread)
+            | Self::Join(thread)
+            | Self::Detach(thread)
+            | Self::Cancel(thread)
+            | Self::Send { to: thread, .. } => Some(thread),
+            _ => None,
+        }
+    }
+}

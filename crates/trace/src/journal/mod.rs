@@ -1,0 +1,1 @@
+//! The journal: what the recorder writes while the program runs.

@@ -1,0 +1,154 @@
+//! The whole of a trace, in memory.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Call, CallId, Event, ModuleId, Nanos, Object, Operation, ProcessId, Recording, SiteId, ThreadId,
+};
+
+/// What happened while a program ran on one CPU.
+///
+/// Invariants, checked by [`validate`](crate::validate()) whenever a file is read: every id lies in its table, the
+/// events' times never decrease, a thread's CPU time never decreases, names are unique.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// Where the trace came from: the file's path, or what stands in for it.
+    pub source: String,
+    /// The circumstances; `None` for a trace written by hand.
+    pub recording: Option<Recording>,
+    /// How one learns when a blocked call came back.
+    pub returns: Returns,
+    /// The operating-system processes; at least one.
+    pub processes: Vec<Process>,
+    /// The threads, in order of decreasing priority where they carry one, else of their first appearance.
+    pub threads: Vec<Thread>,
+    /// The synchronization objects.
+    pub objects: Vec<Object>,
+    /// The files that were mapped into the processes.
+    pub modules: Vec<Module>,
+    /// The places that calls were made from.
+    pub sites: Vec<CallSite>,
+    /// The distinct calls.
+    pub calls: Vec<Call>,
+    /// The events, in the order in which they happened.
+    pub events: Vec<Event>,
+    /// What a reader must know about limits of this trace: what is missing, what had to be assumed.
+    pub warnings: Vec<String>,
+}
+
+impl Trace {
+    /// Returns the call of an event.
+    ///
+    /// # Panics
+    ///
+    /// When the event is of another trace.
+    pub fn call(&self, event: &Event) -> &Call {
+        &self.calls[event.call.index()]
+    }
+
+    /// Returns the CPU time of all threads together: what the run needed on one CPU.
+    ///
+    /// Threads without CPU times contribute the times between rows that the listing gives them.
+    pub fn total_cpu(&self) -> Nanos {
+        let mut last: Vec<Option<Nanos>> = vec![None; self.threads.len()];
+        let mut listed = 0;
+        let mut previous = Nanos(0);
+        for event in &self.events {
+            let thread = self.call(event).thread.index();
+            match event.cpu {
+                Some(cpu) => last[thread] = Some(cpu),
+                None if last[thread].is_none() => listed += event.time.since(previous).0,
+                None => {}
+            }
+            previous = event.time;
+        }
+        Nanos(listed + last.into_iter().flatten().map(|n| n.0).sum::<u64>())
+    }
+
+    /// Finds a thread by name.
+    pub fn thread_named(&self, name: &str) -> Option<ThreadId> {
+        self.threads
+            .iter()
+            .position(|thread| thread.name == name)
+            .map(ThreadId::from_index)
+    }
+
+    /// Returns whether the threads are the abstract processes of the paper, which `send` and `wait`.
+    pub fn is_abstract(&self) -> bool {
+        self.calls
+            .iter()
+            .any(|call| matches!(call.operation, Operation::Send { .. } | Operation::Wait(_)))
+    }
+
+    /// Adds a distinct call and returns its id. Use a map beside it where equal calls recur.
+    pub fn push_call(&mut self, call: Call) -> CallId {
+        self.calls.push(call);
+        CallId::from_index(self.calls.len() - 1)
+    }
+}
+
+/// How one learns when a blocked call came back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Returns {
+    /// From the order of the rows: it came back before its thread's next row. The paper's listings are such.
+    #[default]
+    Derived,
+    /// Every call that blocked is followed by an [`Operation::Return`]; one without it did not block. What the
+    /// recorder writes.
+    Explicit,
+}
+
+/// An operating-system process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its name: that of its program.
+    pub name: String,
+    /// Its number in the recorded system, where it had one.
+    pub pid: Option<u32>,
+    /// The number of the process that started it, where that is known.
+    pub parent_pid: Option<u32>,
+}
+
+/// A thread, or an abstract process of the paper.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// Its name, unique in the trace.
+    pub name: String,
+    /// The process it belongs to.
+    pub process: ProcessId,
+    /// Its priority: larger runs first.
+    pub priority: Option<i32>,
+    /// The CPU that it is bound to in predictions.
+    pub cpu: Option<u32>,
+    /// Where its start routine lies, where that is known.
+    pub start_routine: Option<SiteId>,
+    /// Its number in the recorded system, where it had one.
+    pub tid: Option<u32>,
+}
+
+/// A file that was mapped into a process.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Module {
+    /// Its path.
+    pub path: String,
+}
+
+/// A place in the program: an instruction in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CallSite {
+    /// The file.
+    pub module: ModuleId,
+    /// The offset in that file, in bytes, of the instruction after the call (its return address), or of a routine's
+    /// first instruction.
+    pub offset: u64,
+}
+
+impl Trace {
+    /// Returns a call site as `file+0xoffset`, the file without its directories.
+    pub fn site_text(&self, site: SiteId) -> String {
+        let site = self.sites[site.index()];
+        let path = &self.modules[site.module.index()].path;
+        let file = path.rsplit('/').next().unwrap_or(path);
+        format!("{file}+{:#x}", site.offset)
+    }
+}
