@@ -1,1 +1,21 @@
-//! foretrace-analysis
+//! What can be told from a recorded trace without simulating: the threads, and the objects by contention.
+//!
+//! ```
+//! let trace = foretrace_trace::Trace::default();
+//! assert!(foretrace_analysis::contention(&trace).is_empty());
+//! ```
+//!
+//! Deliberately absent: predictions, which are the simulator's, and printing.
+
+mod calls;
+mod contention;
+mod operations;
+#[cfg(test)]
+mod sample;
+mod threads;
+
+pub use {
+    contention::{Contention, contention},
+    operations::{OperationCount, operation_counts},
+    threads::{ThreadSummary, threads},
+};

@@ -1,3 +1,56 @@
-//! The command line.
+//! The command line of foretrace: records a threaded program on one CPU and predicts how it would run on N.
+//!
+//! Deliberately absent: everything but arguments, messages and the launch of programs. What the commands do is in the
+//! crates below; `core` is the one place that calls them.
 
-fn main() {}
+mod args;
+mod commands;
+mod core;
+mod failure;
+mod launch;
+mod output;
+mod report;
+mod table;
+
+use std::{panic, process::ExitCode};
+
+use clap::Parser as _;
+
+use crate::failure::Finish;
+
+fn main() -> ExitCode {
+    panic::set_hook(Box::new(|info| {
+        output::note(format_args!(
+            "foretrace: this is a bug in foretrace: {info}\n\
+             foretrace: please report it, with the command line, at {}/issues",
+            env!("CARGO_PKG_REPOSITORY")
+        ));
+    }));
+    let code = panic::catch_unwind(|| {
+        let arguments = args::Arguments::parse();
+        match commands::run(&arguments.command) {
+            Ok(finish) => finish_code(finish),
+            Err(error) => {
+                let code = failure::code_of(&error);
+                if code != failure::FINE {
+                    output::note(format_args!("foretrace: {error:#}"));
+                }
+                code
+            }
+        }
+    });
+    ExitCode::from(code.unwrap_or(failure::FAILED))
+}
+
+fn finish_code(finish: Finish) -> u8 {
+    match finish {
+        Finish::Fine => failure::FINE,
+        Finish::AsProgram(exit) => {
+            if let foretrace_trace::ExitStatus::Signal(signal) = exit {
+                launch::system::die_by(signal);
+            }
+            // Exit codes of programs are bytes; a signal that did not end us becomes what shells make of it.
+            (launch::exit_code(exit) & 0xff) as u8
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Pairs calls with their returns.
+
+use foretrace_trace::{Call, Nanos, Operation, Outcome, Trace};
+
+/// A call, and what came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompleteCall {
+    /// The call.
+    pub call: Call,
+    /// What came of it in the end: for a call that blocked, what its return says.
+    pub outcome: Outcome,
+    /// Whether it waited, and how that went.
+    pub wait: Wait,
+}
+
+/// Whether a call waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// It went through at once, or the trace does not tell.
+    No,
+    /// It waited so long.
+    For(Nanos),
+    /// It still waited at the end of the trace, having waited so long.
+    Endless(Nanos),
+}
+
+/// Returns the calls of a trace, each once, in the order in which it is known what came of them.
+pub fn complete_calls(trace: &Trace) -> Vec<CompleteCall> {
+    let mut open: Vec<Option<(Call, Nanos)>> = vec![None; trace.threads.len()];
+    let mut complete = Vec::with_capacity(trace.events.len());
+    for event in &trace.events {
+        let call = *trace.call(event);
+        let slot = &mut open[call.thread.index()];
+        if call.operation == Operation::Return {
+            if let Some((started, since)) = slot.take() {
+                complete.push(returned(started, call.outcome, event.time.since(since)));
+            }
+            continue;
+        }
+        // A thread that goes on without a return did not wait.
+        if let Some((started, _)) = slot.replace((call, event.time)) {
+            complete.push(immediate(started));
+        }
+    }
+    let end = trace.events.last().map_or(Nanos(0), |event| event.time);
+    for (call, since) in open.into_iter().flatten() {
+        complete.push(if always_waits(call.operation) {
+            CompleteCall {
+                wait: Wait::Endless(end.since(since)),
+                ..immediate(call)
+            }
+        } else {
+            immediate(call)
+        });
+    }
+    complete
+}
+
+fn immediate(call: Call) -> CompleteCall {
+    CompleteCall {
+        call,
+        outcome: call.outcome,
+        wait: Wait::No,
+    }
+}
+
+fn returned(call: Call, outcome: Outcome, time: Nanos) -> CompleteCall {
+    // A return of a call that does not wait closes a one-time initialization that the thread ran itself, whose routine
+    // made that call.
+    let ran_routine =
+        matches!(call.operation, Operation::Once(_)) && call.outcome == Outcome::Chosen;
+    if ran_routine || !may_wait(call.operation) {
+        return immediate(call);
+    }
+    CompleteCall {
+        call,
+        outcome,
+        wait: Wait::For(time),
+    }
+}
+
+/// Returns whether a thread can be kept waiting by this operation.
+fn may_wait(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Join(_)
+            | Operation::Send { .. }
+            | Operation::Wait(_)
+            | Operation::Lock(_)
+            | Operation::TimedLock(_)
+            | Operation::SemWait(_)
+            | Operation::SemTimedWait(_)
+            | Operation::ReadLock(_)
+            | Operation::TimedReadLock(_)
+            | Operation::WriteLock(_)
+            | Operation::TimedWriteLock(_)
+            | Operation::BarrierWait(_)
+            | Operation::SpinLock(_)
+            | Operation::Once(_)
+    ) || always_waits(operation)
+}
+
+/// Returns whether this operation never goes through at once. Of the others, a last call without a return may have gone
+/// through before the trace ended.
+fn always_waits(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::CondWait { .. } | Operation::CondTimedWait { .. }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{Sample, success};
+
+    #[test]
+    fn a_call_followed_by_a_return_waited() {
+        let mut sample = Sample::new();
+        let mutex = sample.mutex();
+        sample.event(0, 10, success(Operation::Lock(mutex)));
+        sample.event(1, 20, success(Operation::Lock(mutex)));
+        sample.event(0, 30, success(Operation::Unlock(mutex)));
+        sample.event(1, 31, success(Operation::Return));
+        let waits: Vec<Wait> = complete_calls(&sample.trace).iter().map(|c| c.wait).collect();
+        assert_eq!(waits, [Wait::No, Wait::For(Nanos(11)), Wait::No]);
+    }
+
+    #[test]
+    fn running_a_one_time_initialization_is_no_wait() {
+        let mut sample = Sample::new();
+        let (once, mutex) = (sample.once(), sample.mutex());
+        sample.event(0, 0, (Operation::Once(once), Outcome::Chosen));
+        sample.event(0, 5, success(Operation::Lock(mutex)));
+        sample.event(0, 6, success(Operation::Unlock(mutex)));
+        sample.event(0, 9, success(Operation::Return));
+        let calls = complete_calls(&sample.trace);
+        assert_eq!(calls.len(), 3);
+        assert!(calls.iter().all(|call| call.wait == Wait::No));
+    }
+
+    #[test]
+    fn a_condition_wait_without_a_return_goes_on_to_the_end() {
+        let mut sample = Sample::new();
+        let mutex = sample.mutex();
+        let cond = sample.cond();
+        sample.event(0, 10, success(Operation::CondWait { cond, mutex }));
+        sample.event(1, 50, success(Operation::Terminate));
+        assert!(
+            complete_calls(&sample.trace)
+                .iter()
+                .any(|call| call.wait == Wait::Endless(Nanos(40)))
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! Small traces for this crate's tests.
+
+use foretrace_trace::{
+    Call, Event, Nanos, Object, ObjectId, ObjectKind, Operation, Outcome, Process, ProcessId,
+    Returns, Thread, ThreadId, Trace,
+};
+
+/// A trace of two threads, `A` and `B`, to be filled event by event.
+pub struct Sample {
+    pub trace: Trace,
+}
+
+/// An operation that did what it is for.
+pub fn success(operation: Operation) -> (Operation, Outcome) {
+    (operation, Outcome::Success)
+}
+
+impl Sample {
+    pub fn new() -> Self {
+        let thread = |name: &str| Thread {
+            name: name.to_owned(),
+            process: ProcessId(0),
+            priority: None,
+            cpu: None,
+            start_routine: None,
+            tid: None,
+        };
+        Self {
+            trace: Trace {
+                returns: Returns::Explicit,
+                processes: vec![Process {
+                    name: "sample".to_owned(),
+                    pid: None,
+                    parent_pid: None,
+                }],
+                threads: vec![thread("A"), thread("B")],
+                ..Trace::default()
+            },
+        }
+    }
+
+    pub fn mutex(&mut self) -> ObjectId {
+        self.object(ObjectKind::Mutex)
+    }
+
+    pub fn cond(&mut self) -> ObjectId {
+        self.object(ObjectKind::Cond)
+    }
+
+    pub fn once(&mut self) -> ObjectId {
+        self.object(ObjectKind::Once)
+    }
+
+    fn object(&mut self, kind: ObjectKind) -> ObjectId {
+        let id = ObjectId::from_index(self.trace.objects.len());
+        self.trace.objects.push(Object {
+            kind,
+            name: format!("{}{}", kind.name(), id.0),
+            process: ProcessId(0),
+            address: None,
+            initial: None,
+        });
+        id
+    }
+
+    /// Adds an event without a CPU time.
+    pub fn event(&mut self, thread: u32, time: u64, (operation, outcome): (Operation, Outcome)) {
+        let call = self.trace.push_call(Call {
+            thread: ThreadId(thread),
+            operation,
+            outcome,
+            from: None,
+            site: None,
+        });
+        self.trace.events.push(Event {
+            time: Nanos(time),
+            cpu: None,
+            call,
+        });
+    }
+
+    /// Adds an event with the thread's CPU time so far.
+    pub fn event_with_cpu(&mut self, thread: u32, time: u64, cpu: u64, operation: Operation) {
+        self.event(thread, time, success(operation));
+        if let Some(event) = self.trace.events.last_mut() {
+            event.cpu = Some(Nanos(cpu));
+        }
+    }
+}

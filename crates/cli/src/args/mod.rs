@@ -1,0 +1,302 @@
+//! The command line, and the help that teaches it.
+
+mod values;
+
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use values::{CpuList, Slice};
+
+use crate::failure::EXIT_CODES;
+
+const ABOUT_FOR_LONG: &str = "\
+Records an unmodified threaded program on one CPU, predicts how it would run on N CPUs, and shows where the time goes.
+
+The program must be dynamically linked and use POSIX threads. It is not changed, and need not be built in any special way.";
+
+const EXAMPLES: &str = "\
+Examples:
+  foretrace demo                                     the whole way on a bundled program
+  foretrace record --pretend-cpus 8 -- ./prog input  writes prog.ftrace
+  foretrace info prog.ftrace                         what it holds
+  foretrace predict prog.ftrace --cpus 1,2,4,8       how fast it would run
+  foretrace export prog.ftrace --format svg --cpus 4 -o prog.svg
+";
+
+/// What foretrace is asked to do.
+#[derive(Debug, Parser)]
+#[command(
+    name = "foretrace",
+    version,
+    about = "Predicts a threaded program's speed-up on N CPUs from a recording on one",
+    long_about = ABOUT_FOR_LONG,
+    after_help = format!("{EXAMPLES}\n{EXIT_CODES}"),
+    max_term_width = 110,
+)]
+pub struct Arguments {
+    /// The command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// A command and its options.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Record a program, pinned to one CPU
+    Record(RecordArgs),
+    /// Show what a trace holds, and what limits a prediction from it
+    Info(InfoArgs),
+    /// Predict the makespan and speed-up on given numbers of CPUs
+    Predict(PredictArgs),
+    /// Write a prediction as a picture, or a trace as text
+    Export(ExportArgs),
+    /// Read a foreign trace and write it as a trace file
+    Import(ImportArgs),
+    /// Record, predict and draw a bundled program
+    Demo,
+}
+
+const RECORD_HELP: &str = "\
+The program runs as always, with your terminal, its own output and its own exit code, but all its threads share one
+CPU. A short note at the end says what was recorded. Interrupt it as usual: what was recorded until then is kept.
+
+Examples:
+  foretrace record -- ./prog --threads 4
+  foretrace record -o run.ftrace --pretend-cpus 16 -- xz -T0 -k big.tar
+  foretrace record --force -- make test
+
+Exit code: that of the program; a program killed by a signal ends foretrace by the same signal. 1 when foretrace
+failed, 2 for a wrong command line.";
+
+/// Options of `record`.
+#[derive(Args, Debug)]
+#[command(after_help = RECORD_HELP)]
+pub struct RecordArgs {
+    /// The trace file to write [default: the program's name with .ftrace, in the current directory]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// The number of CPUs that the program is made to believe in [default: those it would see without foretrace]
+    ///
+    /// Many programs start as many threads as there are CPUs; ask for as many as you want to predict for.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8192))]
+    pub pretend_cpus: Option<u32>,
+    /// The time that one thread runs before the next one's turn, from 100us to 100ms, or `off`
+    ///
+    /// Short slices let the threads take turns as they would side by side, which makes predictions better. The kernel
+    /// takes it from Linux 6.12 on; `off` leaves the kernel's own choice, which suits programs that spin.
+    #[arg(long, value_name = "TIME", default_value = "100us")]
+    pub slice: Slice,
+    /// The CPU to record on [default: the last one allowed]
+    #[arg(long, value_name = "K")]
+    pub cpu: Option<u32>,
+    /// Overwrite the output file
+    #[arg(short, long)]
+    pub force: bool,
+    /// Print no note at the end
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// The program and its arguments
+    #[arg(
+        value_name = "CMD",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub command: Vec<OsString>,
+}
+
+/// Options of `info`.
+#[derive(Args, Debug)]
+#[command(after_help = "Waiting times are those of the recording, where all threads share one CPU: they show who \
+waited for whom, not how long it would take on more CPUs.\n\nExample:\n  foretrace info prog.ftrace")]
+pub struct InfoArgs {
+    /// The trace: a recording, a journal that an interrupted one left behind, or a text trace
+    pub file: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How to predict, for every command that does.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct ModelArgs {
+    /// How recorded events constrain the predicted run
+    #[arg(long, value_enum, default_value_t)]
+    pub model: Model,
+    /// Who runs when there are more threads than CPUs [default: priority where every thread carries one, else fair]
+    #[arg(long, value_enum)]
+    pub scheduler: Option<Scheduler>,
+    /// Which CPUs a thread may run on
+    #[arg(long, value_enum, default_value_t)]
+    pub bind: Bind,
+}
+
+/// How recorded events constrain the predicted run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Model {
+    /// The first of the others, in this order, that does not run into a deadlock
+    #[default]
+    Auto,
+    /// Threads do their recorded operations in order; locks go to whoever comes first
+    Direct,
+    /// As direct, but what a thread does after a wait may go in another order, by what has come
+    ClientServer,
+    /// Everything in the recorded order; never a deadlock
+    Strict,
+}
+
+impl Model {
+    /// Returns the name, as options and JSON have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Direct => "direct",
+            Self::ClientServer => "client-server",
+            Self::Strict => "strict",
+        }
+    }
+}
+
+/// Who runs when there are more threads than CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Scheduler {
+    /// Always those of highest priority
+    Priority,
+    /// All in turn
+    Fair,
+}
+
+impl Scheduler {
+    /// Returns the name, as options and JSON have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Priority => "priority",
+            Self::Fair => "fair",
+        }
+    }
+}
+
+/// Which CPUs a thread may run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Bind {
+    /// All, but for threads that the trace itself binds
+    #[default]
+    None,
+    /// One: neighbouring threads share a CPU
+    Block,
+}
+
+impl Bind {
+    /// Returns the name, as options and JSON have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Block => "block",
+        }
+    }
+}
+
+const PREDICT_HELP: &str = "\
+Columns: speed-up is the makespan on one CPU over the makespan on so many; efficiency is the speed-up per CPU. A
+prediction that ends in a deadlock is explained below the table, and with --model auto the next model answers.
+
+CPU counts: a list of numbers and ranges. A..B is every count from A to B, A..BxF multiplies by F at each step.
+  --cpus 8        --cpus 1,2,4        --cpus 1..16        --cpus 1,2,4..64x2
+
+Examples:
+  foretrace predict prog.ftrace
+  foretrace predict prog.ftrace --cpus 1..16 --all-models
+  foretrace predict prog.ftrace --cpus 4 --json | jq '.predictions[0].speedup'";
+
+/// Options of `predict`.
+#[derive(Args, Debug)]
+#[command(after_help = PREDICT_HELP)]
+pub struct PredictArgs {
+    /// The trace
+    pub file: PathBuf,
+    /// The numbers of CPUs to predict for
+    #[arg(long, value_name = "LIST", default_value = "1,2,4,8,16")]
+    pub cpus: CpuList,
+    #[command(flatten)]
+    /// How to predict.
+    pub how: ModelArgs,
+    /// Show what every model predicts, side by side
+    #[arg(long, conflicts_with = "model")]
+    pub all_models: bool,
+    /// Save the schedule predicted for the last number of CPUs in the list
+    #[arg(short, long, value_name = "SCHEDULE")]
+    pub output: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `export` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// The predicted run as a Gantt picture
+    Svg,
+    /// The trace as text, one event a line, which can be edited and read again
+    Text,
+}
+
+/// Options of `export`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  foretrace export prog.ftrace --format svg --cpus 4 -o prog.svg\n  \
+                        foretrace export prog.ftrace --format text | less"
+)]
+pub struct ExportArgs {
+    /// The trace
+    pub file: PathBuf,
+    /// What to write
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub format: ExportFormat,
+    /// The file to write [default: the standard output]
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// The number of CPUs of the predicted run [default: those the program was made to believe in, else one a thread]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(values::MOST_CPUS)))]
+    pub cpus: Option<u32>,
+    #[command(flatten)]
+    /// How to predict.
+    pub how: ModelArgs,
+}
+
+/// What `import` reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ImportFormat {
+    /// A text trace, as `export --format text` writes it
+    Text,
+}
+
+/// Options of `import`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example:\n  foretrace import case.txt --format text -o case.ftrace\n\n\
+                        Text traces need no import to be predicted: every command reads them as they are."
+)]
+pub struct ImportArgs {
+    /// The file to read
+    pub file: PathBuf,
+    /// What it is
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub format: ImportFormat,
+    /// The trace file to write [default: FILE with .ftrace in place of its suffix]
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// Overwrite the output file
+    #[arg(short, long)]
+    pub force: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::Arguments::command().debug_assert();
+    }
+}

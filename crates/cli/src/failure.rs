@@ -1,0 +1,55 @@
+//! How a command ends: exit codes.
+
+use foretrace_trace::ExitStatus;
+
+use crate::{launch, output::ClosedPipe};
+
+/// All is well.
+pub const FINE: u8 = 0;
+/// foretrace failed.
+pub const FAILED: u8 = 1;
+/// The command line makes no sense.
+pub const USAGE: u8 = 2;
+/// The program that foretrace ran failed.
+pub const PROGRAM_FAILED: u8 = 3;
+
+/// The exit codes, for `--help`.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0  fine
+  1  foretrace failed
+  2  the command line makes no sense
+  3  the recorded program failed (`record` itself ends as the program did)
+  4  a gate did not hold";
+
+/// How a command ended that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// All is well.
+    Fine,
+    /// As the recorded program did.
+    AsProgram(ExitStatus),
+}
+
+/// A command line that makes no sense, found after it was parsed.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(pub String);
+
+/// The program that foretrace ran failed.
+#[derive(Debug, thiserror::Error)]
+#[error("the program failed: {}", launch::exit_text(*.0))]
+pub struct ProgramFailed(pub ExitStatus);
+
+/// Returns the exit code for an error.
+pub fn code_of(error: &anyhow::Error) -> u8 {
+    if error.is::<ClosedPipe>() {
+        FINE
+    } else if error.is::<Usage>() {
+        USAGE
+    } else if error.is::<ProgramFailed>() {
+        PROGRAM_FAILED
+    } else {
+        FAILED
+    }
+}

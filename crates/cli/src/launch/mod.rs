@@ -1,0 +1,127 @@
+//! Runs a program under the recorder: checks it, pins it to one CPU, preloads the library, waits for its end.
+
+pub mod check;
+mod elf;
+pub mod embedded;
+pub mod resolve;
+pub mod system;
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    os::unix::process::CommandExt as _,
+    path::Path,
+    process::Command,
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::Context as _;
+use foretrace_trace::{ExitStatus, Nanos};
+
+use self::system::{Forwarding, SignalMask};
+
+/// What to run, and how.
+#[derive(Debug)]
+pub struct Launch<'a> {
+    /// The program's file, as found.
+    pub program: &'a Path,
+    /// The command as it was given; its first word becomes `argv[0]`.
+    pub command: &'a [OsString],
+    /// The CPU to pin it to.
+    pub cpu: u32,
+    /// The scheduler slice to ask for.
+    pub slice: Option<Nanos>,
+    /// The number of CPUs that it is to believe in.
+    pub pretended_cpus: u32,
+    /// The library to preload.
+    pub preload: &'a Path,
+    /// The directory for what is recorded. The program may change its directory, so this is an absolute path.
+    pub journal: &'a Path,
+}
+
+/// How the program ran.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// How it ended.
+    pub exit: ExitStatus,
+    /// Its CPU time and that of all that it waited for.
+    pub cpu_time: Nanos,
+    /// How long it took.
+    pub wall: Nanos,
+    /// When it started, in seconds since 1970.
+    pub started_unix_seconds: u64,
+    /// The slice that was asked for, where the kernel took it.
+    pub slice: Option<Nanos>,
+}
+
+/// Runs the program to its end. It has the terminal and foretrace's standard streams; signals sent to foretrace go to it.
+pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
+    let name = launch.command.first().map_or(OsStr::new(""), |word| word);
+    let mut command = Command::new(launch.program);
+    command
+        .arg0(name)
+        .args(launch.command.iter().skip(1))
+        .env("LD_PRELOAD", preload_list(launch.preload))
+        .env("FORETRACE_JOURNAL", launch.journal)
+        .env("FORETRACE_PRETEND_CPUS", launch.pretended_cpus.to_string());
+
+    let forwarding = Forwarding::start();
+    // Signals wait until it is known whom to forward them to.
+    let mask = SignalMask::block_all();
+    system::prepare(&mut command, launch.cpu, launch.slice, mask);
+    let started_unix_seconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
+    let start = Instant::now();
+    let child = command.spawn();
+    if let Ok(child) = &child {
+        forwarding.set_child(child.id().cast_signed());
+    }
+    mask.restore();
+    let child = child.with_context(|| {
+        format!(
+            "cannot start `{}` on CPU {}",
+            launch.program.display(),
+            launch.cpu
+        )
+    })?;
+    let pid = child.id().cast_signed();
+    let in_force = system::slice_of(pid);
+    let waited = system::wait_for_child(pid, &forwarding).context("cannot wait for the program")?;
+    let wall = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    Ok(Ended {
+        exit: waited.exit,
+        cpu_time: waited.cpu_time,
+        wall: Nanos(wall),
+        started_unix_seconds,
+        slice: launch.slice.filter(|asked| in_force == Some(*asked)),
+    })
+}
+
+/// Returns the list of libraries to preload: the user's own stay first in line.
+fn preload_list(ours: &Path) -> OsString {
+    match env::var_os("LD_PRELOAD") {
+        Some(mut list) if !list.is_empty() => {
+            list.push(":");
+            list.push(ours);
+            list
+        }
+        _ => ours.into(),
+    }
+}
+
+/// Returns the number of the signal as an exit code, the way shells report it, or the code itself.
+pub fn exit_code(exit: ExitStatus) -> i32 {
+    match exit {
+        ExitStatus::Code(code) => code,
+        ExitStatus::Signal(signal) => 128 + signal,
+    }
+}
+
+/// Says how a program ended, for messages: `exit code 3`, `SIGSEGV`.
+pub fn exit_text(exit: ExitStatus) -> String {
+    match exit {
+        ExitStatus::Code(code) => format!("exit code {code}"),
+        ExitStatus::Signal(signal) => system::signal_name(signal),
+    }
+}

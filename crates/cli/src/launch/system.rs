@@ -1,0 +1,375 @@
+//! The system calls that the standard library does not offer: CPU affinity, the scheduler's slice, waiting with resource
+//! usage, and signals.
+#![expect(
+    unsafe_code,
+    reason = "the C library's functions are unsafe to call; each block holds one call"
+)]
+
+use std::{
+    ffi::CString,
+    io,
+    mem::{self, MaybeUninit},
+    os::unix::{ffi::OsStrExt as _, process::CommandExt as _},
+    path::Path,
+    process::Command,
+    ptr,
+    sync::atomic::{AtomicI32, AtomicUsize, Ordering},
+};
+
+use foretrace_trace::{ExitStatus, Nanos};
+
+/// An affinity mask for 8192 CPUs, the most that Linux can be built for.
+type CpuMask = [u64; 128];
+
+/// Turns the C convention for failure into a result.
+fn check(result: i64) -> io::Result<i64> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+/// Returns the numbers of the CPUs that this process may run on, in increasing order.
+pub fn allowed_cpus() -> io::Result<Vec<u32>> {
+    let mut mask: CpuMask = [0; 128];
+    // SAFETY: the kernel writes at most the given number of bytes into the mask.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
+            0,
+            size_of::<CpuMask>(),
+            mask.as_mut_ptr(),
+        )
+    })?;
+    Ok((0..8192)
+        .filter(|cpu: &u32| mask[(cpu / 64) as usize] >> (cpu % 64) & 1 == 1)
+        .collect())
+}
+
+/// Returns whether this process may do `mode` (`libc::X_OK` and the like) with a file, as its effective user.
+pub fn may_access(path: &Path, mode: i32) -> bool {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
+        return false;
+    };
+    // SAFETY: the path is a C string that lives until the call returns.
+    unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), mode, libc::AT_EACCESS) == 0 }
+}
+
+/// Returns whether a file carries capabilities.
+pub fn has_file_capabilities(path: &Path) -> bool {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
+        return false;
+    };
+    let name = c"security.capability";
+    // SAFETY: path and name are C strings; with a size of zero nothing is written.
+    unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), ptr::null_mut(), 0) > 0 }
+}
+
+/// Arranges that a command, once forked, pins itself to `cpu` and asks for a scheduler slice before it becomes the
+/// program, and that the program starts with the signal mask and the treatment of `SIGPIPE` that foretrace was
+/// started with.
+pub fn prepare(command: &mut Command, cpu: u32, slice: Option<Nanos>, original_mask: SignalMask) {
+    let mut affinity: CpuMask = [0; 128];
+    affinity[(cpu / 64) as usize] |= 1 << (cpu % 64);
+    let sigpipe = ORIGINAL_SIGPIPE.load(Ordering::Relaxed);
+    let before_exec = move || {
+        // SAFETY: the kernel reads the given number of bytes of the mask.
+        check(unsafe {
+            libc::syscall(
+                libc::SYS_sched_setaffinity,
+                0,
+                size_of::<CpuMask>(),
+                affinity.as_ptr(),
+            )
+        })?;
+        if let Some(slice) = slice {
+            // Kernels before 6.12 and sandboxes refuse; the parent looks at what came of it.
+            let _ = set_slice(slice);
+        }
+        // SAFETY: `sigpipe` was the disposition of this process when it started.
+        unsafe { libc::signal(libc::SIGPIPE, sigpipe) };
+        original_mask.restore();
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure only makes system calls: no allocation, no lock.
+    unsafe { command.pre_exec(before_exec) };
+}
+
+/// Asks for a scheduler slice for the calling thread, whatever its nice value; threads and programs it starts inherit
+/// it. Other policies than the ordinary two have no slice to set.
+fn set_slice(slice: Nanos) -> io::Result<()> {
+    let mut attributes = scheduler_attributes(0)?;
+    let ordinary = [libc::SCHED_OTHER, libc::SCHED_BATCH];
+    if ordinary.contains(&attributes.sched_policy.cast_signed()) {
+        attributes.sched_runtime = slice.0;
+        // SAFETY: the structure is whole and says its own size.
+        check(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) })?;
+    }
+    Ok(())
+}
+
+fn scheduler_attributes(pid: i32) -> io::Result<libc::sched_attr> {
+    let mut attributes = MaybeUninit::<libc::sched_attr>::zeroed();
+    // SAFETY: the kernel writes at most the given number of bytes.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_sched_getattr,
+            pid,
+            attributes.as_mut_ptr(),
+            size_of::<libc::sched_attr>(),
+            0,
+        )
+    })?;
+    // SAFETY: zeroes are a valid value, and the kernel wrote another.
+    Ok(unsafe { attributes.assume_init() })
+}
+
+/// Returns the scheduler slice of a process; `None` where the kernel does not tell (before Linux 6.12).
+pub fn slice_of(pid: i32) -> Option<Nanos> {
+    let attributes = scheduler_attributes(pid).ok()?;
+    (attributes.sched_runtime > 0).then_some(Nanos(attributes.sched_runtime))
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waited {
+    /// By itself or by a signal.
+    pub exit: ExitStatus,
+    /// Its CPU time and that of all that it waited for, user and system.
+    pub cpu_time: Nanos,
+}
+
+/// Waits for the end of the child that `forwarding` sends signals to.
+pub fn wait_for_child(pid: i32, forwarding: &Forwarding) -> io::Result<Waited> {
+    // Waits without reaping first, so that no signal is forwarded to a number that already belongs to another process.
+    retry_interrupted(|| {
+        let id = pid.cast_unsigned();
+        // SAFETY: waitid accepts a null pointer for information that is not wanted.
+        i64::from(unsafe {
+            libc::waitid(
+                libc::P_PID,
+                id,
+                ptr::null_mut(),
+                libc::WEXITED | libc::WNOWAIT,
+            )
+        })
+    })?;
+    forwarding.set_child(0);
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    retry_interrupted(|| {
+        // SAFETY: both pointers are to values of the right types, which outlive the call.
+        i64::from(unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) })
+    })?;
+    // SAFETY: zeroes are a valid value, and wait4 wrote another.
+    let usage = unsafe { usage.assume_init() };
+    let exit = if libc::WIFSIGNALED(status) {
+        ExitStatus::Signal(libc::WTERMSIG(status))
+    } else {
+        ExitStatus::Code(libc::WEXITSTATUS(status))
+    };
+    Ok(Waited {
+        exit,
+        cpu_time: nanos_of(usage.ru_utime) + nanos_of(usage.ru_stime),
+    })
+}
+
+fn retry_interrupted(mut call: impl FnMut() -> i64) -> io::Result<i64> {
+    loop {
+        match check(call()) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+fn nanos_of(time: libc::timeval) -> Nanos {
+    Nanos(time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1_000)
+}
+
+/// The disposition of `SIGPIPE` that foretrace was started with. Rust's runtime changes it before `main`.
+static ORIGINAL_SIGPIPE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
+
+extern "C" fn remember_sigpipe() {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: a null new action only asks; the old one is written to where it fits.
+    let result = unsafe { libc::sigaction(libc::SIGPIPE, ptr::null(), action.as_mut_ptr()) };
+    if result == 0 {
+        // SAFETY: zeroes are a valid value, and sigaction wrote another.
+        let action = unsafe { action.assume_init() };
+        ORIGINAL_SIGPIPE.store(action.sa_sigaction, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: the C library calls each pointer of this section before Rust's runtime starts; the function needs nothing of it.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static REMEMBER_SIGPIPE: extern "C" fn() = remember_sigpipe;
+
+/// A set of blocked signals.
+#[derive(Clone, Copy)]
+pub struct SignalMask(libc::sigset_t);
+
+impl SignalMask {
+    /// Blocks all signals and returns the mask that was in force.
+    pub fn block_all() -> Self {
+        let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: the set is writable.
+        unsafe { libc::sigfillset(all.as_mut_ptr()) };
+        let mut old = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: both sets are valid; with a known `how` the call cannot fail.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), old.as_mut_ptr()) };
+        // SAFETY: zeroes are a valid value, and pthread_sigmask wrote another.
+        Self(unsafe { old.assume_init() })
+    }
+
+    /// Puts this mask in force.
+    pub fn restore(&self) {
+        // SAFETY: the set is valid; with a known `how` the call cannot fail.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, ptr::null_mut()) };
+    }
+}
+
+/// The child that signals are forwarded to; zero for none.
+static CHILD: AtomicI32 = AtomicI32::new(0);
+
+/// While it lives, signals that other processes send to foretrace go on to the child, and foretrace survives those that
+/// the terminal sends to both of them.
+pub struct Forwarding {
+    previous: Vec<(i32, libc::sigaction)>,
+}
+
+impl Forwarding {
+    const SIGNALS: [i32; 7] = [
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGTERM,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+        libc::SIGALRM,
+    ];
+
+    /// Begins to forward. A signal that foretrace was told to ignore stays ignored, for the child as well.
+    pub fn start() -> Self {
+        let mut previous = Vec::new();
+        for signal in Self::SIGNALS {
+            // SAFETY: zeroes are a valid value: the default action without flags.
+            let mut action: libc::sigaction = unsafe { mem::zeroed() };
+            action.sa_sigaction = forward as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            let mut old = MaybeUninit::<libc::sigaction>::zeroed();
+            // SAFETY: a null new action only asks; the old one is written to where it fits.
+            unsafe { libc::sigaction(signal, ptr::null(), old.as_mut_ptr()) };
+            // SAFETY: zeroes are a valid value, and sigaction wrote another.
+            let old = unsafe { old.assume_init() };
+            if old.sa_sigaction == libc::SIG_IGN {
+                continue;
+            }
+            // SAFETY: the handler only loads an atomic and calls kill, which are safe in handlers.
+            unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
+            previous.push((signal, old));
+        }
+        Self { previous }
+    }
+
+    /// Says whom to forward to; zero for none.
+    #[expect(
+        clippy::unused_self,
+        reason = "only while forwarding is in force is there a child to name"
+    )]
+    pub fn set_child(&self, pid: i32) {
+        CHILD.store(pid, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Forwarding {
+    fn drop(&mut self) {
+        self.set_child(0);
+        for (signal, action) in &self.previous {
+            // SAFETY: the action is the one that was in force before.
+            unsafe { libc::sigaction(*signal, action, ptr::null_mut()) };
+        }
+    }
+}
+
+extern "C" fn forward(signal: i32, info: *const libc::siginfo_t, _context: *const libc::c_void) {
+    let child = CHILD.load(Ordering::Relaxed);
+    // SAFETY: the kernel passes a valid structure to a handler installed with SA_SIGINFO.
+    let sent_by_process = unsafe { (*info).si_code } <= 0;
+    // What the terminal sends, it sends to the child as well.
+    if child > 0 && sent_by_process {
+        // SAFETY: errno is this thread's own.
+        let errno = unsafe { libc::__errno_location() };
+        // SAFETY: as above.
+        let saved = unsafe { *errno };
+        // SAFETY: the child was not reaped yet, so the number is its own.
+        unsafe { libc::kill(child, signal) };
+        // SAFETY: as above.
+        unsafe { *errno = saved };
+    }
+}
+
+/// Ends this process by a signal, as the recorded program was, without a core file of its own. Returns where the signal
+/// does not end processes.
+pub fn die_by(signal: i32) {
+    let no_core = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the structure is whole.
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core) };
+    // SAFETY: the default action is always valid.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the set is writable.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: the empty set is valid.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, set.as_ptr(), ptr::null_mut()) };
+    // SAFETY: raising a signal touches no memory.
+    unsafe { libc::raise(signal) };
+}
+
+/// Returns the name of a signal, as `kill -l` shows it.
+pub fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGUSR1 => "SIGUSR1",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGUSR2 => "SIGUSR2",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGALRM => "SIGALRM",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGSYS => "SIGSYS",
+        other => return format!("signal {other}"),
+    };
+    name.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_may_run_somewhere() {
+        let cpus = allowed_cpus().expect("the kernel tells");
+        assert!(!cpus.is_empty());
+        assert!(cpus.is_sorted());
+    }
+
+    #[test]
+    fn access_follows_the_mode_bits() {
+        assert!(may_access(Path::new("/bin/sh"), libc::X_OK));
+        assert!(!may_access(Path::new("/etc/passwd"), libc::X_OK));
+        assert!(!may_access(Path::new("/nowhere"), libc::F_OK));
+    }
+}

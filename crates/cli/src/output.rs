@@ -1,0 +1,79 @@
+//! Everything that foretrace prints.
+
+use std::{
+    fmt,
+    fs::File,
+    io::{self, BufWriter, IsTerminal as _, Write as _},
+    path::Path,
+};
+
+use anyhow::Context as _;
+
+/// The reader of our standard output went away, as `head` does: no error, but a reason to stop.
+#[derive(Debug, thiserror::Error)]
+#[error("nobody reads the standard output any more")]
+pub struct ClosedPipe;
+
+/// Writes to the standard output.
+///
+/// # Errors
+///
+/// [`ClosedPipe`] where nobody reads it any more; the system's error otherwise.
+pub fn print(contents: impl fmt::Display) -> anyhow::Result<()> {
+    print_bytes(contents.to_string().as_bytes())
+}
+
+/// Writes a JSON document to the standard output.
+///
+/// # Errors
+///
+/// As [`print`].
+pub fn print_json(document: &impl serde::Serialize) -> anyhow::Result<()> {
+    let mut text = serde_json::to_string_pretty(document).context("cannot make JSON of it")?;
+    text.push('\n');
+    print(text)
+}
+
+fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ClosedPipe.into()),
+        other => other.context("cannot write to the standard output"),
+    }
+}
+
+/// Writes to a file, or to the standard output where there is none or it is `-`.
+///
+/// # Errors
+///
+/// As [`print`], and where the file cannot be written.
+pub fn write_to(file: Option<&Path>, contents: &str) -> anyhow::Result<()> {
+    match file.filter(|path| *path != Path::new("-")) {
+        None => print_bytes(contents.as_bytes()),
+        Some(path) => {
+            let write = || -> io::Result<()> {
+                let mut file = BufWriter::new(File::create(path)?);
+                file.write_all(contents.as_bytes())?;
+                file.flush()
+            };
+            write().with_context(|| format!("cannot write {}", path.display()))
+        }
+    }
+}
+
+/// Writes a line to the standard error; where nobody reads that, there is nobody to tell.
+pub fn note(line: impl fmt::Display) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Warns of what limits the result.
+pub fn warn(warnings: &[String]) {
+    for warning in warnings {
+        note(format_args!("foretrace: warning: {warning}"));
+    }
+}
+
+/// Returns whether somebody watches the standard error.
+pub fn is_watched() -> bool {
+    io::stderr().is_terminal()
+}
