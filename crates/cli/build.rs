@@ -5,8 +5,7 @@
 //! `foretrace` that records wherever it is copied to.
 
 use std::{
-    env,
-    fs,
+    env, fs,
     hash::{DefaultHasher, Hasher as _},
     path::{Path, PathBuf},
     process::Command,
@@ -41,7 +40,10 @@ fn build_preload(workspace: &Path, out_dir: &Path) {
         "crates/trace/Cargo.toml",
         "Cargo.toml",
     ] {
-        println!("cargo::rerun-if-changed={}", workspace.join(source).display());
+        println!(
+            "cargo::rerun-if-changed={}",
+            workspace.join(source).display()
+        );
     }
     let target = variable("TARGET");
     let target_dir = out_dir.join("preload");

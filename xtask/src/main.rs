@@ -1,3 +1,62 @@
-//! Chores.
+//! Chores of the project: `cargo xtask COMMAND`.
+//!
+//! Deliberately absent: dependencies. This is the first thing that is built on a new machine, and it should be there in
+//! a second.
 
-fn main() {}
+mod packages;
+mod run;
+mod test;
+
+use std::process::ExitCode;
+
+/// A chore.
+struct Chore {
+    name: &'static str,
+    about: &'static str,
+    run: fn() -> Result<(), String>,
+}
+
+/// The chores, in the order in which the help lists them.
+const CHORES: [Chore; 2] = [
+    Chore {
+        name: "test",
+        about: "Set up the machine, then check the format, the lints and all tests",
+        run: test::all,
+    },
+    Chore {
+        name: "setup",
+        about: "Install the system packages that the tests need",
+        run: packages::set_up,
+    },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [name] = arguments.as_slice() else {
+        eprint!("{}", help());
+        return ExitCode::from(2);
+    };
+    if name == "help" || name == "--help" || name == "-h" {
+        eprint!("{}", help());
+        return ExitCode::SUCCESS;
+    }
+    let Some(chore) = CHORES.iter().find(|chore| chore.name == name) else {
+        eprint!("xtask: there is no chore `{name}`\n\n{}", help());
+        return ExitCode::from(2);
+    };
+    match (chore.run)() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("\nxtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn help() -> String {
+    let mut text = "Usage: cargo xtask COMMAND\n\nCommands:\n".to_owned();
+    for chore in CHORES {
+        text += &format!("  {:<8} {}\n", chore.name, chore.about);
+    }
+    text
+}

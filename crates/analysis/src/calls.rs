@@ -122,7 +122,10 @@ mod tests {
         sample.event(1, 20, success(Operation::Lock(mutex)));
         sample.event(0, 30, success(Operation::Unlock(mutex)));
         sample.event(1, 31, success(Operation::Return));
-        let waits: Vec<Wait> = complete_calls(&sample.trace).iter().map(|c| c.wait).collect();
+        let waits: Vec<Wait> = complete_calls(&sample.trace)
+            .iter()
+            .map(|c| c.wait)
+            .collect();
         assert_eq!(waits, [Wait::No, Wait::For(Nanos(11)), Wait::No]);
     }
 

@@ -50,7 +50,7 @@ fn finish_code(finish: Finish) -> u8 {
                 launch::system::die_by(signal);
             }
             // Exit codes of programs are bytes; a signal that did not end us becomes what shells make of it.
-            (launch::exit_code(exit) & 0xff) as u8
+            launch::exit_code(exit).to_le_bytes()[0]
         }
     }
 }

@@ -9,6 +9,8 @@ use std::{
 
 use anyhow::Context as _;
 
+use crate::launch::system::may_access;
+
 /// The reader of our standard output went away, as `head` does: no error, but a reason to stop.
 #[derive(Debug, thiserror::Error)]
 #[error("nobody reads the standard output any more")]
@@ -76,4 +78,41 @@ pub fn warn(warnings: &[String]) {
 /// Returns whether somebody watches the standard error.
 pub fn is_watched() -> bool {
     io::stderr().is_terminal()
+}
+
+/// Checks, before any work is done, that a new file can be put there.
+///
+/// # Errors
+///
+/// With the remedy, where it exists already and `force` is not given, or could not be written.
+pub fn check_new_file(path: &Path, force: bool) -> anyhow::Result<()> {
+    match path.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => {
+            anyhow::bail!("{} is a directory; name a file with -o", path.display())
+        }
+        Ok(_) if !force => anyhow::bail!(
+            "{} is there already; overwrite it with --force, or name another file with -o",
+            path.display()
+        ),
+        // A trace is put in place by renaming, which would replace a device by a file.
+        Ok(metadata) if !metadata.is_file() => {
+            anyhow::bail!("{} is not a regular file; name one with -o", path.display())
+        }
+        _ => {}
+    }
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    anyhow::ensure!(
+        parent.is_dir(),
+        "the directory {} does not exist; create it, or name a file elsewhere with -o",
+        parent.display()
+    );
+    anyhow::ensure!(
+        may_access(parent, libc::W_OK | libc::X_OK),
+        "the directory {} cannot be written; name a file elsewhere with -o",
+        parent.display()
+    );
+    Ok(())
 }

@@ -108,8 +108,10 @@ pub struct RecordArgs {
 
 /// Options of `info`.
 #[derive(Args, Debug)]
-#[command(after_help = "Waiting times are those of the recording, where all threads share one CPU: they show who \
-waited for whom, not how long it would take on more CPUs.\n\nExample:\n  foretrace info prog.ftrace")]
+#[command(
+    after_help = "Waiting times are those of the recording, where all threads share one CPU: they show who \
+waited for whom, not how long it would take on more CPUs.\n\nExample:\n  foretrace info prog.ftrace"
+)]
 pub struct InfoArgs {
     /// The trace: a recording, a journal that an interrupted one left behind, or a text trace
     pub file: PathBuf,
@@ -144,18 +146,6 @@ pub enum Model {
     ClientServer,
     /// Everything in the recorded order; never a deadlock
     Strict,
-}
-
-impl Model {
-    /// Returns the name, as options and JSON have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Direct => "direct",
-            Self::ClientServer => "client-server",
-            Self::Strict => "strict",
-        }
-    }
 }
 
 /// Who runs when there are more threads than CPUs.

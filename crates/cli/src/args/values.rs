@@ -54,7 +54,11 @@ fn push_part(part: &str, counts: &mut Vec<u32>) -> Result<(), String> {
         return Err(format!("the range {part} is empty; write {last}..{first}"));
     }
     match factor {
-        Some(1) => return Err(format!("a range cannot step by a factor of 1, as in {part}")),
+        Some(1) => {
+            return Err(format!(
+                "a range cannot step by a factor of 1, as in {part}"
+            ));
+        }
         Some(factor) => counts.extend(
             std::iter::successors(Some(first), |count| count.checked_mul(factor))
                 .take_while(|count| *count <= last),
@@ -140,7 +144,15 @@ mod tests {
         assert_eq!("100us".parse(), Ok(Slice(Some(Nanos(100_000)))));
         assert_eq!("3ms".parse(), Ok(Slice(Some(Nanos(3_000_000)))));
         assert_eq!("off".parse(), Ok(Slice(None)));
-        for text in ["", "100", "us", "99us", "1s", "101ms", "99999999999999999999ms"] {
+        for text in [
+            "",
+            "100",
+            "us",
+            "99us",
+            "1s",
+            "101ms",
+            "99999999999999999999ms",
+        ] {
             assert!(text.parse::<Slice>().is_err(), "{text}");
         }
     }

@@ -56,10 +56,14 @@ pub enum Reason {
     #[error("it is a {0}, not a program file; name a program")]
     Special(&'static str),
     /// No permission to execute it.
-    #[error("it is not executable; `chmod +x` it (and check that its file system is not mounted noexec)")]
+    #[error(
+        "it is not executable; `chmod +x` it (and check that its file system is not mounted noexec)"
+    )]
     NotExecutable,
     /// No permission to read it, and so to check it.
-    #[error("it cannot be read ({0}), so nobody can tell whether it can be recorded; `chmod +r` it")]
+    #[error(
+        "it cannot be read ({0}), so nobody can tell whether it can be recorded; `chmod +r` it"
+    )]
     Unreadable(String),
     /// Runs as another user or group.
     #[error(
@@ -77,7 +81,9 @@ pub enum Reason {
     )]
     Static,
     /// Linked with another C library.
-    #[error("it is linked with the musl C library, and foretrace records programs of glibc; build it for glibc (a -gnu target)")]
+    #[error(
+        "it is linked with the musl C library, and foretrace records programs of glibc; build it for glibc (a -gnu target)"
+    )]
     Musl,
     /// The loader that it names is not there.
     #[error("its loader {0} does not exist here; install the C library that it was built for")]
@@ -95,7 +101,9 @@ pub enum Reason {
     )]
     UnknownFormat,
     /// Scripts whose interpreters are scripts, and so on.
-    #[error("its interpreters are scripts themselves, more than {MAX_INTERPRETERS} deep; record the program at the end of the chain")]
+    #[error(
+        "its interpreters are scripts themselves, more than {MAX_INTERPRETERS} deep; record the program at the end of the chain"
+    )]
     TooManyInterpreters,
 }
 
@@ -141,11 +149,14 @@ fn check_file(path: &Path) -> Result<Format, Reason> {
         return Err(Reason::Directory);
     }
     if !kind.is_file() {
-        return Err(Reason::Special(match () {
-            () if kind.is_fifo() => "named pipe",
-            () if kind.is_socket() => "socket",
-            () => "device",
-        }));
+        let name = if kind.is_fifo() {
+            "named pipe"
+        } else if kind.is_socket() {
+            "socket"
+        } else {
+            "device"
+        };
+        return Err(Reason::Special(name));
     }
     if !system::may_access(path, libc::X_OK) {
         return Err(Reason::NotExecutable);
@@ -232,7 +243,7 @@ mod tests {
         let home = tempfile::tempdir().expect("a temporary directory");
         let path = home.path().join("program");
         fs::write(&path, contents).expect("it is ours");
-        fs::set_permissions(&path, PermissionsExt::from_mode(mode)).expect("it is ours");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("it is ours");
         let refusal = check(&path, None).expect_err("it cannot be recorded");
         refusal
             .to_string()
@@ -254,7 +265,7 @@ mod tests {
         let home = tempfile::tempdir().expect("a temporary directory");
         let script = home.path().join("script");
         fs::write(&script, "#!/usr/bin/env -S sh -e\nexit 0\n").expect("it is ours");
-        fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("it is ours");
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("it is ours");
         check(&script, None).expect("its interpreter is an ordinary program");
     }
 

@@ -74,7 +74,8 @@ impl Embedded {
         // Written beside and moved into place: another foretrace may be starting a program from it right now.
         let mut file = tempfile::NamedTempFile::new_in(&directory).with_context(context)?;
         file.write_all(self.bytes).with_context(context)?;
-        fs::set_permissions(file.path(), PermissionsExt::from_mode(0o755)).with_context(context)?;
+        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o755))
+            .with_context(context)?;
         file.persist(&path).with_context(context)?;
         Ok(path)
     }
@@ -116,7 +117,10 @@ mod tests {
     #[test]
     fn the_cache_directory_follows_the_base_directory_specification() {
         let path = |text: &str| Some(PathBuf::from(text));
-        assert_eq!(cache_directory(path("/x"), path("/h")), path("/x/foretrace"));
+        assert_eq!(
+            cache_directory(path("/x"), path("/h")),
+            path("/x/foretrace")
+        );
         assert_eq!(
             cache_directory(path("relative"), path("/h")),
             path("/h/.cache/foretrace")

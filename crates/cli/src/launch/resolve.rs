@@ -96,7 +96,7 @@ mod tests {
             let file = home.path().join(directory).join("tool");
             fs::create_dir(home.path().join(directory)).expect("it is new");
             fs::write(&file, "").expect("it is ours");
-            fs::set_permissions(&file, PermissionsExt::from_mode(mode)).expect("it is ours");
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("it is ours");
         }
         let path = std::env::join_paths([home.path().join("first"), home.path().join("second")])
             .expect("no colons");

@@ -1,0 +1,88 @@
+//! `foretrace demo`: the whole way on a bundled program.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use foretrace_trace::{ExitStatus, Nanos};
+
+use super::{
+    predict::predict_watched,
+    record::{Plan, record},
+};
+use crate::{
+    args::{Bind, CpuList, Model, ModelArgs},
+    core::{self, Request},
+    failure::{Finish, ProgramFailed},
+    launch::embedded,
+    output,
+    report::prediction,
+};
+
+/// The largest number of CPUs shown, which the program is made to believe in.
+const CPUS: u32 = 16;
+
+/// The number of CPUs of the picture: enough to see waiting, few enough to see who runs.
+const PICTURE_CPUS: u32 = 8;
+
+const TRACE: &str = "foretrace-demo.ftrace";
+const PICTURE: &str = "foretrace-demo.svg";
+
+/// Runs the command.
+pub fn run() -> anyhow::Result<Finish> {
+    let program = embedded::DEMO.unpack()?;
+    output::note(format_args!(
+        "Recording mandelbrot_farm, a program with {CPUS} worker threads, on one CPU:"
+    ));
+    let recorded = record(&Plan {
+        command: &[program.path.clone().into_os_string()],
+        output: Path::new(TRACE),
+        pretended_cpus: Some(CPUS),
+        slice: Some(Nanos(100_000)),
+        cpu: None,
+        force: true,
+    })?;
+    if recorded.exit != ExitStatus::Code(0) {
+        return Err(ProgramFailed(recorded.exit).into());
+    }
+    let trace = recorded.trace;
+    output::warn(&trace.warnings);
+
+    let how = ModelArgs {
+        model: Model::Auto,
+        scheduler: None,
+        bind: Bind::None,
+    };
+    let request = Request::new(&trace, how, false);
+    let predictions = predict_watched(&trace, &request, &CpuList::up_to(CPUS).0)?;
+    let pictured = predictions
+        .iter()
+        .find(|prediction| prediction.cpus == PICTURE_CPUS)
+        .and_then(|prediction| prediction.answer().or(prediction.attempts.last()))
+        .context("there is a prediction for the picture")?;
+    output::write_to(Some(Path::new(PICTURE)), &core::render_svg(pictured)?)?;
+
+    output::print(format_args!(
+        "\nIts speed-up, predicted from {} events on one CPU:\n\n{}\n{}",
+        trace.events.len(),
+        prediction::text(&predictions),
+        next_steps()
+    ))?;
+    Ok(Finish::Fine)
+}
+
+fn next_steps() -> String {
+    let absolute = |name: &str| {
+        std::path::absolute(name)
+            .map_or_else(|_| name.to_owned(), |path| path.display().to_string())
+    };
+    format!(
+        "Picture of the run on {PICTURE_CPUS} CPUs: {}\n\
+         Trace:                       {}\n\n\
+         Next:\n  \
+         foretrace info {TRACE}                      who waited for what\n  \
+         foretrace predict {TRACE} --all-models      what each model says\n  \
+         foretrace record --pretend-cpus 8 -- ./your-program   the same for yours\n",
+        absolute(PICTURE),
+        absolute(TRACE),
+    )
+}

@@ -1,0 +1,46 @@
+//! `foretrace export`: a prediction as a picture, a trace as text.
+
+use anyhow::Context as _;
+use foretrace_trace::Trace;
+
+use super::predict::predict_watched;
+use crate::{
+    args::{ExportArgs, ExportFormat},
+    core::{self, Request},
+    failure::Finish,
+    output,
+};
+
+/// Runs the command.
+pub fn run(args: &ExportArgs) -> anyhow::Result<Finish> {
+    let trace = core::read_trace(&args.file)?;
+    let contents = match args.format {
+        ExportFormat::Svg => svg(args, &trace)?,
+        ExportFormat::Text => core::text_of(&trace)?,
+    };
+    output::write_to(args.output.as_deref(), &contents)?;
+    Ok(Finish::Fine)
+}
+
+fn svg(args: &ExportArgs, trace: &Trace) -> anyhow::Result<String> {
+    output::warn(&trace.warnings);
+    let cpus = args.cpus.unwrap_or_else(|| default_cpus(trace));
+    let request = Request::new(trace, args.how, false);
+    let predictions = predict_watched(trace, &request, &[cpus])?;
+    let prediction = predictions
+        .first()
+        .context("one number of CPUs gives one prediction")?;
+    if let Some(schedule) = prediction.answer() {
+        return core::render_svg(schedule);
+    }
+    output::note("foretrace: warning: the picture shows a deadlock; `predict` explains it");
+    let deadlock = prediction.attempts.last();
+    core::render_svg(deadlock.context("a prediction tries at least one model")?)
+}
+
+fn default_cpus(trace: &Trace) -> u32 {
+    match &trace.recording {
+        Some(recording) if recording.pretended_cpus > 0 => recording.pretended_cpus,
+        _ => u32::try_from(trace.threads.len()).unwrap_or(1).max(1),
+    }
+}

@@ -1,0 +1,22 @@
+//! The commands, one file each.
+
+mod demo;
+mod export;
+mod import;
+mod info;
+mod predict;
+mod record;
+
+use crate::{args::Command, failure::Finish};
+
+/// Runs a command.
+pub fn run(command: &Command) -> anyhow::Result<Finish> {
+    match command {
+        Command::Record(args) => record::run(args),
+        Command::Info(args) => info::run(args),
+        Command::Predict(args) => predict::run(args),
+        Command::Export(args) => export::run(args),
+        Command::Import(args) => import::run(args),
+        Command::Demo => demo::run(),
+    }
+}

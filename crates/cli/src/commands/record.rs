@@ -1,0 +1,237 @@
+//! `foretrace record`: runs a program on one CPU and writes down what its threads did.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use foretrace_trace::{ExitStatus, Nanos, Recording, Trace};
+
+use crate::{
+    args::RecordArgs,
+    core,
+    failure::{Finish, Usage},
+    launch::{self, Ended, Launch, check, embedded, resolve, system},
+    output,
+};
+
+/// What to record, and how.
+#[derive(Debug)]
+pub struct Plan<'a> {
+    /// The program and its arguments.
+    pub command: &'a [OsString],
+    /// The trace file to write.
+    pub output: &'a Path,
+    /// The number of CPUs that the program is made to believe in; `None` for those it would see anyway.
+    pub pretended_cpus: Option<u32>,
+    /// The scheduler slice to ask for.
+    pub slice: Option<Nanos>,
+    /// The CPU to record on; `None` for the last one allowed.
+    pub cpu: Option<u32>,
+    /// Whether to overwrite files.
+    pub force: bool,
+}
+
+/// What was recorded.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The trace, as it was written.
+    pub trace: Trace,
+    /// How the program ended.
+    pub exit: ExitStatus,
+}
+
+/// Runs the command.
+pub fn run(args: &RecordArgs) -> anyhow::Result<Finish> {
+    let output = args
+        .output
+        .clone()
+        .unwrap_or_else(|| default_output(&args.command));
+    let recorded = record(&Plan {
+        command: &args.command,
+        output: &output,
+        pretended_cpus: args.pretend_cpus,
+        slice: args.slice.0,
+        cpu: args.cpu,
+        force: args.force,
+    })?;
+    if !args.quiet {
+        summarize(&recorded, &output);
+    }
+    Ok(Finish::AsProgram(recorded.exit))
+}
+
+fn default_output(command: &[OsString]) -> PathBuf {
+    let program = command.first().map_or(Path::new(""), Path::new);
+    let mut name = program.file_name().unwrap_or(OsStr::new("out")).to_owned();
+    name.push(".ftrace");
+    PathBuf::from(name)
+}
+
+fn summarize(recorded: &Recorded, output: &Path) {
+    output::warn(&recorded.trace.warnings);
+    if let ExitStatus::Signal(_) = recorded.exit {
+        output::note(format_args!(
+            "foretrace: the program was killed by {}; what it did until then is recorded",
+            launch::exit_text(recorded.exit)
+        ));
+    }
+    output::note(format_args!(
+        "foretrace: {} events of {} threads, {} of CPU time: {}",
+        recorded.trace.events.len(),
+        recorded.trace.threads.len(),
+        recorded.trace.total_cpu(),
+        output.display()
+    ));
+}
+
+/// Records a program. Nothing of it runs where it is clear beforehand that it cannot be recorded or the trace not written.
+pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
+    let search_path = env::var_os("PATH");
+    let name = plan.command.first().map_or(OsStr::new(""), |name| name);
+    let program = resolve::resolve(name, search_path.as_deref())?;
+    check::check(&program, search_path.as_deref())?;
+    let allowed = system::allowed_cpus().context("cannot find out which CPUs there are")?;
+    let cpu = choose_cpu(plan.cpu, &allowed)?;
+    let pretended_cpus = plan
+        .pretended_cpus
+        .unwrap_or_else(|| u32::try_from(allowed.len()).unwrap_or(1));
+
+    output::check_new_file(plan.output, plan.force)?;
+    let journal = Journal::create(plan.output, plan.force)?;
+    let preload = embedded::PRELOAD.unpack()?;
+    let launch = Launch {
+        program: &program,
+        command: plan.command,
+        cpu,
+        slice: plan.slice,
+        pretended_cpus,
+        preload: &preload.path,
+        journal: &journal.path,
+    };
+    let ended = match launch::run(&launch) {
+        Ok(ended) => ended,
+        Err(error) => {
+            journal.remove_if_empty();
+            return Err(error);
+        }
+    };
+    let trace = seal(plan, &launch, &ended, &journal)?;
+    Ok(Recorded {
+        trace,
+        exit: ended.exit,
+    })
+}
+
+fn choose_cpu(asked: Option<u32>, allowed: &[u32]) -> anyhow::Result<u32> {
+    match asked {
+        Some(cpu) if allowed.contains(&cpu) => Ok(cpu),
+        Some(cpu) => {
+            let allowed: Vec<String> = allowed.iter().map(u32::to_string).collect();
+            let message = format!(
+                "--cpu {cpu}: this process may run on CPUs {} only",
+                allowed.join(",")
+            );
+            Err(Usage(message).into())
+        }
+        None => allowed
+            .last()
+            .copied()
+            .context("this process may run on no CPU"),
+    }
+}
+
+/// Turns what the recorder left into a trace file, and removes the former once the latter is safe.
+fn seal(plan: &Plan, launch: &Launch, ended: &Ended, journal: &Journal) -> anyhow::Result<Trace> {
+    if journal.remove_if_empty() {
+        anyhow::bail!(
+            "nothing was recorded: `{}` ended ({}) before foretrace's library was loaded into it. Where the loader \
+             complained above, that is the reason; else see whether {} lies on a file system that is mounted noexec \
+             (then set XDG_CACHE_HOME to another directory), or whether a security policy forbids LD_PRELOAD",
+            launch.program.display(),
+            launch::exit_text(ended.exit),
+            launch.preload.display()
+        );
+    }
+    let kept = || format!("what was recorded is kept in {}", journal.path.display());
+    let mut trace = core::read_journal(&journal.path).with_context(kept)?;
+    trace.source = plan.output.display().to_string();
+    describe(&mut trace, launch, ended);
+    if plan.slice.is_some() && ended.slice.is_none() {
+        trace.warnings.push(
+            "the kernel did not take the scheduler slice (that needs Linux 6.12): threads took long turns, and \
+             predictions for programs whose threads share out work may be too pessimistic"
+                .to_owned(),
+        );
+    }
+    core::save_trace(&trace, plan.output).with_context(kept)?;
+    journal.remove();
+    Ok(trace)
+}
+
+/// Completes what the recorder itself noted about the circumstances.
+fn describe(trace: &mut Trace, launch: &Launch, ended: &Ended) {
+    let noted = trace.recording.take().unwrap_or_default();
+    trace.recording = Some(Recording {
+        command: launch
+            .command
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        recorder_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_seconds: ended.started_unix_seconds,
+        cpu: launch.cpu,
+        pretended_cpus: launch.pretended_cpus,
+        slice: ended.slice,
+        wall: ended.wall,
+        cpu_time: Some(ended.cpu_time),
+        exit: Some(ended.exit),
+        ..noted
+    });
+}
+
+/// The directory in which the recorder writes while the program runs: `FILE.journal`, beside the trace to be.
+struct Journal {
+    path: PathBuf,
+}
+
+impl Journal {
+    fn create(output: &Path, force: bool) -> anyhow::Result<Self> {
+        let mut name = output.as_os_str().to_owned();
+        name.push(".journal");
+        let given = PathBuf::from(name);
+        let path = std::path::absolute(&given)
+            .with_context(|| format!("cannot tell where {} is", given.display()))?;
+        if path.exists() {
+            anyhow::ensure!(
+                force,
+                "{0} is there already: a recording is under way, or one was interrupted. `foretrace info {0}` shows \
+                 what it holds; --force discards it",
+                given.display()
+            );
+            fs::remove_dir_all(&path)
+                .with_context(|| format!("cannot remove {}", given.display()))?;
+        }
+        fs::create_dir(&path)
+            .with_context(|| format!("cannot make the directory {}", given.display()))?;
+        Ok(Self { path })
+    }
+
+    /// Removes the directory where nothing is in it, and returns whether that was so.
+    fn remove_if_empty(&self) -> bool {
+        fs::remove_dir(&self.path).is_ok()
+    }
+
+    fn remove(&self) {
+        match fs::remove_dir_all(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => output::warn(&[format!(
+                "cannot remove {}: {error}; it is not needed any more",
+                self.path.display()
+            )]),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! What a trace holds, as tables and as JSON.
+
+use std::fmt::Write as _;
+
+use foretrace_analysis::{Contention, OperationCount, ThreadSummary};
+use foretrace_trace::{Nanos, Returns, Trace};
+use serde::Serialize;
+
+use super::json::{TraceJson, clock_name};
+use crate::{
+    launch,
+    table::{Align, render},
+};
+
+/// As many threads and objects as the tables show; the JSON form has them all.
+const MOST_ROWS: usize = 40;
+
+/// What `info` shows.
+#[derive(Debug)]
+pub struct Info<'a> {
+    trace: &'a Trace,
+    threads: Vec<ThreadSummary>,
+    objects: Vec<Contention>,
+    operations: Vec<OperationCount>,
+}
+
+impl<'a> Info<'a> {
+    /// Analyzes the trace.
+    pub fn new(trace: &'a Trace) -> Self {
+        Self {
+            trace,
+            threads: foretrace_analysis::threads(trace),
+            objects: foretrace_analysis::contention(trace),
+            operations: foretrace_analysis::operation_counts(trace),
+        }
+    }
+
+    /// Returns all of it as text.
+    pub fn text(&self) -> String {
+        let mut text = self.circumstances();
+        // Writing to a string cannot fail.
+        let mut section = |heading: &str, body: &str| {
+            if !body.is_empty() {
+                let _ = write!(text, "\n{heading}\n{body}");
+            }
+        };
+        section(
+            &format!("Threads: {}", self.threads.len()),
+            &self.thread_table(),
+        );
+        let objects = format!("Objects by time waited for them: {}", self.objects.len());
+        section(&objects, &self.object_table());
+        section("Events by operation", &self.operation_table());
+        let mut warnings = String::new();
+        for warning in &self.trace.warnings {
+            let _ = writeln!(warnings, "- {warning}");
+        }
+        section(
+            "Warnings: what limits a prediction from this trace",
+            &warnings,
+        );
+        text
+    }
+
+    fn circumstances(&self) -> String {
+        let trace = self.trace;
+        let mut lines = vec![("trace", trace.source.clone())];
+        match &trace.recording {
+            None => lines.push(("recorded", "no: a listing written by hand".to_owned())),
+            Some(recording) => {
+                let cut_short = || "unknown: the recording was cut short".to_owned();
+                lines.extend([
+                    ("command", recording.command.join(" ")),
+                    (
+                        "ended",
+                        recording.exit.map_or_else(cut_short, launch::exit_text),
+                    ),
+                    ("wall time", recording.wall.to_string()),
+                    (
+                        "process CPU time",
+                        recording.cpu_time.map_or_else(cut_short, |t| t.to_string()),
+                    ),
+                    ("recorded on CPU", recording.cpu.to_string()),
+                    ("pretended CPUs", recording.pretended_cpus.to_string()),
+                    (
+                        "scheduler slice",
+                        recording.slice.map_or_else(
+                            || "the kernel's own choice".to_owned(),
+                            |slice| slice.to_string(),
+                        ),
+                    ),
+                    ("thread clock", clock_name(recording.clock).to_owned()),
+                    (
+                        "recorder",
+                        format!("foretrace {}", recording.recorder_version),
+                    ),
+                ]);
+                if recording.lost_events > 0 {
+                    lines.push(("lost events", recording.lost_events.to_string()));
+                }
+            }
+        }
+        lines.push(("thread CPU time", trace.total_cpu().to_string()));
+        lines.push(("events", trace.events.len().to_string()));
+        let mut text = String::new();
+        for (name, value) in lines {
+            let _ = writeln!(text, "{name:<17} {value}");
+        }
+        text
+    }
+
+    fn thread_table(&self) -> String {
+        let columns = [
+            ("thread", Align::Left),
+            ("CPU time", Align::Right),
+            ("share", Align::Right),
+            ("events", Align::Right),
+            ("waits", Align::Right),
+            ("waited", Align::Right),
+            ("first event", Align::Right),
+            ("ended", Align::Right),
+            ("starts at", Align::Left),
+        ];
+        let total = self.trace.total_cpu().0.max(1) as f64;
+        let rows = self.threads.iter().take(MOST_ROWS).map(|summary| {
+            let thread = &self.trace.threads[summary.thread.index()];
+            let time = |time: Option<Nanos>| time.map_or_else(|| "-".to_owned(), |t| t.to_string());
+            [
+                thread.name.clone(),
+                summary.cpu.to_string(),
+                format!("{:.1} %", 100.0 * summary.cpu.0 as f64 / total),
+                summary.events.to_string(),
+                self.waiting(&summary.blocked),
+                self.waiting(&summary.waited),
+                time(summary.first),
+                summary
+                    .end
+                    .map_or_else(|| "never".to_owned(), |t| t.to_string()),
+                thread
+                    .start_routine
+                    .map(|site| self.trace.site_text(site))
+                    .unwrap_or_default(),
+            ]
+        });
+        render(columns, rows) + &more(self.threads.len())
+    }
+
+    fn object_table(&self) -> String {
+        if self.objects.is_empty() {
+            return String::new();
+        }
+        let columns = [
+            ("object", Align::Left),
+            ("kind", Align::Left),
+            ("calls", Align::Right),
+            ("acquired", Align::Right),
+            ("blocked", Align::Right),
+            ("total wait", Align::Right),
+            ("longest", Align::Right),
+            ("never back", Align::Right),
+        ];
+        let rows = self.objects.iter().take(MOST_ROWS).map(|contention| {
+            let object = &self.trace.objects[contention.object.index()];
+            [
+                object.name.clone(),
+                object.kind.name().to_owned(),
+                contention.calls.to_string(),
+                contention.acquisitions.to_string(),
+                self.waiting(&contention.blocked),
+                self.waiting(&contention.total_wait),
+                self.waiting(&contention.longest_wait),
+                self.waiting(&contention.never_returned),
+            ]
+        });
+        render(columns, rows) + &more(self.objects.len())
+    }
+
+    /// Shows a number about waiting, or a dash where the trace does not say who waited.
+    fn waiting<T: ToString>(&self, number: &T) -> String {
+        match self.trace.returns {
+            Returns::Explicit => number.to_string(),
+            Returns::Derived => "-".to_owned(),
+        }
+    }
+
+    fn operation_table(&self) -> String {
+        if self.operations.is_empty() {
+            return String::new();
+        }
+        let columns = [("operation", Align::Left), ("events", Align::Right)];
+        let rows = self
+            .operations
+            .iter()
+            .map(|count| [count.operation.to_owned(), count.events.to_string()]);
+        render(columns, rows)
+    }
+
+    /// Returns all of it as a JSON document.
+    pub fn json(&self) -> impl Serialize + use<'_> {
+        InfoJson {
+            trace: TraceJson::new(self.trace),
+            threads: self.threads.iter().map(|t| self.thread_json(t)).collect(),
+            objects: self.objects.iter().map(|o| self.object_json(o)).collect(),
+            events: self
+                .operations
+                .iter()
+                .map(|count| OperationJson {
+                    operation: count.operation,
+                    events: count.events,
+                })
+                .collect(),
+        }
+    }
+
+    fn thread_json(&self, summary: &ThreadSummary) -> ThreadJson<'_> {
+        let thread = &self.trace.threads[summary.thread.index()];
+        ThreadJson {
+            name: &thread.name,
+            start_routine: thread.start_routine.map(|site| self.trace.site_text(site)),
+            cpu_time_ns: summary.cpu.0,
+            events: summary.events,
+            blocked: summary.blocked,
+            waited_ns: summary.waited.0,
+            first_event_ns: summary.first.map(|time| time.0),
+            ended_ns: summary.end.map(|time| time.0),
+        }
+    }
+
+    fn object_json(&self, contention: &Contention) -> ObjectJson<'_> {
+        let object = &self.trace.objects[contention.object.index()];
+        ObjectJson {
+            name: &object.name,
+            kind: object.kind.name(),
+            calls: contention.calls,
+            acquisitions: contention.acquisitions,
+            blocked: contention.blocked,
+            total_wait_ns: contention.total_wait.0,
+            longest_wait_ns: contention.longest_wait.0,
+            never_returned: contention.never_returned,
+        }
+    }
+}
+
+fn more(rows: usize) -> String {
+    match rows.checked_sub(MOST_ROWS) {
+        None | Some(0) => String::new(),
+        Some(hidden) => format!("and {hidden} more (all of them with --json)\n"),
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct InfoJson<'a> {
+    trace: TraceJson<'a>,
+    threads: Vec<ThreadJson<'a>>,
+    objects: Vec<ObjectJson<'a>>,
+    events: Vec<OperationJson>,
+}
+
+#[derive(Debug, Serialize)]
+struct ThreadJson<'a> {
+    name: &'a str,
+    start_routine: Option<String>,
+    cpu_time_ns: u64,
+    events: u64,
+    blocked: u64,
+    waited_ns: u64,
+    first_event_ns: Option<u64>,
+    ended_ns: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct ObjectJson<'a> {
+    name: &'a str,
+    kind: &'static str,
+    calls: u64,
+    acquisitions: u64,
+    blocked: u64,
+    total_wait_ns: u64,
+    longest_wait_ns: u64,
+    never_returned: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct OperationJson {
+    operation: &'static str,
+    events: u64,
+}

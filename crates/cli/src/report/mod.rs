@@ -1,0 +1,5 @@
+//! How traces and predictions are shown: tables for people, JSON for programs.
+
+pub mod info;
+pub mod json;
+pub mod prediction;
