@@ -7,7 +7,7 @@ mod packages;
 mod run;
 mod test;
 
-use std::process::ExitCode;
+use std::{fmt::Write as _, process::ExitCode};
 
 /// A chore.
 struct Chore {
@@ -56,7 +56,8 @@ fn main() -> ExitCode {
 fn help() -> String {
     let mut text = "Usage: cargo xtask COMMAND\n\nCommands:\n".to_owned();
     for chore in CHORES {
-        text += &format!("  {:<8} {}\n", chore.name, chore.about);
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {:<8} {}", chore.name, chore.about);
     }
     text
 }
