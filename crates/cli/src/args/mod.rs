@@ -58,7 +58,7 @@ pub enum Command {
 }
 
 const RECORD_HELP: &str = "\
-The program runs as always, with your terminal, its own output and its own exit code, but all its threads share one
+The program runs as always, with your terminal, its own output and its own exit code, but all its threads share one \
 CPU. A short note at the end says what was recorded. Interrupt it as usual: what was recorded until then is kept.
 
 Examples:
@@ -66,7 +66,7 @@ Examples:
   foretrace record -o run.ftrace --pretend-cpus 16 -- xz -T0 -k big.tar
   foretrace record --force -- make test
 
-Exit code: that of the program; a program killed by a signal ends foretrace by the same signal. 1 when foretrace
+Exit code: that of the program; a program killed by a signal ends foretrace by the same signal. 1 when foretrace \
 failed, 2 for a wrong command line.";
 
 /// Options of `record`.
@@ -188,7 +188,7 @@ impl Bind {
 }
 
 const PREDICT_HELP: &str = "\
-Columns: speed-up is the makespan on one CPU over the makespan on so many; efficiency is the speed-up per CPU. A
+Columns: speed-up is the makespan on one CPU over the makespan on so many; efficiency is the speed-up per CPU. A \
 prediction that ends in a deadlock is explained below the table, and with --model auto the next model answers.
 
 CPU counts: a list of numbers and ranges. A..B is every count from A to B, A..BxF multiplies by F at each step.
