@@ -53,3 +53,44 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
         FAILED
     }
 }
+
+/// Returns an error with its causes in one line, like `{:#}`, but without repeating a cause that the error above it
+/// already spells out.
+pub fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        if message.ends_with(&text) {
+            continue;
+        }
+        if !message.is_empty() {
+            message.push_str(": ");
+        }
+        message.push_str(&text);
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let cause = anyhow::anyhow!("no such file");
+        let error = cause
+            .context("a.ftrace: no such file")
+            .context("cannot read");
+        assert_eq!(message(&error), "cannot read: a.ftrace: no such file");
+    }
+
+    #[test]
+    fn errors_choose_the_exit_code() {
+        assert_eq!(code_of(&anyhow::anyhow!("anything")), FAILED);
+        assert_eq!(code_of(&Usage("--cpu 9".to_owned()).into()), USAGE);
+        assert_eq!(code_of(&ClosedPipe.into()), FINE);
+        let killed = ProgramFailed(ExitStatus::Signal(11));
+        assert_eq!(killed.to_string(), "the program failed: SIGSEGV");
+        assert_eq!(code_of(&killed.into()), PROGRAM_FAILED);
+    }
+}

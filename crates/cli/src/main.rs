@@ -33,7 +33,7 @@ fn main() -> ExitCode {
             Err(error) => {
                 let code = failure::code_of(&error);
                 if code != failure::FINE {
-                    output::note(format_args!("foretrace: {error:#}"));
+                    output::note(format_args!("foretrace: {}", failure::message(&error)));
                 }
                 code
             }

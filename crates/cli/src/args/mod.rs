@@ -54,8 +54,17 @@ pub enum Command {
     /// Read a foreign trace and write it as a trace file
     Import(ImportArgs),
     /// Record, predict and draw a bundled program
+    #[command(after_help = DEMO_HELP)]
     Demo,
 }
+
+const DEMO_HELP: &str = "\
+Records a program with 16 worker threads on one CPU, prints its predicted speed-up on 1 to 16 CPUs, and writes \
+foretrace-demo.ftrace (the trace) and foretrace-demo.svg (a Gantt picture of the predicted run) into the current \
+directory, over those of an earlier demo. Takes some seconds.
+
+Example:
+  foretrace demo";
 
 const RECORD_HELP: &str = "\
 The program runs as always, with your terminal, its own output and its own exit code, but all its threads share one \
@@ -71,7 +80,10 @@ failed, 2 for a wrong command line.";
 
 /// Options of `record`.
 #[derive(Args, Debug)]
-#[command(after_help = RECORD_HELP)]
+#[command(
+    after_help = RECORD_HELP,
+    override_usage = "foretrace record [OPTIONS] -- CMD [ARGS]..."
+)]
 pub struct RecordArgs {
     /// The trace file to write [default: the program's name with .ftrace, in the current directory]
     #[arg(short, long, value_name = "FILE")]

@@ -24,7 +24,7 @@ const SHEBANG_BYTES: usize = 256;
 
 /// A program that cannot be recorded, and why.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot record `{program}`: {}{reason}", self.via())]
+#[error("cannot record {}: {reason}", self.subject())]
 pub struct Refusal {
     /// The program, as found.
     program: String,
@@ -35,10 +35,11 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn via(&self) -> String {
+    fn subject(&self) -> String {
+        let program = &self.program;
         match &self.interpreter {
-            Some(interpreter) => format!("it is a script, and of its interpreter {interpreter}: "),
-            None => String::new(),
+            Some(interpreter) => format!("`{interpreter}`, which runs the script `{program}`"),
+            None => format!("`{program}`"),
         }
     }
 }
@@ -300,8 +301,8 @@ mod tests {
     fn a_script_is_judged_by_its_interpreter() {
         assert_eq!(
             reason_for(b"#! /nowhere/tool -x\n", 0o755),
-            "cannot record `DIR/program`: it is a script, and of its interpreter /nowhere/tool: \
-             there is no such file; install it, or correct the script's first line"
+            "cannot record `/nowhere/tool`, which runs the script `DIR/program`: there is no such file; \
+             install it, or correct the script's first line"
         );
         assert!(reason_for(b"#!/usr/bin/env no-such-tool\n", 0o755).contains("no-such-tool"));
         assert!(reason_for(b"#!/etc\n", 0o755).contains("it is a directory"));

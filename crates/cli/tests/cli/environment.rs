@@ -1,0 +1,100 @@
+//! A place of its own for every test: a temporary home directory and an empty environment.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// A temporary home directory, in which foretrace runs.
+pub struct TestEnvironment {
+    home: tempfile::TempDir,
+}
+
+impl TestEnvironment {
+    /// Makes an empty one.
+    pub fn new() -> Self {
+        Self {
+            home: tempfile::tempdir().expect("temporary directories can be made"),
+        }
+    }
+
+    /// Returns the path of a file in the home directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// Writes a file into the home directory.
+    pub fn file(&self, name: &str, contents: impl AsRef<[u8]>, mode: u32) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, contents).expect("the home directory can be written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("the file is ours");
+        path
+    }
+
+    /// Compiles a C program into the home directory.
+    pub fn compile(&self, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+        let program = self.path(name);
+        let source = self.file(&format!("{name}.c"), source, 0o644);
+        let status = Command::new("cc")
+            .args(flags)
+            .arg("-o")
+            .args([&program, &source])
+            .status()
+            .expect("a C compiler is installed");
+        assert!(status.success(), "{name}.c does not compile");
+        program
+    }
+
+    /// Returns a command that runs foretrace in the home directory.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_foretrace"));
+        command
+            .args(arguments)
+            .current_dir(self.home.path())
+            .env_clear()
+            .env("HOME", self.home.path())
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("LANG", "C.UTF-8")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs foretrace, and returns its exit code and what it printed, as one text for a snapshot.
+    pub fn run(&self, arguments: &[&str]) -> String {
+        let output = self
+            .command(arguments)
+            .output()
+            .expect("foretrace was built");
+        let code = output
+            .status
+            .code()
+            .map_or_else(|| output.status.to_string(), |code| code.to_string());
+        let mut text = format!("$ foretrace {}\nexit code: {code}\n", arguments.join(" "));
+        for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+            if !bytes.is_empty() {
+                text += &format!("--- {name}\n{}", String::from_utf8_lossy(bytes));
+            }
+        }
+        text.replace(&self.home.path().display().to_string(), "[HOME]")
+    }
+
+    /// Returns the names of the files in the home directory, sorted.
+    pub fn files(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(self.home.path())
+            .expect("the home directory is ours")
+            .map(|entry| {
+                let entry = entry.expect("the home directory is ours");
+                entry.file_name().to_string_lossy().into_owned()
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Returns whether a file is in the home directory.
+    pub fn has(&self, name: &str) -> bool {
+        Path::exists(&self.path(name))
+    }
+}
