@@ -73,7 +73,7 @@ CPU. A short note at the end says what was recorded. Interrupt it as usual: what
 Examples:
   foretrace record -- ./prog --threads 4
   foretrace record -o run.ftrace --pretend-cpus 16 -- xz -T0 -k big.tar
-  foretrace record --force -- make test
+  foretrace record --force --slice 3ms -- ./prog-that-spins
 
 Exit code: that of the program; a program killed by a signal ends foretrace by the same signal. 1 when foretrace \
 failed, 2 for a wrong command line.";

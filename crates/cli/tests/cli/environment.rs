@@ -74,7 +74,8 @@ impl TestEnvironment {
         let mut text = format!("$ foretrace {}\nexit code: {code}\n", arguments.join(" "));
         for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
             if !bytes.is_empty() {
-                text += &format!("--- {name}\n{}", String::from_utf8_lossy(bytes));
+                text.extend(["--- ", name, "\n"]);
+                text.push_str(&String::from_utf8_lossy(bytes));
             }
         }
         text.replace(&self.home.path().display().to_string(), "[HOME]")
