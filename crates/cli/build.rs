@@ -37,6 +37,7 @@ fn build_preload(workspace: &Path, out_dir: &Path) {
         "recorder-preload",
         "crates/recorder",
         "crates/trace/src/journal",
+        "crates/trace/src/lib.rs",
         "crates/trace/Cargo.toml",
         "Cargo.toml",
     ] {
