@@ -31,6 +31,8 @@ mod object;
 #[cfg(feature = "std")]
 mod open;
 #[cfg(feature = "std")]
+mod operands;
+#[cfg(feature = "std")]
 mod recording;
 #[cfg(feature = "std")]
 pub mod sealed;
@@ -53,5 +55,5 @@ pub use {
     recording::{ExitStatus, Recording, ThreadClock},
     time::Nanos,
     trace::{CallSite, Module, Process, Returns, Thread, Trace},
-    validate::validate,
+    validate::{validate, warnings},
 };
