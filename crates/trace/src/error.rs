@@ -15,7 +15,9 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The file holds no bytes.
-    #[error("{path}: is empty; record again with `foretrace record`, or check that the copy is complete")]
+    #[error(
+        "{path}: is empty; record again with `foretrace record`, or check that the copy is complete"
+    )]
     Empty {
         /// The file.
         path: String,
@@ -64,7 +66,9 @@ pub enum Error {
         remedy: &'static str,
     },
     /// A text trace holds bytes that are not text.
-    #[error("{path}: byte {offset}: expected UTF-8 text, found byte {found:#04x}; save the file as UTF-8")]
+    #[error(
+        "{path}: byte {offset}: expected UTF-8 text, found byte {found:#04x}; save the file as UTF-8"
+    )]
     NotUtf8 {
         /// The file.
         path: String,

@@ -51,7 +51,7 @@ pub use {
     event::{Call, Event, Operation, Outcome},
     ids::{CallId, ModuleId, ObjectId, ProcessId, SiteId, ThreadId},
     object::{Object, ObjectKind},
-    open::read,
+    open::{read, read_bytes},
     recording::{ExitStatus, Recording, ThreadClock},
     time::Nanos,
     trace::{CallSite, Module, Process, Returns, Thread, Trace},

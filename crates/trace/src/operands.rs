@@ -86,9 +86,9 @@ pub(crate) fn acquired(operation: Operation) -> Option<ObjectId> {
 /// Returns the lock that the operation gives up.
 pub(crate) fn released(operation: Operation) -> Option<ObjectId> {
     match operation {
-        Operation::Unlock(object)
-        | Operation::RwUnlock(object)
-        | Operation::SpinUnlock(object) => Some(object),
+        Operation::Unlock(object) | Operation::RwUnlock(object) | Operation::SpinUnlock(object) => {
+            Some(object)
+        }
         _ => None,
     }
 }

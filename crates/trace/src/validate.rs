@@ -1,6 +1,6 @@
 //! Checks a trace's invariants.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{Call, Error, Nanos, ObjectId, Operation, ThreadId, Trace, operands};
 
@@ -65,7 +65,11 @@ pub(crate) fn tables(trace: &Trace) -> Result<(), Violation> {
         remedy,
     };
     let outside = |place: String, what: &str| {
-        broken(place, format!("names a {what} that the trace lacks"), DAMAGED)
+        broken(
+            place,
+            format!("names a {what} that the trace lacks"),
+            DAMAGED,
+        )
     };
     if trace.processes.is_empty() {
         let problem = "holds no process, and every thread needs one".to_owned();
@@ -76,16 +80,19 @@ pub(crate) fn tables(trace: &Trace) -> Result<(), Violation> {
             return Err(outside(format!("call site {index}"), "module"));
         }
     }
-    let mut names = HashMap::new();
+    let mut names = HashSet::new();
     for thread in &trace.threads {
         let place = || format!("thread {:?}", thread.name);
         if thread.process.index() >= trace.processes.len() {
             return Err(outside(place(), "process"));
         }
-        if thread.start_routine.is_some_and(|site| site.index() >= trace.sites.len()) {
+        if thread
+            .start_routine
+            .is_some_and(|site| site.index() >= trace.sites.len())
+        {
             return Err(outside(place(), "call site"));
         }
-        if names.insert(thread.name.as_str(), ()).is_some() {
+        if !names.insert(thread.name.as_str()) {
             return Err(broken(place(), "is there twice".to_owned(), NAMES));
         }
     }
@@ -93,20 +100,25 @@ pub(crate) fn tables(trace: &Trace) -> Result<(), Violation> {
     if priorities.is_some_and(|all| !all.is_sorted_by(|a, b| a >= b)) {
         let problem = "all carry a priority, and they do not stand by decreasing priority";
         let remedy = "sort the threads by priority";
-        return Err(broken("thread table".to_owned(), problem.to_owned(), remedy));
+        return Err(broken(
+            "thread table".to_owned(),
+            problem.to_owned(),
+            remedy,
+        ));
     }
-    let mut names = HashMap::new();
+    let mut names = HashSet::new();
     for object in &trace.objects {
         let place = || format!("{} {:?}", object.kind.name(), object.name);
         if object.process.index() >= trace.processes.len() {
             return Err(outside(place(), "process"));
         }
-        if names.insert((object.kind, object.name.as_str()), ()).is_some() {
+        if !names.insert((object.kind, object.name.as_str())) {
             return Err(broken(place(), "is there twice".to_owned(), NAMES));
         }
     }
     for (index, call) in trace.calls.iter().enumerate() {
-        check_call(trace, call).map_err(|problem| broken(format!("call {index}"), problem, DAMAGED))?;
+        check_call(trace, call)
+            .map_err(|problem| broken(format!("call {index}"), problem, DAMAGED))?;
     }
     Ok(())
 }
@@ -114,14 +126,24 @@ pub(crate) fn tables(trace: &Trace) -> Result<(), Violation> {
 /// Checks the ids of one call; the error says what is wrong with it.
 fn check_call(trace: &Trace, call: &Call) -> Result<(), String> {
     let threads = [Some(call.thread), call.from, call.operation.other_thread()];
-    if threads.into_iter().flatten().any(|thread| thread.index() >= trace.threads.len()) {
+    if threads
+        .into_iter()
+        .flatten()
+        .any(|thread| thread.index() >= trace.threads.len())
+    {
         return Err("names a thread that the trace lacks".to_owned());
     }
-    if call.site.is_some_and(|site| site.index() >= trace.sites.len()) {
+    if call
+        .site
+        .is_some_and(|site| site.index() >= trace.sites.len())
+    {
         return Err("names a call site that the trace lacks".to_owned());
     }
     if call.operation == Operation::Create(call.thread) {
-        return Err(format!("thread {:?} creates itself", trace.threads[call.thread.index()].name));
+        return Err(format!(
+            "thread {:?} creates itself",
+            trace.threads[call.thread.index()].name
+        ));
     }
     for (object, kind) in operands::operands(call.operation).into_iter().flatten() {
         let Some(object) = trace.objects.get(object.index()) else {
@@ -129,7 +151,10 @@ fn check_call(trace: &Trace, call: &Call) -> Result<(), String> {
         };
         if object.kind != kind {
             let (operation, needed, is) = (call.operation.name(), kind.name(), object.kind.name());
-            return Err(format!("{operation} needs a {needed}, and {:?} is a {is}", object.name));
+            return Err(format!(
+                "{operation} needs a {needed}, and {:?} is a {is}",
+                object.name
+            ));
         }
     }
     Ok(())
@@ -167,7 +192,9 @@ pub(crate) fn events(trace: &Trace) -> Result<(), Violation> {
         }
         previous = event.time;
     }
-    let total = lives.iter().try_fold(0u64, |sum, life| sum.checked_add(life.cpu.0));
+    let total = lives
+        .iter()
+        .try_fold(0u64, |sum, life| sum.checked_add(life.cpu.0));
     if total.is_none_or(|total| total > LARGEST_TIME.0) {
         return Err(Violation {
             event: None,
@@ -183,7 +210,10 @@ type Step = Result<(), (String, &'static str)>;
 
 fn check_time(time: Nanos, previous: Nanos) -> Step {
     if time < previous {
-        let problem = format!("time {} ns is before the {} ns of the event above", time.0, previous.0);
+        let problem = format!(
+            "time {} ns is before the {} ns of the event above",
+            time.0, previous.0
+        );
         return Err((problem, "put the events in the order of their times"));
     }
     if time > LARGEST_TIME {
@@ -201,7 +231,10 @@ fn check_cpu(trace: &Trace, life: &mut Life, call: &Call, cpu: Option<Nanos>) ->
             "the CPU time of thread {name:?} falls from {} to {} ns",
             life.cpu.0, cpu.0
         );
-        return Err((problem, "a CPU time counts from the thread's beginning and never falls"));
+        return Err((
+            problem,
+            "a CPU time counts from the thread's beginning and never falls",
+        ));
     }
     life.cpu = cpu;
     Ok(())
@@ -224,7 +257,10 @@ fn check_life(trace: &Trace, lives: &mut [Life], call: &Call) -> Step {
                 return Err((problem, "give the second thread a name of its own"));
             }
             if born.began {
-                let problem = format!("thread {:?} acted before this event creates it", name(child));
+                let problem = format!(
+                    "thread {:?} acted before this event creates it",
+                    name(child)
+                );
                 return Err((problem, "move `create` before the thread's first event"));
             }
             born.created = true;
@@ -254,7 +290,12 @@ const LISTED: usize = 8;
 fn warnings_at(trace: &Trace, place: impl Fn(usize) -> String) -> Vec<String> {
     let mut odd = never_ending(trace, &place);
     odd.extend(unheld_unlocks(trace, &place));
-    odd.retain(|(what, _)| !trace.warnings.iter().any(|said| said.starts_with(what.as_str())));
+    odd.retain(|(what, _)| {
+        !trace
+            .warnings
+            .iter()
+            .any(|said| said.starts_with(what.as_str()))
+    });
     odd.into_iter().map(|(what, more)| what + &more).collect()
 }
 
@@ -283,12 +324,18 @@ fn never_ending(trace: &Trace, place: &impl Fn(usize) -> String) -> Vec<Oddity> 
         .map(|&(thread, last)| {
             let what = format!("thread {:?} never ends", trace.threads[thread].name);
             let last = place(last);
-            (what, format!(": it is taken to end after its last event, {last}"))
+            (
+                what,
+                format!(": it is taken to end after its last event, {last}"),
+            )
         })
         .collect();
     if endless.len() > LISTED {
         let what = format!("{} further threads never end", endless.len() - LISTED);
-        odd.push((what, ": each is taken to end after its last event".to_owned()));
+        odd.push((
+            what,
+            ": each is taken to end after its last event".to_owned(),
+        ));
     }
     odd
 }
@@ -299,7 +346,12 @@ fn unheld_unlocks(trace: &Trace, place: &impl Fn(usize) -> String) -> Vec<Oddity
     let mut odd = Vec::new();
     let mut further = 0;
     for (index, event) in trace.events.iter().enumerate() {
-        let &Call { thread, operation, outcome, .. } = trace.call(event);
+        let &Call {
+            thread,
+            operation,
+            outcome,
+            ..
+        } = trace.call(event);
         let took_effect = operands::took_effect(outcome);
         let asked = pending[thread.index()].take();
         if let (Operation::Return, Some(object), false) = (operation, asked, took_effect) {

@@ -99,7 +99,9 @@ pub(super) fn decode(
             }
             (small, Some(before)) => {
                 let value = before
-                    .ok_or_else(|| broken(8, "a thread's first CPU time, whole", small.to_string()))?
+                    .ok_or_else(|| {
+                        broken(8, "a thread's first CPU time, whole", small.to_string())
+                    })?
                     .saturating_add(u64::from(small));
                 Some(*before.insert(value))
             }
@@ -148,10 +150,18 @@ fn parts(payload: &[u8]) -> Result<(&[u8], Escapes<'_>, u64), Broken> {
     };
     let (rows, escapes) = (rows as usize, escapes as usize);
     if rows == 0 || rows > BLOCK_ROWS {
-        return Err(broken(0, format!("1 to {BLOCK_ROWS} rows"), rows.to_string()));
+        return Err(broken(
+            0,
+            format!("1 to {BLOCK_ROWS} rows"),
+            rows.to_string(),
+        ));
     }
     if escapes > 2 * rows {
-        return Err(broken(4, format!("at most {} escapes", 2 * rows), escapes.to_string()));
+        return Err(broken(
+            4,
+            format!("at most {} escapes", 2 * rows),
+            escapes.to_string(),
+        ));
     }
     let rows_end = BLOCK_HEADER_BYTES + rows * ROW_BYTES;
     let length = rows_end + escapes * ESCAPE_BYTES;
@@ -160,5 +170,9 @@ fn parts(payload: &[u8]) -> Result<(&[u8], Escapes<'_>, u64), Broken> {
         return Err(broken(0, expected, format!("{} bytes", payload.len())));
     }
     let bytes = &payload[rows_end..];
-    Ok((&payload[BLOCK_HEADER_BYTES..rows_end], Escapes { bytes }, start))
+    Ok((
+        &payload[BLOCK_HEADER_BYTES..rows_end],
+        Escapes { bytes },
+        start,
+    ))
 }

@@ -72,10 +72,12 @@ pub(super) fn decode(payload: &[u8]) -> Result<Metadata<'static>, String> {
     // most eight times as long as their bytes, hence a limit of sixteen times the payload's size class.
     const KIB: usize = 1 << 10;
     const MIB: usize = 1 << 20;
-    match payload.len() {
-        0..=KIB => decode_within::<{ 16 * KIB }>(payload),
-        ..=MIB => decode_within::<{ 16 * MIB }>(payload),
-        _ => decode_within::<{ 16_384 * MIB }>(payload),
+    if payload.len() <= KIB {
+        decode_within::<{ 16 * KIB }>(payload)
+    } else if payload.len() <= MIB {
+        decode_within::<{ 16 * MIB }>(payload)
+    } else {
+        decode_within::<{ 16_384 * MIB }>(payload)
     }
 }
 

@@ -92,6 +92,15 @@ pub fn read(path: &Path) -> Result<Trace, Error> {
     reader::read(file, length, &source)
 }
 
+/// Reads a sealed file of `length` bytes from its beginning.
+pub(crate) fn read_from(
+    input: impl std::io::Read,
+    length: u64,
+    source: &str,
+) -> Result<Trace, Error> {
+    reader::read(input, length, source)
+}
+
 /// Reads a sealed file's bytes; `source` names them in errors.
 ///
 /// # Errors

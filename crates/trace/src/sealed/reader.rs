@@ -60,12 +60,10 @@ impl<R: Read> File<'_, R> {
     }
 
     fn fill(&mut self, buffer: &mut [u8]) -> Result<(), Error> {
-        self.input
-            .read_exact(buffer)
-            .map_err(|source| Error::Io {
-                path: self.path.to_owned(),
-                source,
-            })?;
+        self.input.read_exact(buffer).map_err(|source| Error::Io {
+            path: self.path.to_owned(),
+            source,
+        })?;
         self.offset += buffer.len() as u64;
         Ok(())
     }
@@ -103,7 +101,11 @@ impl<R: Read> File<'_, R> {
                 found,
                 known: VERSION,
             }),
-            _ => Err(self.damaged(MAGIC.len() as u64, format!("version {VERSION}"), "version 0")),
+            _ => Err(self.damaged(
+                MAGIC.len() as u64,
+                format!("version {VERSION}"),
+                "version 0",
+            )),
         }
     }
 
@@ -144,7 +146,11 @@ impl<R: Read> File<'_, R> {
     fn payload(&mut self, header: &Header, payload: &mut Vec<u8>) -> Result<(), Error> {
         let at = self.offset;
         let length = usize::try_from(header.length).map_err(|_| {
-            self.damaged(at - 8, "a length that fits into memory", header.length.to_string())
+            self.damaged(
+                at - 8,
+                "a length that fits into memory",
+                header.length.to_string(),
+            )
         })?;
         payload.clear();
         payload.resize(length, 0);
@@ -182,7 +188,9 @@ impl<R: Read> File<'_, R> {
     fn events(&mut self, trace: &mut Trace, event_count: u64) -> Result<(), Error> {
         // The count is only believed as far as the file is long enough for it.
         let room = event_count.min(self.left() / ROW_BYTES as u64);
-        trace.events.reserve_exact(usize::try_from(room).unwrap_or(0));
+        trace
+            .events
+            .reserve_exact(usize::try_from(room).unwrap_or(0));
         let mut cpu_times = vec![None; trace.threads.len()];
         let mut payload = Vec::new();
         let mut blocks = 0u64;
@@ -239,7 +247,8 @@ impl<R: Read> File<'_, R> {
             return Err(self.damaged(start, format!("{END_BYTES} bytes of totals"), found));
         };
         if (end_events, end_blocks) != (events, blocks) || promised != events {
-            let expected = format!("{end_events} events in {end_blocks} blocks ({promised} by META)");
+            let expected =
+                format!("{end_events} events in {end_blocks} blocks ({promised} by META)");
             return Err(self.damaged(start, expected, format!("{events} in {blocks}")));
         }
         if self.left() > 0 {

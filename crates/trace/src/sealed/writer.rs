@@ -68,7 +68,13 @@ fn put(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
     let mut blocks = 0u64;
     for events in trace.events.chunks(BLOCK_ROWS) {
         payload.clear();
-        block::encode(events, &trace.calls, &renumbered, &mut cpu_times, &mut payload);
+        block::encode(
+            events,
+            &trace.calls,
+            &renumbered,
+            &mut cpu_times,
+            &mut payload,
+        );
         section(out, EVENTS, &payload)?;
         blocks += 1;
     }
