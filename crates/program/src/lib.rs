@@ -1,1 +1,29 @@
-//! foretrace-program
+//! What a program *is*: from the events of one run to lists of operations that can be replayed.
+//!
+//! [`Program::from_trace`] lowers every event of a trace to an [`Operation`] with the CPU time that precedes it, and
+//! finds out who released what to whom in the recording: the edges that the Client-Server and Strict Sequence models
+//! enforce, and the facts about signals and broadcasts that the Direct model needs.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let text = "foretrace-text 1\nprocess A\nprocess B\n0 A create B\n3 B terminate\n3 A join B\n7 A terminate\n";
+//! let trace = foretrace_trace::text::parse(text, "example")?;
+//! let program = foretrace_program::Program::from_trace(&trace);
+//! assert_eq!(program.threads.len(), trace.threads.len());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Deliberately absent: machines and simulated time; a program is the same for every number of CPUs.
+
+mod calls;
+mod lower;
+mod matching;
+mod operation;
+mod program;
+mod work;
+
+pub use {
+    operation::{Action, GateId, Operation},
+    program::{Program, Thread},
+};

@@ -1,1 +1,39 @@
-//! foretrace-sim
+//! The simulator: replays a program on a machine under a model and says what happens when.
+//!
+//! [`predict`] answers how long a [`Program`](foretrace_program::Program) takes on a [`Machine`], under one of the
+//! three replay models or with the fallback scheme; [`schedule`] gives the whole course of it.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use foretrace_sim::{Choice, Machine, predict};
+//!
+//! let text = "foretrace-text 1\nprocess A\nprocess B\n0 A create B\n5 B terminate\n12 A terminate\n";
+//! let trace = foretrace_trace::text::parse(text, "example")?;
+//! let program = foretrace_program::Program::from_trace(&trace);
+//! let prediction = predict(&program, &Machine::new(2, &program), Choice::Auto);
+//! assert_eq!(prediction.answer().map(|run| run.end.as_nanos()), Some(7));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! One engine ([`engine`](self)) advances time and shares out CPUs; a model decides what an operation needs before it
+//! may complete; synchronization objects keep their own state. Time is in integer picoseconds and ties are broken by
+//! order, so that equal input gives equal results on every machine.
+//!
+//! Deliberately absent: files, printing, the clock of the wall, and iteration over hash maps.
+
+mod core;
+mod engine;
+mod machine;
+mod models;
+mod objects;
+mod observer;
+mod processors;
+mod report;
+mod scheme;
+
+pub use {
+    machine::{Bind, Machine, SchedulerKind},
+    models::ModelKind,
+    scheme::{Attempt, Choice, Prediction, Run, predict, predict_all, run, schedule},
+};

@@ -31,6 +31,8 @@ mod object;
 #[cfg(feature = "std")]
 mod open;
 #[cfg(feature = "std")]
+mod operands;
+#[cfg(feature = "std")]
 mod recording;
 #[cfg(feature = "std")]
 pub mod sealed;
@@ -49,9 +51,9 @@ pub use {
     event::{Call, Event, Operation, Outcome},
     ids::{CallId, ModuleId, ObjectId, ProcessId, SiteId, ThreadId},
     object::{Object, ObjectKind},
-    open::read,
+    open::{read, read_bytes},
     recording::{ExitStatus, Recording, ThreadClock},
     time::Nanos,
     trace::{CallSite, Module, Process, Returns, Thread, Trace},
-    validate::validate,
+    validate::{validate, warnings},
 };

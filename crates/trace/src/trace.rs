@@ -1,5 +1,7 @@
 //! The whole of a trace, in memory.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -80,11 +82,45 @@ impl Trace {
             .any(|call| matches!(call.operation, Operation::Send { .. } | Operation::Wait(_)))
     }
 
+    /// Drops the calls that no event makes, merges equal ones and numbers them by first use, as the files do.
+    ///
+    /// # Panics
+    ///
+    /// When an event's call is not in the table; [`validate`](crate::validate()) tells.
+    pub fn renumber_calls(&mut self) {
+        let (calls, renumbered) = used_calls(self);
+        for event in &mut self.events {
+            event.call = CallId(renumbered[event.call.index()]);
+        }
+        self.calls = calls;
+    }
+
     /// Adds a distinct call and returns its id. Use a map beside it where equal calls recur.
     pub fn push_call(&mut self, call: Call) -> CallId {
         self.calls.push(call);
         CallId::from_index(self.calls.len() - 1)
     }
+}
+
+/// Returns the calls that events make, each once, in the order of their first use, and for each call of the trace its
+/// position among them (`u32::MAX` for one that no event makes).
+///
+/// The table of calls is an encoding, not a fact of the run: written in this order, equal traces are equal files.
+pub(crate) fn used_calls(trace: &Trace) -> (Vec<Call>, Vec<u32>) {
+    let mut used = Vec::new();
+    let mut by_call = HashMap::new();
+    let mut renumbered = vec![u32::MAX; trace.calls.len()];
+    for event in &trace.events {
+        let number = &mut renumbered[event.call.index()];
+        if *number == u32::MAX {
+            let call = *trace.call(event);
+            *number = *by_call.entry(call).or_insert_with(|| {
+                used.push(call);
+                CallId::from_index(used.len() - 1).0
+            });
+        }
+    }
+    (used, renumbered)
 }
 
 /// How one learns when a blocked call came back.

@@ -1,0 +1,481 @@
+//! One call at a time: what it becomes, and what is logged of it.
+
+use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, ThreadId};
+
+use crate::{
+    Action, GateId,
+    lower::{Lowering, NONE, ObjectLog, Open, OpenKind},
+    matching::{Acquired, ConditionLog, MutexLog, OpRef, RwlockLog, SemaphoreLog, Waiter, WokenBy},
+};
+
+impl Lowering<'_> {
+    /// Lowers one call.
+    pub fn call(&mut self, index: usize, call: Call) {
+        let thread = call.thread.0;
+        let outcome = self.outcome(index, call);
+        match call.operation {
+            Op::Return => {}
+            Op::Terminate => {
+                self.push(index, thread, Action::Terminate);
+            }
+            _ if matches!(outcome, Outcome::Failed(_) | Outcome::Busy) => {
+                self.push(index, thread, Action::Pass);
+                self.open_if_blocked(index, thread, OpenKind::Other);
+            }
+            Op::CondWait { cond, mutex } | Op::CondTimedWait { cond, mutex } => {
+                self.condition_wait(index, thread, (cond, mutex), outcome);
+            }
+            _ if outcome == Outcome::TimedOut => self.timed_out(index, thread),
+            Op::CondSignal(cond) => self.signal(index, thread, cond),
+            Op::CondBroadcast(cond) => self.broadcast(index, thread, cond),
+            Op::Unlock(mutex) | Op::SpinUnlock(mutex) => self.unlock(index, thread, mutex),
+            Op::SemPost(semaphore) => {
+                let post = self.push(index, thread, Action::GiveToken(semaphore));
+                self.semaphore(semaphore).post(post);
+            }
+            Op::RwUnlock(rwlock) => {
+                let release = self.push(index, thread, Action::RwUnlock(rwlock));
+                self.rwlock(rwlock).unlock(release);
+            }
+            Op::Once(once) => self.once(index, thread, once, outcome),
+            Op::Create(_) | Op::Detach(_) | Op::Cancel(_) | Op::Send { .. } | Op::Join(_) => {
+                self.between_threads(index, thread, call.operation);
+            }
+            _ => self.acquire(index, thread, call.operation),
+        }
+    }
+
+    /// Returns what came of a call: what its return says where it has one, else what it says itself.
+    fn outcome(&self, index: usize, call: Call) -> Outcome {
+        self.return_of(index)
+            .map_or(call.outcome, |back| match back.outcome {
+                Outcome::Success => match call.outcome {
+                    // A recorder may mark a call that had to wait as busy; its return counts.
+                    Outcome::Busy => Outcome::Success,
+                    other => other,
+                },
+                other => other,
+            })
+    }
+
+    /// Returns the explicit return of an event's call, where one follows at once.
+    fn return_of(&self, index: usize) -> Option<Call> {
+        let next = self.next[index];
+        if next == NONE {
+            return None;
+        }
+        let call = self.trace.call(&self.trace.events[next as usize]);
+        (call.operation == Op::Return).then_some(*call)
+    }
+
+    fn between_threads(&mut self, index: usize, thread: u32, operation: Op) {
+        match operation {
+            Op::Create(child) => {
+                self.push(index, thread, Action::Create(child));
+            }
+            Op::Cancel(victim) => {
+                let gate = GateId(self.trace.threads.len() as u32 + victim.0);
+                self.push(index, thread, Action::Open(gate));
+            }
+            Op::Send { to, event } => {
+                let send = self.push(index, thread, Action::Send { to, event });
+                self.rendezvous.entry((to, event)).or_default().send(send);
+            }
+            Op::Join(child) if self.is_cut_short(index) => {
+                let gate = self.cancel_or(thread, GateId(child.0));
+                self.push(index, thread, gate);
+            }
+            Op::Join(child) => {
+                let join = self.push(index, thread, Action::Await(GateId(child.0)));
+                self.set_open(join, OpenKind::Other);
+            }
+            _ => {
+                self.push(index, thread, Action::Pass);
+            }
+        }
+    }
+
+    /// Lowers a call that takes something and waits for it where it must.
+    fn acquire(&mut self, index: usize, thread: u32, operation: Op) {
+        let (action, kind) = match operation {
+            Op::Lock(m)
+            | Op::TryLock(m)
+            | Op::TimedLock(m)
+            | Op::SpinLock(m)
+            | Op::SpinTryLock(m) => (Action::Lock(m), OpenKind::Lock(m)),
+            Op::ReadLock(r) | Op::TryReadLock(r) | Op::TimedReadLock(r) => {
+                (Action::ReadLock(r), OpenKind::Read(r))
+            }
+            Op::WriteLock(r) | Op::TryWriteLock(r) | Op::TimedWriteLock(r) => {
+                (Action::WriteLock(r), OpenKind::Write(r))
+            }
+            Op::SemWait(s) | Op::SemTryWait(s) | Op::SemTimedWait(s) => {
+                (Action::TakeToken(s), OpenKind::Token(s))
+            }
+            Op::Wait(event) => (Action::Wait(event), OpenKind::Wait(ThreadId(thread), event)),
+            Op::BarrierWait(barrier) => {
+                let arrivals = self.arrivals.entry(barrier).or_default();
+                *arrivals += 1;
+                (
+                    Action::Barrier(barrier),
+                    OpenKind::Barrier(barrier, *arrivals),
+                )
+            }
+            _ => (Action::Pass, OpenKind::Other),
+        };
+        let at = self.push(index, thread, action);
+        if let OpenKind::Wait(process, event) = kind {
+            self.rendezvous
+                .entry((process, event))
+                .or_default()
+                .wait(at);
+        }
+        let open = Open {
+            operation: at,
+            kind,
+        };
+        let always_returns = matches!(
+            kind,
+            OpenKind::Other | OpenKind::Wait(..) | OpenKind::Barrier(..)
+        );
+        if self.is_explicit() && self.return_of(index).is_none() && !always_returns {
+            // Without a return it did not block, unless it is the last that was seen of the thread.
+            if self.next[index] != NONE || self.can_have_come_back(open) {
+                self.came_back(open);
+            } else {
+                self.never_came_back(open);
+            }
+            return;
+        }
+        if let OpenKind::Token(semaphore) = kind
+            && !self.is_explicit()
+        {
+            let back = self.next[index];
+            self.semaphore(semaphore).wait(at, back);
+        }
+        self.set_open(at, kind);
+    }
+
+    /// Logs that an open call came back.
+    pub fn came_back(&mut self, open: Open) {
+        let at = open.operation;
+        match open.kind {
+            OpenKind::Lock(mutex) => self.acquired(at, mutex, 1),
+            OpenKind::Relock(mutex, depth) => self.acquired(at, mutex, depth),
+            OpenKind::Condition { cond, mutex, depth } => {
+                self.condition_returned(at, cond, mutex, depth);
+            }
+            OpenKind::Token(semaphore) if self.is_explicit() => self.semaphore(semaphore).grant(at),
+            OpenKind::Token(semaphore) => self.semaphore(semaphore).granted(at),
+            OpenKind::Read(rwlock) => {
+                let mut edges = std::mem::take(&mut self.edges);
+                self.rwlock(rwlock).read(at, &mut edges);
+                self.edges = edges;
+            }
+            OpenKind::Write(rwlock) => {
+                let mut edges = std::mem::take(&mut self.edges);
+                self.rwlock(rwlock).write(at, &mut edges);
+                self.edges = edges;
+            }
+            OpenKind::Wait(..) | OpenKind::Barrier(..) | OpenKind::Other => {}
+        }
+    }
+
+    /// Returns whether a call that is its thread's last event can have come back, judged by its object.
+    pub fn can_have_come_back(&mut self, open: Open) -> bool {
+        match open.kind {
+            OpenKind::Lock(mutex) | OpenKind::Relock(mutex, _) => self.mutex(mutex).is_free(),
+            OpenKind::Token(semaphore) if self.is_explicit() => {
+                self.semaphore(semaphore).has_token()
+            }
+            OpenKind::Token(semaphore) => !self.semaphore(semaphore).is_pending(open.operation),
+            OpenKind::Barrier(barrier, arrival) => {
+                let size = self.trace.objects[barrier.index()]
+                    .initial
+                    .unwrap_or(1)
+                    .max(1);
+                !self.is_explicit() || self.arrivals[&barrier] >= arrival.div_ceil(size) * size
+            }
+            // A join of a listing that is never answered shows as a deadlock, which it was.
+            OpenKind::Other | OpenKind::Read(_) | OpenKind::Write(_) => !self.is_explicit(),
+            OpenKind::Condition { .. } => false,
+            OpenKind::Wait(..) => true,
+        }
+    }
+
+    /// Ends a thread where it was blocked when the recording ended.
+    pub fn never_came_back(&mut self, open: Open) {
+        let at = open.operation;
+        let action = match self.lists[at.thread as usize][at.index as usize].action {
+            // Its mutex was given up all the same.
+            Action::CondWait { mutex, .. } => Action::Unlock(mutex),
+            _ => Action::Pass,
+        };
+        self.set_action(at, action);
+        let thread = &self.trace.threads[at.thread as usize].name;
+        let event = self.lists[at.thread as usize][at.index as usize].event as usize;
+        let name = self.trace.call(&self.trace.events[event]).operation.name();
+        self.warnings.push(format!(
+            "thread {thread} never ended: it was still blocked in {name} when the recording ended; taken to end there"
+        ));
+    }
+
+    fn acquired(&mut self, at: OpRef, mutex: ObjectId, depth: u32) {
+        match self.mutex(mutex).acquire(at.thread) {
+            Acquired::Outermost(release) => {
+                self.mutex(mutex).reacquire(at.thread, depth);
+                self.edges
+                    .extend(release.map(|release| crate::matching::Edge {
+                        acquire: at,
+                        release,
+                    }));
+            }
+            Acquired::Nested => self.set_action(at, Action::Pass),
+            Acquired::FromHolder(holder) => {
+                let name = |thread: u32| self.trace.threads[thread as usize].name.as_str();
+                let warning = format!(
+                    "{} {} was acquired by {} while {} held it: a release is missing from the trace",
+                    self.trace.objects[mutex.index()].kind.name(),
+                    self.trace.objects[mutex.index()].name,
+                    name(at.thread),
+                    name(holder),
+                );
+                self.warnings.push(warning);
+            }
+        }
+    }
+
+    fn unlock(&mut self, index: usize, thread: u32, mutex: ObjectId) {
+        let release = self.push(index, thread, Action::Unlock(mutex));
+        let mut edges = std::mem::take(&mut self.edges);
+        if !self.mutex(mutex).unlock(release, &mut edges) {
+            self.set_action(release, Action::Pass);
+        }
+        self.edges = edges;
+    }
+
+    fn condition_wait(
+        &mut self,
+        index: usize,
+        thread: u32,
+        objects: (ObjectId, ObjectId),
+        outcome: Outcome,
+    ) {
+        let (cond, mutex) = objects;
+        let timed_out = outcome == Outcome::TimedOut;
+        let cut_short = self.is_cut_short(index);
+        let never = self.is_explicit() && self.next[index] == NONE;
+        let waits = !timed_out && !cut_short && !never;
+        let action = if waits {
+            Action::CondWait { cond, mutex }
+        } else {
+            Action::Unlock(mutex)
+        };
+        let at = self.push(index, thread, action);
+        let mut edges = std::mem::take(&mut self.edges);
+        let depth = self.mutex(mutex).give_up(at, &mut edges);
+        self.edges = edges;
+        if waits {
+            let from = self
+                .return_of(index)
+                .and_then(|back| back.from)
+                .map(|from| from.0);
+            let waiter = Waiter {
+                wait: at,
+                mutex,
+                back: self.next[index],
+                from,
+            };
+            self.condition(cond).wait(waiter);
+            self.set_open(at, OpenKind::Condition { cond, mutex, depth });
+        } else if never {
+            self.never_came_back(Open {
+                operation: at,
+                kind: OpenKind::Other,
+            });
+            self.set_action(at, Action::Unlock(mutex));
+        } else {
+            let meanwhile = if timed_out {
+                let nanos = self.recorded_delay(index);
+                self.delay(nanos)
+            } else {
+                self.cancel_or(thread, GateId(thread))
+            };
+            self.push(index, thread, meanwhile);
+            let relock = self.push(index, thread, Action::Lock(mutex));
+            self.set_open(relock, OpenKind::Relock(mutex, depth));
+        }
+    }
+
+    fn condition_returned(&mut self, wait: OpRef, cond: ObjectId, mutex: ObjectId, depth: u32) {
+        let woken_by = self.condition(cond).returned(wait);
+        self.mutex(mutex).reacquire(wait.thread, depth);
+        match woken_by {
+            WokenBy::Known => {}
+            WokenBy::Late(signal) => {
+                self.set_action(signal, Action::Signal(cond));
+                self.edges.push(crate::matching::Edge {
+                    acquire: wait,
+                    release: signal,
+                });
+            }
+            WokenBy::Nobody => {
+                let event = self.lists[wait.thread as usize][wait.index as usize].event as usize;
+                self.set_action(wait, Action::Unlock(mutex));
+                self.push(event, wait.thread, Action::Lock(mutex));
+            }
+        }
+    }
+
+    fn signal(&mut self, index: usize, thread: u32, cond: ObjectId) {
+        let signal = self.push(index, thread, Action::Pass);
+        if let Some(waiter) = self.condition(cond).signal(signal) {
+            self.set_action(signal, Action::Signal(cond));
+            self.woke(signal, waiter);
+        }
+    }
+
+    fn broadcast(&mut self, index: usize, thread: u32, cond: ObjectId) {
+        let broadcast = self.push(index, thread, Action::Pass);
+        let woken = self.condition(cond).broadcast();
+        if !woken.is_empty() {
+            self.set_action(
+                broadcast,
+                Action::Broadcast {
+                    cond,
+                    woken: woken.len() as u32,
+                },
+            );
+        }
+        for waiter in woken {
+            self.woke(broadcast, waiter);
+        }
+    }
+
+    fn woke(&mut self, release: OpRef, waiter: Waiter) {
+        self.edges.push(crate::matching::Edge {
+            acquire: waiter.wait,
+            release,
+        });
+        self.mutex(waiter.mutex)
+            .require_next_release(release.thread, waiter.wait);
+    }
+
+    fn once(&mut self, index: usize, thread: u32, once: ObjectId, outcome: Outcome) {
+        if outcome == Outcome::Chosen {
+            self.push(index, thread, Action::Pass);
+            self.initialized.insert(once);
+            self.running_once[thread as usize].push(once);
+        } else if self.initialized.contains(&once)
+            && !self.running_once[thread as usize].contains(&once)
+        {
+            let gate = self.once_gate(once);
+            self.push(index, thread, Action::Await(gate));
+            self.open_if_blocked(index, thread, OpenKind::Other);
+        } else {
+            self.push(index, thread, Action::Pass);
+            self.open_if_blocked(index, thread, OpenKind::Other);
+        }
+    }
+
+    /// Handles a return that closes no open call: the end of the innermost one-time initialization.
+    pub fn end_of_once(&mut self, index: usize, thread: u32) {
+        if let Some(once) = self.running_once[thread as usize].pop() {
+            let gate = self.once_gate(once);
+            self.work.before[index] += std::mem::take(&mut self.work.tail[thread as usize]);
+            self.push(index, thread, Action::Open(gate));
+        }
+    }
+
+    fn timed_out(&mut self, index: usize, thread: u32) {
+        let nanos = self.recorded_delay(index);
+        let delay = self.delay(nanos);
+        let at = self.push(index, thread, delay);
+        if self.return_of(index).is_some() {
+            self.set_open(at, OpenKind::Other);
+        }
+    }
+
+    /// Returns how long a timed-out call waited: until its return, or until the row before its thread's next one,
+    /// since the time after that row is the thread's work.
+    fn recorded_delay(&self, index: usize) -> u64 {
+        let events = &self.trace.events;
+        let until = match self.next[index] {
+            NONE => events.last().map_or(0, |event| event.time.0),
+            next if self.return_of(index).is_some() => events[next as usize].time.0,
+            next => events[next as usize - 1].time.0,
+        };
+        until.saturating_sub(events[index].time.0)
+    }
+
+    /// Returns whether a call that always returns did not, although its thread went on: it was cancelled.
+    fn is_cut_short(&self, index: usize) -> bool {
+        self.is_explicit() && self.next[index] != NONE && self.return_of(index).is_none()
+    }
+
+    /// Waits for the thread's cancellation where one was recorded, else for nothing or for what was waited for.
+    fn cancel_or(&self, thread: u32, gate: GateId) -> Action {
+        let cancelled = self
+            .trace
+            .calls
+            .iter()
+            .any(|call| call.operation == Op::Cancel(ThreadId(thread)));
+        match cancelled {
+            true => Action::Await(GateId(self.trace.threads.len() as u32 + thread)),
+            false if gate.0 == thread => Action::Pass,
+            false => Action::Await(gate),
+        }
+    }
+
+    fn once_gate(&self, once: ObjectId) -> GateId {
+        GateId(2 * self.trace.threads.len() as u32 + once.0)
+    }
+
+    fn set_open(&mut self, operation: OpRef, kind: OpenKind) {
+        self.open[operation.thread as usize] = Some(Open { operation, kind });
+    }
+
+    /// Remembers the thread's last operation as open where its explicit return follows, so that the return closes it.
+    fn open_if_blocked(&mut self, index: usize, thread: u32, kind: OpenKind) {
+        if self.return_of(index).is_some() {
+            let last = self.lists[thread as usize].len() as u32 - 1;
+            self.set_open(
+                OpRef {
+                    thread,
+                    index: last,
+                },
+                kind,
+            );
+        }
+    }
+
+    fn mutex(&mut self, id: ObjectId) -> &mut MutexLog {
+        match &mut self.logs[id.index()] {
+            ObjectLog::Mutex(log) => log,
+            other => unreachable!("a valid trace locks mutexes only, not {other:?}"),
+        }
+    }
+
+    fn condition(&mut self, id: ObjectId) -> &mut ConditionLog {
+        match &mut self.logs[id.index()] {
+            ObjectLog::Condition(log) => log,
+            other => unreachable!("a valid trace signals conditions only, not {other:?}"),
+        }
+    }
+
+    fn semaphore(&mut self, id: ObjectId) -> &mut SemaphoreLog {
+        match &mut self.logs[id.index()] {
+            ObjectLog::Semaphore(log) => log,
+            other => unreachable!("a valid trace posts semaphores only, not {other:?}"),
+        }
+    }
+
+    fn rwlock(&mut self, id: ObjectId) -> &mut RwlockLog {
+        match &mut self.logs[id.index()] {
+            ObjectLog::Rwlock(log) => log,
+            other => {
+                unreachable!("a valid trace read-locks readers-writer locks only, not {other:?}")
+            }
+        }
+    }
+}

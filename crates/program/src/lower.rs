@@ -1,0 +1,338 @@
+//! The sweep over a trace's events, and the layout of what it finds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use foretrace_trace::{ObjectId, ObjectKind, Operation as Call, Returns, ThreadId, Trace};
+
+use crate::{
+    Action, Operation, Program, Thread,
+    matching::{ConditionLog, Edge, MutexLog, OpRef, RendezvousLog, RwlockLog, SemaphoreLog},
+    work::{Work, work_before_events},
+};
+
+/// Lowers a trace to a program.
+pub(crate) fn lower(trace: &Trace) -> Program {
+    let mut lowering = Lowering::new(trace);
+    for index in 0..trace.events.len() {
+        lowering.event(index);
+    }
+    lowering.end();
+    lowering.finish()
+}
+
+/// Stands for "no event follows".
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A program under construction.
+pub(crate) struct Lowering<'t> {
+    pub trace: &'t Trace,
+    pub work: Work,
+    /// The next event of the same thread, per event.
+    pub next: Vec<u32>,
+    /// The operations of each thread so far.
+    pub lists: Vec<Vec<Operation>>,
+    pub edges: Vec<Edge>,
+    /// The call of each thread of which it is not known yet whether it came back.
+    pub open: Vec<Option<Open>>,
+    /// The one-time initializations that each thread is running, innermost last.
+    pub running_once: Vec<Vec<ObjectId>>,
+    pub logs: Vec<ObjectLog>,
+    pub rendezvous: BTreeMap<(ThreadId, ObjectId), RendezvousLog>,
+    /// The one-time initializations that some thread was seen to run.
+    pub initialized: BTreeSet<ObjectId>,
+    /// How many threads arrived at each barrier.
+    pub arrivals: BTreeMap<ObjectId, u32>,
+    pub created: BTreeSet<ThreadId>,
+    pub delays: Vec<u64>,
+    pub warnings: Vec<String>,
+}
+
+/// A call that blocked, or may have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Open {
+    pub operation: OpRef,
+    pub kind: OpenKind,
+}
+
+/// What there is to log when an open call is found to have come back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OpenKind {
+    /// The mutex is acquired.
+    Lock(ObjectId),
+    /// The mutex that a timed-out or cancelled wait gave up is acquired again, as deep as it was.
+    Relock(ObjectId, u32),
+    /// The wait on the condition is over and its mutex held again, as deep as it was.
+    Condition {
+        cond: ObjectId,
+        mutex: ObjectId,
+        depth: u32,
+    },
+    /// A token was taken.
+    Token(ObjectId),
+    /// The lock is held for reading.
+    Read(ObjectId),
+    /// The lock is held for writing.
+    Write(ObjectId),
+    /// A process was activated.
+    Wait(ThreadId, ObjectId),
+    /// The generation that this arrival, counted from 1, belongs to was complete.
+    Barrier(ObjectId, u32),
+    /// Nothing.
+    Other,
+}
+
+/// What happened to one object so far.
+#[derive(Debug)]
+pub(crate) enum ObjectLog {
+    Mutex(MutexLog),
+    Condition(ConditionLog),
+    Semaphore(SemaphoreLog),
+    Rwlock(RwlockLog),
+    Other,
+}
+
+impl<'t> Lowering<'t> {
+    fn new(trace: &'t Trace) -> Self {
+        let threads = trace.threads.len();
+        let logs = trace.objects.iter().map(|object| match object.kind {
+            ObjectKind::Mutex | ObjectKind::Spin => ObjectLog::Mutex(MutexLog::default()),
+            ObjectKind::Cond => ObjectLog::Condition(ConditionLog::default()),
+            ObjectKind::Semaphore => {
+                ObjectLog::Semaphore(SemaphoreLog::with_tokens(object.initial.unwrap_or(0)))
+            }
+            ObjectKind::Rwlock => ObjectLog::Rwlock(RwlockLog::default()),
+            ObjectKind::Event | ObjectKind::Barrier | ObjectKind::Once => ObjectLog::Other,
+        });
+        let created = trace.calls.iter().filter_map(|call| match call.operation {
+            Call::Create(child) => Some(child),
+            _ => None,
+        });
+        Self {
+            trace,
+            work: work_before_events(trace),
+            next: next_of_thread(trace),
+            lists: vec![Vec::new(); threads],
+            edges: Vec::new(),
+            open: vec![None; threads],
+            running_once: vec![Vec::new(); threads],
+            logs: logs.collect(),
+            rendezvous: BTreeMap::new(),
+            initialized: BTreeSet::new(),
+            arrivals: BTreeMap::new(),
+            created: created.collect(),
+            delays: Vec::new(),
+            warnings: trace.warnings.clone(),
+        }
+    }
+
+    fn event(&mut self, index: usize) {
+        let call = *self.trace.call(&self.trace.events[index]);
+        let thread = call.thread.0;
+        if self.lists[thread as usize].is_empty() {
+            self.delay_late_comer(index, thread);
+        }
+        let open = self.open[thread as usize].take();
+        if let Some(open) = open {
+            self.came_back(open);
+        }
+        match call.operation {
+            Call::Return if open.is_none() => self.end_of_once(index, thread),
+            Call::Return => {}
+            _ => self.call(index, call),
+        }
+    }
+
+    /// Delays a thread of a recording that nobody was seen to create (of another process, or made by a raw system
+    /// call) until what was recorded before it is done, for want of better knowledge.
+    fn delay_late_comer(&mut self, index: usize, thread: u32) {
+        let elapsed = self.work.elapsed_at_birth[thread as usize];
+        if self.trace.recording.is_none()
+            || elapsed == 0
+            || self.created.contains(&ThreadId(thread))
+        {
+            return;
+        }
+        let delay = self.delay(elapsed);
+        self.push(index, thread, delay);
+        let name = &self.trace.threads[thread as usize].name;
+        self.warnings.push(format!(
+            "nobody was seen to start thread {name}: it is taken to start when everything recorded before it is done"
+        ));
+    }
+
+    /// Adds an operation to a thread; the first of an event carries the event's work.
+    pub fn push(&mut self, event: usize, thread: u32, action: Action) -> OpRef {
+        let list = &mut self.lists[thread as usize];
+        let work_nanos = match action {
+            // A late comer's delay precedes the work of its first event.
+            Action::Delay(_) if list.is_empty() => 0,
+            _ => std::mem::take(&mut self.work.before[event]),
+        };
+        list.push(Operation {
+            work_nanos,
+            action,
+            event: event as u32,
+            requirements_start: 0,
+        });
+        OpRef {
+            thread,
+            index: list.len() as u32 - 1,
+        }
+    }
+
+    /// Makes a delay of so many nanoseconds.
+    pub fn delay(&mut self, nanos: u64) -> Action {
+        self.delays.push(nanos);
+        Action::Delay(self.delays.len() as u32 - 1)
+    }
+
+    /// Replaces what an operation does.
+    pub fn set_action(&mut self, at: OpRef, action: Action) {
+        self.lists[at.thread as usize][at.index as usize].action = action;
+    }
+
+    /// Returns whether calls that blocked are followed by an explicit return.
+    pub fn is_explicit(&self) -> bool {
+        self.trace.returns == Returns::Explicit
+    }
+
+    /// Closes what is still open after the last event: what can have come back did, the rest never does.
+    fn end(&mut self) {
+        for thread in 0..self.lists.len() {
+            let Some(open) = self.open[thread].take() else {
+                continue;
+            };
+            if self.can_have_come_back(open) {
+                self.came_back(open);
+            } else {
+                self.never_came_back(open);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Program {
+        for log in self.rendezvous.values() {
+            log.edges(&mut self.edges);
+        }
+        let mut objects = self.trace.objects.clone();
+        for (object, log) in objects.iter_mut().zip(&self.logs) {
+            if let ObjectLog::Semaphore(log) = log {
+                let missing = log.missing_tokens();
+                if missing > 0 && object.initial.is_some() {
+                    self.warnings.push(format!(
+                        "semaphore {}: {missing} more waits than tokens in the recording; taken as initial tokens",
+                        object.name
+                    ));
+                }
+                let initial = object.initial.unwrap_or(0) + missing;
+                object.initial = Some(initial);
+                log.edges(initial, &mut self.edges);
+            }
+        }
+        self.size_barriers(&mut objects);
+        let threads = self.lay_out_threads();
+        let (operations, requirements) = self.lay_out_operations(&threads);
+        Program {
+            source: self.trace.source.clone(),
+            processes: self.trace.processes.clone(),
+            threads,
+            objects,
+            operations,
+            requirements,
+            delays: self.delays,
+            warnings: self.warnings,
+        }
+    }
+
+    /// Fills in the size of barriers that were made before the recording began: the number of threads that use it.
+    fn size_barriers(&mut self, objects: &mut [foretrace_trace::Object]) {
+        for (index, object) in objects.iter_mut().enumerate() {
+            if object.kind != ObjectKind::Barrier || object.initial.is_some() {
+                continue;
+            }
+            let barrier = Call::BarrierWait(ObjectId::from_index(index));
+            let calls = self
+                .trace
+                .calls
+                .iter()
+                .filter(|call| call.operation == barrier);
+            let users: BTreeSet<ThreadId> = calls.map(|call| call.thread).collect();
+            object.initial = Some(users.len() as u32);
+            self.warnings.push(format!(
+                "barrier {}: its size was not recorded; taken to be the {} threads that use it",
+                object.name,
+                users.len()
+            ));
+        }
+    }
+
+    /// Gives every thread an end, and its place among the operations of all.
+    fn lay_out_threads(&mut self) -> Vec<Thread> {
+        let mut start = 0;
+        let mut threads = Vec::with_capacity(self.lists.len());
+        for (index, list) in self.lists.iter_mut().enumerate() {
+            let tail = self.work.tail[index];
+            if list
+                .last()
+                .is_none_or(|last| last.action != Action::Terminate)
+            {
+                let event = list.last().map_or(0, |last| last.event);
+                list.push(Operation {
+                    work_nanos: tail,
+                    action: Action::Terminate,
+                    event,
+                    requirements_start: 0,
+                });
+            }
+            let recorded = &self.trace.threads[index];
+            let end = start + list.len() as u32;
+            threads.push(Thread {
+                name: recorded.name.clone(),
+                process: recorded.process,
+                priority: recorded.priority,
+                cpu: recorded.cpu,
+                operations: start..end,
+                created: self.created.contains(&ThreadId::from_index(index)),
+            });
+            start = end;
+        }
+        threads
+    }
+
+    /// Joins the lists and turns edges into each operation's requirements.
+    fn lay_out_operations(&mut self, threads: &[Thread]) -> (Vec<Operation>, Vec<u32>) {
+        let place = |at: OpRef| threads[at.thread as usize].operations.start + at.index;
+        let mut edges: Vec<(u32, u32)> = self
+            .edges
+            .drain(..)
+            .map(|edge| (place(edge.acquire), place(edge.release)))
+            .collect();
+        edges.sort_unstable();
+        edges.dedup();
+        let mut operations: Vec<Operation> = self.lists.drain(..).flatten().collect();
+        let mut next_edge = 0;
+        for (index, operation) in operations.iter_mut().enumerate() {
+            operation.requirements_start = next_edge as u32;
+            while edges
+                .get(next_edge)
+                .is_some_and(|&(acquire, _)| acquire as usize == index)
+            {
+                next_edge += 1;
+            }
+        }
+        (
+            operations,
+            edges.into_iter().map(|(_, release)| release).collect(),
+        )
+    }
+}
+
+fn next_of_thread(trace: &Trace) -> Vec<u32> {
+    let mut next = vec![NONE; trace.events.len()];
+    let mut following = vec![NONE; trace.threads.len()];
+    for (index, event) in trace.events.iter().enumerate().rev() {
+        let thread = trace.call(event).thread.index();
+        next[index] = std::mem::replace(&mut following[thread], index as u32);
+    }
+    next
+}

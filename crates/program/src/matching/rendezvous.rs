@@ -1,0 +1,28 @@
+//! Abstract processes: the k-th send of an event to a process matches its k-th wait for that event.
+
+use super::{Edge, OpRef};
+
+/// The sends of one event to one process, and its waits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RendezvousLog {
+    sends: Vec<OpRef>,
+    waits: Vec<OpRef>,
+}
+
+impl RendezvousLog {
+    /// Logs a send.
+    pub fn send(&mut self, send: OpRef) {
+        self.sends.push(send);
+    }
+
+    /// Logs a wait.
+    pub fn wait(&mut self, wait: OpRef) {
+        self.waits.push(wait);
+    }
+
+    /// Adds an edge for every wait that was answered.
+    pub fn edges(&self, edges: &mut Vec<Edge>) {
+        let matched = self.waits.iter().zip(&self.sends);
+        edges.extend(matched.map(|(&acquire, &release)| Edge { acquire, release }));
+    }
+}

@@ -1,0 +1,106 @@
+//! Operations: what a thread does, and the CPU time before it.
+
+use foretrace_trace::{ObjectId, ThreadId};
+
+/// One step of a thread: some work, then an action that takes no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// The CPU time before the action, in nanoseconds.
+    pub work_nanos: u64,
+    /// What is done then.
+    pub action: Action,
+    /// The trace's event that it came from.
+    pub event: u32,
+    /// Where this operation's requirements begin in [`Program::requirements`](crate::Program::requirements); they end
+    /// where the next operation's begin.
+    pub(crate) requirements_start: u32,
+}
+
+/// What an operation does. Objects and threads are those of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing that another thread could notice: a failed try, a nested lock, a signal that woke nobody.
+    Pass,
+    /// Creates a thread: it becomes ready, the caller goes on.
+    Create(ThreadId),
+    /// Ends the thread and opens its end's gate.
+    Terminate,
+    /// Waits until a gate is open, in every model.
+    Await(GateId),
+    /// Opens a gate.
+    Open(GateId),
+    /// Lets time pass without using a CPU; a position in [`Program::delays`](crate::Program::delays).
+    Delay(u32),
+    /// Acquires a mutex or spin lock.
+    Lock(ObjectId),
+    /// Releases a mutex or spin lock.
+    Unlock(ObjectId),
+    /// Takes a token of a semaphore.
+    TakeToken(ObjectId),
+    /// Gives a token to a semaphore.
+    GiveToken(ObjectId),
+    /// Acquires a readers-writer lock for reading.
+    ReadLock(ObjectId),
+    /// Acquires it for writing.
+    WriteLock(ObjectId),
+    /// Releases it.
+    RwUnlock(ObjectId),
+    /// Waits at a barrier.
+    Barrier(ObjectId),
+    /// Releases the mutex, waits to be woken, acquires the mutex again.
+    CondWait {
+        /// The condition variable.
+        cond: ObjectId,
+        /// The mutex.
+        mutex: ObjectId,
+    },
+    /// Wakes one waiter, now or later (one that woke nobody in the recording is [`Action::Pass`]).
+    Signal(ObjectId),
+    /// Wakes as many waiters as it woke in the recording, waiting until they wait.
+    Broadcast {
+        /// The condition variable.
+        cond: ObjectId,
+        /// How many threads it woke; at least one.
+        woken: u32,
+    },
+    /// Abstract processes: activates a process and waits until it accepts.
+    Send {
+        /// The process.
+        to: ThreadId,
+        /// The event.
+        event: ObjectId,
+    },
+    /// Abstract processes: waits to be activated by this event.
+    Wait(ObjectId),
+}
+
+impl Action {
+    /// Returns whether the Client-Server model cuts the thread's list before this action: acquisitions.
+    pub fn opens_list(self) -> bool {
+        matches!(
+            self,
+            Self::Lock(_)
+                | Self::TakeToken(_)
+                | Self::ReadLock(_)
+                | Self::WriteLock(_)
+                | Self::CondWait { .. }
+                | Self::Wait(_)
+        )
+    }
+
+    /// Returns whether the Client-Server model may neither overtake this action nor run it early.
+    pub fn is_fence(self) -> bool {
+        matches!(self, Self::Barrier(_) | Self::Await(_) | Self::Terminate)
+    }
+}
+
+/// Something that opens once and stays open: a thread's end, a cancellation, a one-time initialization.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GateId(pub u32);
+
+impl GateId {
+    /// Returns the id as a position.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}

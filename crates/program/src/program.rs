@@ -1,0 +1,158 @@
+//! The whole of a program.
+
+use std::ops::Range;
+
+use foretrace_trace::{Object, ObjectId, ObjectKind, Process, ProcessId, ThreadId, Trace};
+
+use crate::{Action, GateId, Operation, lower};
+
+/// Lists of operations, one per thread, and who released what to whom in the recording.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The trace it came from.
+    pub source: String,
+    /// The processes, as in the trace.
+    pub processes: Vec<Process>,
+    /// The threads, as in the trace.
+    pub threads: Vec<Thread>,
+    /// The objects, as in the trace, with initial tokens and barrier sizes filled in.
+    pub objects: Vec<Object>,
+    /// The operations of all threads, one thread after the other.
+    pub operations: Vec<Operation>,
+    /// The releases that acquisitions waited for, as positions in [`Self::operations`].
+    pub requirements: Vec<u32>,
+    /// Lengths of delays, in nanoseconds.
+    pub delays: Vec<u64>,
+    /// What had to be assumed, for the user's eyes.
+    pub warnings: Vec<String>,
+}
+
+/// A thread's place in a program.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    /// Its name.
+    pub name: String,
+    /// The process it belongs to.
+    pub process: ProcessId,
+    /// Its priority, where it has one: larger runs first.
+    pub priority: Option<i32>,
+    /// The CPU that it is bound to, where it is.
+    pub cpu: Option<u32>,
+    /// Its operations, as positions in [`Program::operations`]; the last is [`Action::Terminate`].
+    pub operations: Range<u32>,
+    /// Whether a thread of the program creates it; it is there from the beginning otherwise.
+    pub created: bool,
+}
+
+impl Program {
+    /// Lowers a trace.
+    pub fn from_trace(trace: &Trace) -> Self {
+        lower::lower(trace)
+    }
+
+    /// Returns the operations whose release this one waited for in the recording.
+    pub fn requirements_of(&self, operation: u32) -> &[u32] {
+        let start = self.operations[operation as usize].requirements_start as usize;
+        let end = self
+            .operations
+            .get(operation as usize + 1)
+            .map_or(self.requirements.len(), |next| {
+                next.requirements_start as usize
+            });
+        &self.requirements[start..end]
+    }
+
+    /// Returns the name of an operation's call, as in text traces.
+    pub fn operation_name(&self, operation: u32) -> &'static str {
+        let spin = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Spin;
+        match self.operations[operation as usize].action {
+            Action::Pass => "pass",
+            Action::Create(_) => "create",
+            Action::Terminate => "terminate",
+            Action::Await(gate) if gate.index() < self.threads.len() => "join",
+            Action::Await(gate) if gate.index() < 2 * self.threads.len() => "cancelled wait",
+            Action::Await(_) | Action::Open(_) => "once",
+            Action::Delay(_) => "timed wait",
+            Action::Lock(id) if spin(id) => "spin_lock",
+            Action::Unlock(id) if spin(id) => "spin_unlock",
+            Action::Lock(_) => "lock",
+            Action::Unlock(_) => "unlock",
+            Action::TakeToken(_) => "sem_wait",
+            Action::GiveToken(_) => "sem_post",
+            Action::ReadLock(_) => "rdlock",
+            Action::WriteLock(_) => "wrlock",
+            Action::RwUnlock(_) => "rwunlock",
+            Action::Barrier(_) => "barrier_wait",
+            Action::CondWait { .. } => "cond_wait",
+            Action::Signal(_) => "cond_signal",
+            Action::Broadcast { .. } => "cond_broadcast",
+            Action::Send { .. } => "send",
+            Action::Wait(_) => "wait",
+        }
+    }
+
+    /// Returns the gate that a thread's end opens.
+    pub fn end_gate(&self, thread: ThreadId) -> GateId {
+        GateId(thread.0)
+    }
+
+    /// Returns the gate that a thread's cancellation opens.
+    pub fn cancel_gate(&self, thread: ThreadId) -> GateId {
+        GateId(self.threads.len() as u32 + thread.0)
+    }
+
+    /// Returns the gate that the end of a one-time initialization opens.
+    pub fn once_gate(&self, once: ObjectId) -> GateId {
+        GateId(2 * self.threads.len() as u32 + once.0)
+    }
+
+    /// Returns the number of gates.
+    pub fn gate_count(&self) -> usize {
+        2 * self.threads.len() + self.objects.len()
+    }
+
+    /// Returns the thread or object that a gate belongs to, by name.
+    pub fn gate_name(&self, gate: GateId) -> &str {
+        let threads = self.threads.len();
+        match gate.index() {
+            index if index < 2 * threads => &self.threads[index % threads].name,
+            index => &self.objects[index - 2 * threads].name,
+        }
+    }
+
+    /// Returns whether every thread carries a priority: then the priority scheduler is the natural one.
+    pub fn has_priorities(&self) -> bool {
+        !self.threads.is_empty() && self.threads.iter().all(|thread| thread.priority.is_some())
+    }
+
+    /// Returns the work of all threads together, in nanoseconds: T1, what one CPU needs at least.
+    pub fn work_nanos(&self) -> u64 {
+        self.operations
+            .iter()
+            .map(|operation| operation.work_nanos)
+            .sum()
+    }
+
+    /// Returns the name of what an action is about, for reports.
+    pub fn subject(&self, action: Action) -> Option<&str> {
+        let object = |id: ObjectId| Some(self.objects[id.index()].name.as_str());
+        match action {
+            Action::Lock(id)
+            | Action::Unlock(id)
+            | Action::TakeToken(id)
+            | Action::GiveToken(id)
+            | Action::ReadLock(id)
+            | Action::WriteLock(id)
+            | Action::RwUnlock(id)
+            | Action::Barrier(id)
+            | Action::CondWait { cond: id, .. }
+            | Action::Signal(id)
+            | Action::Broadcast { cond: id, .. }
+            | Action::Send { event: id, .. }
+            | Action::Wait(id) => object(id),
+            Action::Create(thread) => Some(&self.threads[thread.index()].name),
+            Action::Await(gate) | Action::Open(gate) => Some(self.gate_name(gate)),
+            Action::Pass | Action::Terminate | Action::Delay(_) => None,
+        }
+    }
+}

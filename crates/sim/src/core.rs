@@ -1,0 +1,186 @@
+//! What the engine and the models share: the program, the threads' positions, time, and who is to go on.
+
+use foretrace_program::{Action, Program};
+use foretrace_schedule::WaitKind;
+
+use crate::objects::{Barriers, Gates};
+
+/// Stands for no thread.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+/// Where a thread stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Nobody created it yet.
+    Unborn,
+    /// It wants a CPU.
+    Ready,
+    /// It has one.
+    Running,
+    /// It waits for something else.
+    Blocked,
+    /// It is over.
+    Ended,
+}
+
+/// A thread during a simulation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThreadState {
+    /// The operation it does or is about to do; a position in the program's operations.
+    pub position: u32,
+    pub status: Status,
+    /// The CPU that it has, or had last.
+    pub cpu: u32,
+    /// Counts its turns on a CPU, so that an alarm set for an earlier one is known as stale.
+    pub turn: u32,
+    /// The work before its operation that is left, in picoseconds at `since`.
+    pub work_left: u64,
+    /// When its state began, or when its work was last brought up to date.
+    pub since: u64,
+    /// When its slice ends.
+    pub slice_end: u64,
+    /// How long it ran so far, brought forward when it was away for long: the fair scheduler's measure.
+    pub ran: u64,
+}
+
+/// What came of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// It is done.
+    Next,
+    /// It waits; whoever completes it calls [`Core::wake`].
+    Block(WaitKind, Option<u32>),
+    /// The thread is over.
+    End,
+}
+
+/// What the engine and the models share.
+pub(crate) struct Core<'p> {
+    pub program: &'p Program,
+    /// The time, in picoseconds.
+    pub now: u64,
+    pub threads: Vec<ThreadState>,
+    pub gates: Gates,
+    pub barriers: Barriers,
+    /// Threads whose blocked operation completed during the current one, and by whom.
+    pub woken: Vec<(u32, u32)>,
+    /// Threads created during the current operation.
+    pub born: Vec<u32>,
+    /// Delays begun during the current operation: when they end, and whose they are.
+    pub delays: Vec<(u64, u32)>,
+}
+
+impl<'p> Core<'p> {
+    pub fn new(program: &'p Program) -> Self {
+        let threads = program.threads.iter().map(|thread| ThreadState {
+            position: thread.operations.start,
+            status: Status::Unborn,
+            cpu: 0,
+            turn: 0,
+            work_left: 0,
+            since: 0,
+            slice_end: u64::MAX,
+            ran: 0,
+        });
+        let mut core = Self {
+            program,
+            now: 0,
+            threads: threads.collect(),
+            gates: Gates::new(program.gate_count()),
+            barriers: Barriers::new(program),
+            woken: Vec::new(),
+            born: Vec::new(),
+            delays: Vec::new(),
+        };
+        for thread in 0..core.threads.len() {
+            core.load_work(thread as u32);
+        }
+        core
+    }
+
+    /// Returns what a thread's current operation does.
+    pub fn action(&self, thread: u32) -> Action {
+        self.program.operations[self.threads[thread as usize].position as usize].action
+    }
+
+    /// Returns the trace's event of a thread's current operation.
+    pub fn event(&self, thread: u32) -> u32 {
+        self.program.operations[self.threads[thread as usize].position as usize].event
+    }
+
+    /// Completes the operation in which a thread is blocked (or will be, when the current operation is its own): it
+    /// goes on with the next one.
+    pub fn wake(&mut self, thread: u32, by: u32) {
+        self.woken.push((thread, by));
+    }
+
+    /// Returns whether a thread is blocked in this operation.
+    pub fn is_blocked_at(&self, thread: u32, operation: u32) -> bool {
+        let state = &self.threads[thread as usize];
+        state.status == Status::Blocked && state.position == operation
+    }
+
+    /// Moves a thread to its next operation, whose work is now to be done.
+    pub fn advance(&mut self, thread: u32) {
+        self.threads[thread as usize].position += 1;
+        self.load_work(thread);
+    }
+
+    fn load_work(&mut self, thread: u32) {
+        let state = &mut self.threads[thread as usize];
+        let work = self.program.operations[state.position as usize].work_nanos;
+        state.work_left = work.saturating_mul(1_000);
+    }
+
+    /// Does an action that is the same under every model.
+    pub fn perform(&mut self, thread: u32, action: Action) -> Flow {
+        match action {
+            Action::Create(child) => {
+                self.born.push(child.0);
+                Flow::Next
+            }
+            Action::Terminate => {
+                self.open_gate(
+                    self.program.end_gate(foretrace_trace::ThreadId(thread)),
+                    thread,
+                );
+                Flow::End
+            }
+            Action::Open(gate) => {
+                self.open_gate(gate, thread);
+                Flow::Next
+            }
+            Action::Await(gate) => {
+                if self.gates.is_open_or_wait(gate, thread) {
+                    return Flow::Next;
+                }
+                let kind = if gate.index() < 2 * self.threads.len() {
+                    WaitKind::Join
+                } else {
+                    WaitKind::Once
+                };
+                Flow::Block(kind, None)
+            }
+            Action::Delay(index) => {
+                let length = self.program.delays[index as usize].saturating_mul(1_000);
+                self.delays.push((self.now.saturating_add(length), thread));
+                Flow::Block(WaitKind::Timeout, None)
+            }
+            Action::Barrier(barrier) => match self.barriers.arrive(barrier, thread) {
+                Some(others) => {
+                    self.woken.extend(others.map(|other| (other, thread)));
+                    Flow::Next
+                }
+                None => Flow::Block(WaitKind::Barrier, Some(barrier.0)),
+            },
+            // What is left says nothing to other threads.
+            _ => Flow::Next,
+        }
+    }
+
+    fn open_gate(&mut self, gate: foretrace_program::GateId, by: u32) {
+        for waiter in self.gates.open(gate) {
+            self.woken.push((waiter, by));
+        }
+    }
+}

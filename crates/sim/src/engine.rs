@@ -1,0 +1,348 @@
+//! The engine: advances time, lets threads work and do their operations, shares out the CPUs.
+//!
+//! At one instant, among the threads that hold a CPU and have no work left, the highest priority does one operation;
+//! then the CPUs are shared out anew; and so on until all have work or none is left. Then time moves on to the next
+//! instant at which a thread's work is done, a slice ends, or a delay is over.
+//!
+//! # Source
+//!
+//! The execution rules of VPPB's figures, as `docs/models.md` states them.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use foretrace_program::Program;
+use foretrace_schedule::State;
+
+use crate::{
+    Machine, SchedulerKind,
+    core::{Core, Flow, NOBODY, Status},
+    models::Model,
+    observer::Observer,
+    processors::{Change, Processors},
+};
+
+/// A simulation under way.
+pub(crate) struct Engine<'p, M, O> {
+    pub core: Core<'p>,
+    pub model: M,
+    pub observer: O,
+    processors: Processors,
+    machine: Machine,
+    /// When a running thread's work is done or its slice ends, or a delay is over.
+    alarms: BinaryHeap<Reverse<Alarm>>,
+    /// Threads that hold a CPU and have no work left: by priority, or by who was there first.
+    due: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// Counts alarms and dues, to break ties by order.
+    count: u64,
+    /// The least that a ready thread ran, as the fair scheduler counts it.
+    least_ran: u64,
+}
+
+/// Something that happens at a time; ordered by time, then by when it was set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Alarm {
+    at: u64,
+    count: u64,
+    thread: u32,
+    /// The turn of the thread on its CPU that the alarm belongs to; [`DELAY`] for the end of a delay.
+    turn: u32,
+}
+
+const DELAY: u32 = u32::MAX;
+
+impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
+    pub fn new(program: &'p Program, machine: &Machine, observer: O) -> Self {
+        Self {
+            core: Core::new(program),
+            model: M::new(program),
+            observer,
+            processors: Processors::new(program, machine),
+            machine: *machine,
+            alarms: BinaryHeap::new(),
+            due: BinaryHeap::new(),
+            count: 0,
+            least_ran: 0,
+        }
+    }
+
+    /// Runs until nothing can happen any more.
+    pub fn run(&mut self) {
+        for (index, thread) in self.core.program.threads.iter().enumerate() {
+            if !thread.created {
+                self.make_ready(index as u32);
+            }
+        }
+        self.share_out();
+        loop {
+            while let Some(thread) = self.next_due() {
+                self.operate(thread);
+            }
+            if !self.advance() {
+                return;
+            }
+        }
+    }
+
+    /// Returns the next thread that can do an operation now.
+    fn next_due(&mut self) -> Option<u32> {
+        while let Some(Reverse((_, thread, turn))) = self.due.pop() {
+            let state = &self.core.threads[thread as usize];
+            if state.status == Status::Running && state.turn == turn {
+                return Some(thread);
+            }
+        }
+        None
+    }
+
+    /// Moves time to the next alarm and handles all that ring then. Returns whether there was one.
+    fn advance(&mut self) -> bool {
+        let Some(&Reverse(first)) = self.alarms.peek() else {
+            return false;
+        };
+        self.core.now = first.at;
+        let mut changed = false;
+        while let Some(&Reverse(alarm)) = self.alarms.peek() {
+            if alarm.at != first.at {
+                break;
+            }
+            self.alarms.pop();
+            changed |= self.ring(alarm);
+        }
+        if changed {
+            self.share_out();
+        }
+        true
+    }
+
+    /// Handles an alarm. Returns whether the CPUs must be shared out anew.
+    fn ring(&mut self, alarm: Alarm) -> bool {
+        let thread = alarm.thread;
+        if alarm.turn == DELAY {
+            self.resume(thread, thread);
+            return true;
+        }
+        let state = &self.core.threads[thread as usize];
+        if state.status != Status::Running || state.turn != alarm.turn {
+            return false;
+        }
+        self.account(thread);
+        if self.core.threads[thread as usize].work_left == 0 {
+            self.push_due(thread);
+            return false;
+        }
+        self.end_slice(thread)
+    }
+
+    /// Lets others have the CPU whose thread's slice is over, if any ran less. Returns whether that was so.
+    fn end_slice(&mut self, thread: u32) -> bool {
+        let state = self.core.threads[thread as usize];
+        let yields = self
+            .processors
+            .next_key(state.cpu)
+            .is_some_and(|key| key <= state.ran);
+        if yields {
+            self.processors.vacate(state.cpu);
+            self.set_ready(thread);
+        } else {
+            self.core.threads[thread as usize].slice_end = self.core.now + self.machine.slice.0;
+            self.arm(thread);
+        }
+        yields
+    }
+
+    /// Does operations of a thread, as long as nothing else can happen before its next.
+    fn operate(&mut self, thread: u32) {
+        loop {
+            let action = self.core.action(thread);
+            let flow = self.model.perform(&mut self.core, thread, action);
+            let quiet = self.core.woken.is_empty() && self.core.born.is_empty();
+            match flow {
+                Flow::Next => self.core.advance(thread),
+                Flow::Block(kind, object) => self.block(thread, State::Blocked(kind), object),
+                Flow::End => self.end(thread),
+            }
+            if !quiet {
+                self.release_others(thread);
+            }
+            if flow != Flow::Next || !quiet {
+                self.share_out();
+            }
+            if flow != Flow::Next || !self.goes_on(thread) {
+                return;
+            }
+        }
+    }
+
+    /// Lets a thread that did an operation do its next work. Returns whether that is done already, because nothing
+    /// else can happen before: then no alarm is needed.
+    fn goes_on(&mut self, thread: u32) -> bool {
+        let state = &self.core.threads[thread as usize];
+        if state.status != Status::Running {
+            return false;
+        }
+        let done = self.core.now.saturating_add(state.work_left);
+        let next = self
+            .alarms
+            .peek()
+            .map_or(u64::MAX, |Reverse(alarm)| alarm.at);
+        if self.due.is_empty() && done < next && done <= state.slice_end {
+            self.core.now = done;
+            self.account(thread);
+            return true;
+        }
+        self.arm(thread);
+        false
+    }
+
+    fn block(&mut self, thread: u32, state: State, object: Option<u32>) {
+        self.leave_cpu(thread, Status::Blocked);
+        let event = self.core.event(thread);
+        self.observer
+            .state(thread, self.core.now, state, object, event);
+        for (at, thread) in std::mem::take(&mut self.core.delays) {
+            self.set_alarm(at, thread, DELAY);
+        }
+    }
+
+    fn end(&mut self, thread: u32) {
+        self.leave_cpu(thread, Status::Ended);
+        self.observer.end(thread, self.core.now);
+    }
+
+    fn leave_cpu(&mut self, thread: u32, status: Status) {
+        let state = &mut self.core.threads[thread as usize];
+        state.status = status;
+        state.since = self.core.now;
+        self.processors.vacate(state.cpu);
+    }
+
+    /// Makes ready those that an operation woke or created.
+    fn release_others(&mut self, by: u32) {
+        for child in std::mem::take(&mut self.core.born) {
+            let ran = self.core.threads[by as usize].ran;
+            self.core.threads[child as usize].ran = ran;
+            self.observer.wake(by, child, self.core.now);
+            self.make_ready(child);
+        }
+        for (thread, waker) in std::mem::take(&mut self.core.woken) {
+            self.resume(thread, waker);
+        }
+    }
+
+    /// Completes the operation that a thread was blocked in.
+    fn resume(&mut self, thread: u32, waker: u32) {
+        self.observer.wake(waker, thread, self.core.now);
+        self.core.advance(thread);
+        self.make_ready(thread);
+    }
+
+    fn make_ready(&mut self, thread: u32) {
+        let least = self.least_ran;
+        let state = &mut self.core.threads[thread as usize];
+        state.ran = state.ran.max(least);
+        self.set_ready(thread);
+    }
+
+    fn set_ready(&mut self, thread: u32) {
+        self.note_ready(thread);
+        let key = match self.machine.scheduler {
+            SchedulerKind::Priority => u64::from(self.processors.rank(thread)),
+            SchedulerKind::Fair => self.core.threads[thread as usize].ran,
+        };
+        self.processors.enqueue(thread, key);
+    }
+
+    fn note_ready(&mut self, thread: u32) {
+        let state = &mut self.core.threads[thread as usize];
+        state.status = Status::Ready;
+        state.since = self.core.now;
+        let event = self.core.event(thread);
+        self.observer
+            .state(thread, self.core.now, State::Ready, None, event);
+    }
+
+    /// Gives the CPUs to those that are to have them.
+    fn share_out(&mut self) {
+        loop {
+            let threads = &self.core.threads;
+            match self
+                .processors
+                .next_change(|thread| threads[thread as usize].cpu)
+            {
+                Some(Change::Start(thread, cpu)) => self.start(thread, cpu),
+                Some(Change::Preempt { loser, winner, cpu }) => {
+                    self.account(loser);
+                    self.note_ready(loser);
+                    self.start(winner, cpu);
+                }
+                None => return,
+            }
+        }
+    }
+
+    fn start(&mut self, thread: u32, cpu: u32) {
+        let now = self.core.now;
+        let slice_end = match self.machine.scheduler {
+            SchedulerKind::Priority => u64::MAX,
+            SchedulerKind::Fair => now.saturating_add(self.machine.slice.0),
+        };
+        let state = &mut self.core.threads[thread as usize];
+        state.status = Status::Running;
+        state.cpu = cpu;
+        state.turn = state.turn.wrapping_add(1) % DELAY;
+        state.since = now;
+        state.slice_end = slice_end;
+        self.least_ran = self.least_ran.max(state.ran);
+        let event = self.core.event(thread);
+        self.observer
+            .state(thread, now, State::Running(cpu), None, event);
+        self.arm(thread);
+    }
+
+    /// Brings a running thread's remaining work up to date.
+    fn account(&mut self, thread: u32) {
+        let now = self.core.now;
+        let state = &mut self.core.threads[thread as usize];
+        let ran = now - state.since;
+        state.since = now;
+        state.ran += ran;
+        state.work_left = state.work_left.saturating_sub(ran);
+    }
+
+    /// Sets the alarm of a running thread, or notes that it can do its operation now.
+    fn arm(&mut self, thread: u32) {
+        let state = self.core.threads[thread as usize];
+        if state.work_left == 0 {
+            return self.push_due(thread);
+        }
+        let done = self.core.now.saturating_add(state.work_left);
+        self.set_alarm(done.min(state.slice_end), thread, state.turn);
+    }
+
+    fn push_due(&mut self, thread: u32) {
+        self.count += 1;
+        let key = match self.machine.scheduler {
+            SchedulerKind::Priority => u64::from(self.processors.rank(thread)),
+            SchedulerKind::Fair => self.count,
+        };
+        let turn = self.core.threads[thread as usize].turn;
+        self.due.push(Reverse((key, thread, turn)));
+    }
+
+    fn set_alarm(&mut self, at: u64, thread: u32, turn: u32) {
+        self.count += 1;
+        self.alarms.push(Reverse(Alarm {
+            at,
+            count: self.count,
+            thread,
+            turn,
+        }));
+    }
+
+    /// Returns who could let a blocked thread go on, where that is known.
+    pub fn culprit(&self, thread: u32) -> Option<u32> {
+        self.model
+            .culprit(&self.core, thread)
+            .filter(|&culprit| culprit != NOBODY)
+    }
+}

@@ -1,0 +1,176 @@
+//! The Client-Server model: a thread is a set of short lists, each opened by an acquisition that waits for its
+//! recorded releaser; lists may run out of order.
+//!
+//! A list runs to its end. Then the lowest list whose opening is satisfied runs; where there is none, the thread
+//! waits for one. Barriers and joins are fences: all lists before them run first, none after them runs early.
+//!
+//! # Source
+//!
+//! VPPB, section 3; the fences and the release half of a condition wait: `docs/models.md`.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use foretrace_program::{Action, Program};
+
+use super::{Model, common_culprit, order, strict};
+use crate::{
+    core::{Core, Flow},
+    models::order::Order,
+};
+
+/// What has been released, and which lists have run.
+pub(crate) struct ClientServer {
+    order: Order,
+    threads: Vec<Lists>,
+}
+
+/// The lists of one thread. A list is named by its opening operation.
+#[derive(Default)]
+struct Lists {
+    /// The lists whose opening is satisfied and that have not run, lowest first.
+    available: BinaryHeap<Reverse<u32>>,
+    /// The fence that ends the present stretch of lists; an operation.
+    fence: u32,
+    /// The lists before that fence that have not run.
+    left: u32,
+    /// Whether the thread waits for a list.
+    idle: bool,
+}
+
+impl Model for ClientServer {
+    fn new(program: &Program) -> Self {
+        let mut model = Self {
+            order: Order::new(program),
+            threads: Vec::new(),
+        };
+        for thread in &program.threads {
+            let mut lists = Lists::default();
+            Self::open_stretch(program, &mut lists, thread.operations.start);
+            model.threads.push(lists);
+        }
+        model
+    }
+
+    fn perform(&mut self, core: &mut Core<'_>, thread: u32, action: Action) -> Flow {
+        let operation = core.threads[thread as usize].position;
+        match action {
+            _ if action.opens_list() => {
+                if let Action::CondWait { .. } = action {
+                    self.release(core, thread, operation);
+                }
+                self.next_list(core, thread)
+            }
+            _ if action.is_fence() => self.next_list(core, thread),
+            Action::Send { .. } => {
+                let accepted = self.release(core, thread, operation);
+                if accepted {
+                    Flow::Next
+                } else {
+                    strict::block(action)
+                }
+            }
+            Action::Unlock(_)
+            | Action::GiveToken(_)
+            | Action::RwUnlock(_)
+            | Action::Signal(_)
+            | Action::Broadcast { .. } => {
+                self.release(core, thread, operation);
+                Flow::Next
+            }
+            _ => core.perform(thread, action),
+        }
+    }
+
+    fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32> {
+        common_culprit(core, thread)
+    }
+}
+
+impl ClientServer {
+    /// Begins the stretch of lists from an operation to the next fence. Lists that need nothing are available.
+    fn open_stretch(program: &Program, lists: &mut Lists, from: u32) {
+        lists.left = 0;
+        for operation in from.. {
+            let action = program.operations[operation as usize].action;
+            if action.is_fence() {
+                lists.fence = operation;
+                return;
+            }
+            if action.opens_list() {
+                lists.left += 1;
+                if program.requirements_of(operation).is_empty() {
+                    lists.available.push(Reverse(operation));
+                }
+            }
+        }
+    }
+
+    /// At the end of a list: runs the lowest that may run, or the fence when all before it have run.
+    fn next_list(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
+        let lists = &mut self.threads[thread as usize];
+        if lists.left == 0 {
+            let fence = lists.fence;
+            core.threads[thread as usize].position = fence;
+            let action = core.program.operations[fence as usize].action;
+            if action != Action::Terminate {
+                let mut lists = std::mem::take(&mut self.threads[thread as usize]);
+                Self::open_stretch(core.program, &mut lists, fence + 1);
+                self.threads[thread as usize] = lists;
+            }
+            return core.perform(thread, action);
+        }
+        match lists.available.peek() {
+            Some(&Reverse(opening)) if opening < lists.fence => {
+                lists.available.pop();
+                lists.left -= 1;
+                core.threads[thread as usize].position = opening;
+                strict::accept(core, thread, opening);
+                Flow::Next
+            }
+            _ => {
+                lists.idle = true;
+                let operation = self.awaited_list(core, thread);
+                core.threads[thread as usize].position = operation;
+                strict::block(core.program.operations[operation as usize].action)
+            }
+        }
+    }
+
+    /// Returns the list that an idle thread is shown to wait for: the one that follows where it stands, or, where a
+    /// fence does, the lowest that is not satisfied. A stretch ends at its fence once, so that is looked for once.
+    fn awaited_list(&self, core: &Core<'_>, thread: u32) -> u32 {
+        let position = core.threads[thread as usize].position;
+        let operations = &core.program.operations;
+        if !operations[position as usize].action.is_fence() {
+            return position;
+        }
+        let first = core.program.threads[thread as usize].operations.start;
+        let waits = |&operation: &u32| {
+            operations[operation as usize].action.opens_list()
+                && !self.order.is_satisfied(operation)
+        };
+        (first..position).find(waits).unwrap_or(position)
+    }
+
+    /// A release happens. Lists that it makes available run at once where their thread waits for one; returns whether
+    /// that was so.
+    fn release(&mut self, core: &mut Core<'_>, thread: u32, operation: u32) -> bool {
+        let Self { order, threads } = self;
+        let program = core.program;
+        let mut taken = false;
+        order.release(operation, |opening| {
+            let waiter = order::thread_of(program, opening);
+            let lists = &mut threads[waiter as usize];
+            if lists.idle && opening < lists.fence {
+                lists.idle = false;
+                lists.left -= 1;
+                core.threads[waiter as usize].position = opening;
+                core.wake(waiter, thread);
+                taken = true;
+            } else {
+                lists.available.push(Reverse(opening));
+            }
+        });
+        taken
+    }
+}

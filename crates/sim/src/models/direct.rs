@@ -1,0 +1,231 @@
+//! The Direct model: one list per thread, and objects that serve whoever comes first in simulated time.
+//!
+//! # Source
+//!
+//! VPPB, section 2.
+
+use foretrace_program::{Action, Program};
+use foretrace_schedule::WaitKind;
+use foretrace_trace::{ObjectId, ObjectKind};
+
+use super::{Model, common_culprit};
+use crate::{
+    core::{Core, Flow},
+    objects::{Broadcaster, Condition, Mailbox, Mutex, Rwlock, Semaphore},
+};
+
+/// The state of every object.
+pub(crate) struct Direct {
+    objects: Vec<Object>,
+    mailboxes: Vec<Mailbox>,
+    /// The mutex that a condition variable is used with.
+    mutex_of_condition: Vec<Option<ObjectId>>,
+}
+
+enum Object {
+    Mutex(Mutex),
+    Condition(Condition),
+    Semaphore(Semaphore),
+    Rwlock(Rwlock),
+    /// One whose state is the engine's or nobody's.
+    Other,
+}
+
+impl Model for Direct {
+    fn new(program: &Program) -> Self {
+        let objects = program.objects.iter().map(|object| match object.kind {
+            ObjectKind::Mutex | ObjectKind::Spin => Object::Mutex(Mutex::default()),
+            ObjectKind::Cond => Object::Condition(Condition::default()),
+            ObjectKind::Semaphore => {
+                Object::Semaphore(Semaphore::with_tokens(object.initial.unwrap_or(0)))
+            }
+            ObjectKind::Rwlock => Object::Rwlock(Rwlock::default()),
+            ObjectKind::Event | ObjectKind::Barrier | ObjectKind::Once => Object::Other,
+        });
+        let mut mutex_of_condition = vec![None; program.objects.len()];
+        for operation in &program.operations {
+            if let Action::CondWait { cond, mutex } = operation.action {
+                mutex_of_condition[cond.index()] = Some(mutex);
+            }
+        }
+        Self {
+            objects: objects.collect(),
+            mailboxes: vec![Mailbox::default(); program.threads.len()],
+            mutex_of_condition,
+        }
+    }
+
+    fn perform(&mut self, core: &mut Core<'_>, thread: u32, action: Action) -> Flow {
+        match action {
+            Action::Lock(id) => {
+                let free = self.mutex(id).acquire(thread);
+                next_or_block(free, WaitKind::Lock, id)
+            }
+            Action::Unlock(id) => self.unlock(core, thread, id),
+            Action::TakeToken(id) => {
+                let taken = self.semaphore(id).take(thread);
+                next_or_block(taken, WaitKind::Semaphore, id)
+            }
+            Action::GiveToken(id) => {
+                let next = self.semaphore(id).give();
+                wake_all(core, thread, next)
+            }
+            Action::ReadLock(id) => {
+                let granted = self.rwlock(id).read(thread);
+                next_or_block(granted, WaitKind::Rwlock, id)
+            }
+            Action::WriteLock(id) => {
+                let granted = self.rwlock(id).write(thread);
+                next_or_block(granted, WaitKind::Rwlock, id)
+            }
+            Action::RwUnlock(id) => {
+                let granted = self.rwlock(id).release(thread);
+                wake_all(core, thread, granted)
+            }
+            Action::CondWait { cond, mutex } => self.wait(core, thread, cond, mutex),
+            Action::Signal(cond) => self.signal(core, thread, cond),
+            Action::Broadcast { cond, woken } => self.broadcast(core, thread, cond, woken),
+            Action::Send { to, event } => {
+                let accepted = self.mailboxes[to.index()].send(thread, event);
+                if accepted {
+                    core.wake(to.0, thread);
+                }
+                next_or_block(accepted, WaitKind::Send, event)
+            }
+            Action::Wait(event) => {
+                let activator = self.mailboxes[thread as usize].wait(event);
+                if let Some(activator) = activator {
+                    core.wake(activator, thread);
+                }
+                next_or_block(activator.is_some(), WaitKind::Wait, event)
+            }
+            _ => core.perform(thread, action),
+        }
+    }
+
+    fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32> {
+        let object = |id: ObjectId| &self.objects[id.index()];
+        match core.action(thread) {
+            Action::Lock(id) => match object(id) {
+                Object::Mutex(mutex) => mutex.holder(),
+                _ => None,
+            },
+            Action::ReadLock(id) | Action::WriteLock(id) => match object(id) {
+                Object::Rwlock(rwlock) => rwlock.writer(),
+                _ => None,
+            },
+            _ => common_culprit(core, thread),
+        }
+    }
+}
+
+impl Direct {
+    fn unlock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
+        let next = self.mutex(id).release();
+        wake_all(core, thread, next)
+    }
+
+    /// Releases the mutex, and waits unless a signal is there; may complete the broadcast that is first in line.
+    fn wait(&mut self, core: &mut Core<'_>, thread: u32, cond: ObjectId, mutex: ObjectId) -> Flow {
+        self.unlock(core, thread, mutex);
+        if self.condition(cond).wait(thread, mutex) {
+            let free = self.mutex(mutex).acquire(thread);
+            return next_or_block(free, WaitKind::Lock, mutex);
+        }
+        if let Some((broadcaster, woken)) = self.condition(cond).met_broadcast() {
+            match broadcaster.mutex {
+                Some(given_up) => self.regain(core, thread, broadcaster.thread, given_up),
+                None => core.wake(broadcaster.thread, thread),
+            }
+            self.regain_all(core, broadcaster.thread, woken);
+        }
+        Flow::Block(WaitKind::Condition, Some(cond.0))
+    }
+
+    fn signal(&mut self, core: &mut Core<'_>, thread: u32, cond: ObjectId) -> Flow {
+        let woken = self.condition(cond).signal();
+        self.regain_all(core, thread, woken);
+        Flow::Next
+    }
+
+    /// Wakes as many as the recording did. Where too few wait yet, the broadcaster waits for them, giving up the
+    /// mutex meanwhile: in the recording they had come before it.
+    fn broadcast(&mut self, core: &mut Core<'_>, thread: u32, cond: ObjectId, count: u32) -> Flow {
+        if let Some(woken) = self.condition(cond).broadcast(count) {
+            self.regain_all(core, thread, woken);
+            return Flow::Next;
+        }
+        let held = self.mutex_of_condition[cond.index()]
+            .filter(|&mutex| self.mutex(mutex).holder() == Some(thread));
+        if let Some(mutex) = held {
+            self.unlock(core, thread, mutex);
+        }
+        self.condition(cond).queue_broadcast(Broadcaster {
+            thread,
+            woken: count,
+            mutex: held,
+        });
+        Flow::Block(WaitKind::Condition, Some(cond.0))
+    }
+
+    fn regain_all(
+        &mut self,
+        core: &mut Core<'_>,
+        by: u32,
+        woken: impl IntoIterator<Item = (u32, ObjectId)>,
+    ) {
+        for (thread, mutex) in woken {
+            self.regain(core, by, thread, mutex);
+        }
+    }
+
+    /// Lets a woken thread acquire its mutex again; it goes on when it has it.
+    fn regain(&mut self, core: &mut Core<'_>, by: u32, thread: u32, mutex: ObjectId) {
+        if self.mutex(mutex).acquire(thread) {
+            core.wake(thread, by);
+        }
+    }
+
+    fn mutex(&mut self, id: ObjectId) -> &mut Mutex {
+        match &mut self.objects[id.index()] {
+            Object::Mutex(mutex) => mutex,
+            _ => unreachable!("a program locks mutexes only"),
+        }
+    }
+
+    fn condition(&mut self, id: ObjectId) -> &mut Condition {
+        match &mut self.objects[id.index()] {
+            Object::Condition(condition) => condition,
+            _ => unreachable!("a program signals conditions only"),
+        }
+    }
+
+    fn semaphore(&mut self, id: ObjectId) -> &mut Semaphore {
+        match &mut self.objects[id.index()] {
+            Object::Semaphore(semaphore) => semaphore,
+            _ => unreachable!("a program posts semaphores only"),
+        }
+    }
+
+    fn rwlock(&mut self, id: ObjectId) -> &mut Rwlock {
+        match &mut self.objects[id.index()] {
+            Object::Rwlock(rwlock) => rwlock,
+            _ => unreachable!("a program read-locks readers-writer locks only"),
+        }
+    }
+}
+
+fn next_or_block(done: bool, kind: WaitKind, object: ObjectId) -> Flow {
+    if done {
+        Flow::Next
+    } else {
+        Flow::Block(kind, Some(object.0))
+    }
+}
+
+fn wake_all(core: &mut Core<'_>, by: u32, threads: impl IntoIterator<Item = u32>) -> Flow {
+    for thread in threads {
+        core.wake(thread, by);
+    }
+    Flow::Next
+}

@@ -1,0 +1,63 @@
+//! The replay models: what an operation needs before it may complete.
+//!
+//! # Source
+//!
+//! VPPB, sections 2 to 4; for thread primitives the project's `docs/models.md`.
+
+mod client_server;
+mod direct;
+mod order;
+mod strict;
+
+use foretrace_program::{Action, Program};
+
+pub(crate) use {client_server::ClientServer, direct::Direct, strict::Strict};
+
+use crate::core::{Core, Flow};
+
+/// A replay model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ModelKind {
+    /// Objects behave as they would; whoever comes first is served first.
+    Direct,
+    /// Every acquisition waits for its recorded releaser; a thread's lists may run out of order.
+    ClientServer,
+    /// Every acquisition waits for its recorded releaser, in program order.
+    Strict,
+}
+
+impl ModelKind {
+    /// All models, in the order in which the scheme tries them.
+    pub const ALL: [Self; 3] = [Self::Direct, Self::ClientServer, Self::Strict];
+
+    /// Returns its name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::ClientServer => "client-server",
+            Self::Strict => "strict",
+        }
+    }
+}
+
+/// Decides what an operation needs before it may complete.
+pub(crate) trait Model {
+    /// Begins a run of a program.
+    fn new(program: &Program) -> Self;
+
+    /// Does a thread's current operation, whose work is done. Operations of other threads that complete by it are
+    /// reported through [`Core::wake`].
+    fn perform(&mut self, core: &mut Core<'_>, thread: u32, action: Action) -> Flow;
+
+    /// Returns the thread that could let a blocked thread go on, where that is known.
+    fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32>;
+}
+
+/// Returns who could end a wait that is the same under every model.
+fn common_culprit(core: &Core<'_>, thread: u32) -> Option<u32> {
+    match core.action(thread) {
+        Action::Await(gate) if gate.index() < core.threads.len() => Some(gate.0),
+        Action::Send { to, .. } => Some(to.0),
+        _ => None,
+    }
+}

@@ -1,0 +1,103 @@
+//! The Strict Sequence model: program order, and every acquisition waits for its recorded releaser. It cannot
+//! deadlock.
+//!
+//! # Source
+//!
+//! VPPB, section 4.
+
+use foretrace_program::{Action, Program};
+
+use super::{Model, common_culprit, order};
+use crate::{
+    core::{Core, Flow},
+    models::order::Order,
+};
+
+/// What has been released.
+pub(crate) struct Strict {
+    order: Order,
+}
+
+impl Model for Strict {
+    fn new(program: &Program) -> Self {
+        Self {
+            order: Order::new(program),
+        }
+    }
+
+    fn perform(&mut self, core: &mut Core<'_>, thread: u32, action: Action) -> Flow {
+        let operation = core.threads[thread as usize].position;
+        match action {
+            Action::CondWait { .. } => {
+                self.release(core, thread, operation);
+                self.acquire(operation, action)
+            }
+            Action::Wait(_) => {
+                let flow = self.acquire(operation, action);
+                if flow == Flow::Next {
+                    accept(core, thread, operation);
+                }
+                flow
+            }
+            Action::Send { .. } => {
+                let accepted =
+                    self.order.dependents(operation).iter().any(|&wait| {
+                        core.is_blocked_at(order::thread_of(core.program, wait), wait)
+                    });
+                self.release(core, thread, operation);
+                if accepted { Flow::Next } else { block(action) }
+            }
+            _ if action.opens_list() => self.acquire(operation, action),
+            Action::Unlock(_)
+            | Action::GiveToken(_)
+            | Action::RwUnlock(_)
+            | Action::Signal(_)
+            | Action::Broadcast { .. } => {
+                self.release(core, thread, operation);
+                Flow::Next
+            }
+            _ => core.perform(thread, action),
+        }
+    }
+
+    fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32> {
+        common_culprit(core, thread)
+    }
+}
+
+impl Strict {
+    fn acquire(&self, operation: u32, action: Action) -> Flow {
+        if self.order.is_satisfied(operation) {
+            Flow::Next
+        } else {
+            block(action)
+        }
+    }
+
+    fn release(&mut self, core: &mut Core<'_>, thread: u32, operation: u32) {
+        let program = core.program;
+        self.order.release(operation, |acquisition| {
+            let waiter = order::thread_of(program, acquisition);
+            if core.is_blocked_at(waiter, acquisition) {
+                core.wake(waiter, thread);
+            }
+        });
+    }
+}
+
+/// Lets the activator of a satisfied wait go on: it is blocked in its send.
+pub(crate) fn accept(core: &mut Core<'_>, thread: u32, wait: u32) {
+    let program = core.program;
+    for &send in program.requirements_of(wait) {
+        let activator = order::thread_of(program, send);
+        if core.is_blocked_at(activator, send) {
+            core.wake(activator, thread);
+        }
+    }
+}
+
+/// Blocks a thread in an acquisition or a send.
+pub(crate) fn block(action: Action) -> Flow {
+    let (kind, object) = order::wait_of(action);
+    Flow::Block(kind, object)
+}

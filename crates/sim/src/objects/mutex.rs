@@ -1,0 +1,46 @@
+//! Mutexes: handed over first come, first served.
+
+use std::collections::VecDeque;
+
+use crate::core::NOBODY;
+
+/// A mutex or spin lock.
+#[derive(Clone, Debug)]
+pub(crate) struct Mutex {
+    holder: u32,
+    queue: VecDeque<u32>,
+}
+
+impl Default for Mutex {
+    fn default() -> Self {
+        Self {
+            holder: NOBODY,
+            queue: VecDeque::new(),
+        }
+    }
+}
+
+impl Mutex {
+    /// Takes it for a thread, if it is free; the thread queues otherwise.
+    pub fn acquire(&mut self, thread: u32) -> bool {
+        let free = self.holder == NOBODY;
+        if free {
+            self.holder = thread;
+        } else {
+            self.queue.push_back(thread);
+        }
+        free
+    }
+
+    /// Releases it and returns the thread that it is handed to.
+    pub fn release(&mut self) -> Option<u32> {
+        let next = self.queue.pop_front();
+        self.holder = next.unwrap_or(NOBODY);
+        next
+    }
+
+    /// Returns the thread that holds it.
+    pub fn holder(&self) -> Option<u32> {
+        (self.holder != NOBODY).then_some(self.holder)
+    }
+}

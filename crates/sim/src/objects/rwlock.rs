@@ -1,0 +1,81 @@
+//! Readers-writer locks: first come, first served, neighbouring readers together.
+
+use std::collections::VecDeque;
+
+/// A readers-writer lock.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rwlock {
+    readers: u32,
+    writer: Option<u32>,
+    queue: VecDeque<Request>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    thread: u32,
+    writes: bool,
+}
+
+impl Rwlock {
+    /// Takes it for reading; the thread queues where it cannot.
+    pub fn read(&mut self, thread: u32) -> bool {
+        self.request(Request {
+            thread,
+            writes: false,
+        })
+    }
+
+    /// Takes it for writing; the thread queues where it cannot.
+    pub fn write(&mut self, thread: u32) -> bool {
+        self.request(Request {
+            thread,
+            writes: true,
+        })
+    }
+
+    /// Releases what the thread holds and returns those that it is handed to.
+    pub fn release(&mut self, thread: u32) -> Vec<u32> {
+        if self.writer == Some(thread) {
+            self.writer = None;
+        } else {
+            self.readers = self.readers.saturating_sub(1);
+        }
+        let mut granted = Vec::new();
+        while let Some(&request) = self.queue.front() {
+            if !self.is_grantable(request) {
+                break;
+            }
+            self.queue.pop_front();
+            self.grant(request);
+            granted.push(request.thread);
+        }
+        granted
+    }
+
+    /// Returns the thread that holds it for writing.
+    pub fn writer(&self) -> Option<u32> {
+        self.writer
+    }
+
+    fn request(&mut self, request: Request) -> bool {
+        let granted = self.queue.is_empty() && self.is_grantable(request);
+        if granted {
+            self.grant(request);
+        } else {
+            self.queue.push_back(request);
+        }
+        granted
+    }
+
+    fn is_grantable(&self, request: Request) -> bool {
+        self.writer.is_none() && (!request.writes || self.readers == 0)
+    }
+
+    fn grant(&mut self, request: Request) {
+        if request.writes {
+            self.writer = Some(request.thread);
+        } else {
+            self.readers += 1;
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Semaphores: a counter, its waiters served first come, first served.
+
+use std::collections::VecDeque;
+
+/// A semaphore.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Semaphore {
+    tokens: u32,
+    queue: VecDeque<u32>,
+}
+
+impl Semaphore {
+    pub fn with_tokens(tokens: u32) -> Self {
+        Self {
+            tokens,
+            queue: VecDeque::new(),
+        }
+    }
+
+    /// Takes a token, if there is one; the thread queues otherwise.
+    pub fn take(&mut self, thread: u32) -> bool {
+        if self.tokens > 0 {
+            self.tokens -= 1;
+            return true;
+        }
+        self.queue.push_back(thread);
+        false
+    }
+
+    /// Gives a token and returns the thread that gets it at once.
+    pub fn give(&mut self) -> Option<u32> {
+        let next = self.queue.pop_front();
+        if next.is_none() {
+            self.tokens += 1;
+        }
+        next
+    }
+}

@@ -1,0 +1,189 @@
+//! CPUs: who runs where, and who waits for one.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, BinaryHeap},
+};
+
+use foretrace_program::Program;
+
+use crate::{Machine, core::NOBODY, machine::SchedulerKind};
+
+/// The machine's CPUs and the threads that want one.
+pub(crate) struct Processors {
+    /// The thread on each CPU.
+    running: Vec<u32>,
+    idle: BTreeSet<u32>,
+    /// Ready threads that may run anywhere: those with the smallest key first, then the longest waiting.
+    anywhere: Queue,
+    /// Ready threads that are bound, per CPU.
+    bound: Vec<Queue>,
+    /// The CPU that each thread is bound to.
+    binding: Vec<Option<u32>>,
+    /// The place of each thread in the order of priority, highest first.
+    rank: Vec<u32>,
+    preemptive: bool,
+    queued: u64,
+}
+
+type Queue = BinaryHeap<Reverse<(u64, u64, u32)>>;
+
+/// A change of who runs where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A thread gets a CPU.
+    Start(u32, u32),
+    /// A thread loses its CPU to another.
+    Preempt {
+        /// The one that loses it.
+        loser: u32,
+        /// The one that gets it.
+        winner: u32,
+        /// The CPU.
+        cpu: u32,
+    },
+}
+
+impl Processors {
+    pub fn new(program: &Program, machine: &Machine) -> Self {
+        let count = program.threads.len();
+        let binding = program
+            .threads
+            .iter()
+            .enumerate()
+            .map(|(index, thread)| machine.bind.cpu_of(index, count, thread.cpu, machine.cpus));
+        let binding: Vec<Option<u32>> = binding.collect();
+        let any_bound = binding.iter().any(Option::is_some);
+        Self {
+            running: vec![NOBODY; machine.cpus as usize],
+            idle: (0..machine.cpus).collect(),
+            anywhere: Queue::new(),
+            bound: if any_bound {
+                vec![Queue::new(); machine.cpus as usize]
+            } else {
+                Vec::new()
+            },
+            binding,
+            rank: ranks(program),
+            preemptive: machine.scheduler == SchedulerKind::Priority,
+            queued: 0,
+        }
+    }
+
+    /// Returns a thread's place in the order of priority: smaller is higher.
+    pub fn rank(&self, thread: u32) -> u32 {
+        self.rank[thread as usize]
+    }
+
+    /// A thread wants a CPU; the one with the smallest key comes first.
+    pub fn enqueue(&mut self, thread: u32, key: u64) {
+        let entry = Reverse((key, self.queued, thread));
+        self.queued += 1;
+        match self.binding[thread as usize] {
+            Some(cpu) => self.bound[cpu as usize].push(entry),
+            None => self.anywhere.push(entry),
+        }
+    }
+
+    /// A CPU is given back.
+    pub fn vacate(&mut self, cpu: u32) {
+        self.running[cpu as usize] = NOBODY;
+        self.idle.insert(cpu);
+    }
+
+    /// Returns the smallest key of those that wait for this CPU.
+    pub fn next_key(&self, cpu: u32) -> Option<u64> {
+        let key = |queue: &Queue| queue.peek().map(|Reverse((key, _, _))| *key);
+        let bound = self.bound.get(cpu as usize).and_then(key);
+        [bound, key(&self.anywhere)].into_iter().flatten().min()
+    }
+
+    /// Returns the next change that is due, and makes it. `last_cpu` tells where a thread ran before: it returns
+    /// there if that CPU is idle.
+    pub fn next_change(&mut self, last_cpu: impl Fn(u32) -> u32) -> Option<Change> {
+        self.fill_bound()
+            .or_else(|| self.fill_anywhere(last_cpu))
+            .or_else(|| self.preempt_anywhere())
+            .or_else(|| self.preempt_bound())
+    }
+
+    fn start(&mut self, thread: u32, cpu: u32) -> Change {
+        self.idle.remove(&cpu);
+        self.running[cpu as usize] = thread;
+        Change::Start(thread, cpu)
+    }
+
+    fn fill_bound(&mut self) -> Option<Change> {
+        if self.bound.is_empty() {
+            return None;
+        }
+        let cpu = *self
+            .idle
+            .iter()
+            .find(|&&cpu| !self.bound[cpu as usize].is_empty())?;
+        let queue = &mut self.bound[cpu as usize];
+        let queue = match (queue.peek(), self.anywhere.peek()) {
+            // Reversed, the greater entry is the one that comes first.
+            (Some(bound), Some(anywhere)) if anywhere > bound => &mut self.anywhere,
+            _ => queue,
+        };
+        let Reverse((_, _, thread)) = queue.pop()?;
+        Some(self.start(thread, cpu))
+    }
+
+    fn fill_anywhere(&mut self, last_cpu: impl Fn(u32) -> u32) -> Option<Change> {
+        let first_idle = *self.idle.first()?;
+        let Reverse((_, _, thread)) = self.anywhere.pop()?;
+        let last = last_cpu(thread);
+        let cpu = if self.idle.contains(&last) {
+            last
+        } else {
+            first_idle
+        };
+        Some(self.start(thread, cpu))
+    }
+
+    fn preempt_anywhere(&mut self) -> Option<Change> {
+        if !self.preemptive {
+            return None;
+        }
+        let &Reverse((_, _, winner)) = self.anywhere.peek()?;
+        let lowest = (0..self.running.len() as u32)
+            .filter(|&cpu| self.running[cpu as usize] != NOBODY)
+            .max_by_key(|&cpu| self.rank(self.running[cpu as usize]))?;
+        if self.rank(winner) > self.rank(self.running[lowest as usize]) {
+            return None;
+        }
+        self.anywhere.pop();
+        Some(self.replace(lowest, winner))
+    }
+
+    fn preempt_bound(&mut self) -> Option<Change> {
+        if !self.preemptive || self.bound.is_empty() {
+            return None;
+        }
+        let (cpu, winner) = (0..self.running.len()).find_map(|cpu| {
+            let &Reverse((_, _, winner)) = self.bound[cpu].peek()?;
+            (self.rank(winner) < self.rank(self.running[cpu])).then_some((cpu, winner))
+        })?;
+        self.bound[cpu].pop();
+        Some(self.replace(cpu as u32, winner))
+    }
+
+    fn replace(&mut self, cpu: u32, winner: u32) -> Change {
+        let loser = std::mem::replace(&mut self.running[cpu as usize], winner);
+        self.enqueue(loser, u64::from(self.rank(loser)));
+        Change::Preempt { loser, winner, cpu }
+    }
+}
+
+/// Returns the place of each thread in the order of priority; equal priorities rank in the order of the trace.
+fn ranks(program: &Program) -> Vec<u32> {
+    let mut order: Vec<usize> = (0..program.threads.len()).collect();
+    order.sort_by_key(|&index| Reverse(program.threads[index].priority.unwrap_or(i32::MIN)));
+    let mut rank = vec![0; order.len()];
+    for (place, index) in order.into_iter().enumerate() {
+        rank[index] = place as u32;
+    }
+    rank
+}

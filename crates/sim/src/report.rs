@@ -1,0 +1,53 @@
+//! The report of a deadlock: who waits for what since when.
+
+use foretrace_program::{Action, Program};
+use foretrace_schedule::{BlockedThread, SimTime};
+
+use crate::{core::Status, engine::Engine, models::Model, observer::Observer};
+
+/// Lists the threads that had not ended when nothing could run any more, in the order of the trace.
+pub(crate) fn blocked_threads<M: Model, O: Observer>(
+    engine: &Engine<'_, M, O>,
+) -> Vec<BlockedThread> {
+    let program = engine.core.program;
+    let mut blocked = Vec::new();
+    for (index, state) in engine.core.threads.iter().enumerate() {
+        let thread = program.threads[index].name.clone();
+        match state.status {
+            Status::Ended => {}
+            Status::Unborn => blocked.push(BlockedThread {
+                thread,
+                operation: "unborn".to_owned(),
+                object: None,
+                waits_for: creator(program, index as u32),
+                since: SimTime::ZERO,
+            }),
+            Status::Ready | Status::Running | Status::Blocked => {
+                let action = program.operations[state.position as usize].action;
+                let culprit = engine.culprit(index as u32);
+                blocked.push(BlockedThread {
+                    thread,
+                    operation: program.operation_name(state.position).to_owned(),
+                    object: program.subject(action).map(ToOwned::to_owned),
+                    waits_for: culprit.map(|thread| program.threads[thread as usize].name.clone()),
+                    since: SimTime(state.since),
+                });
+            }
+        }
+    }
+    blocked
+}
+
+fn creator(program: &Program, child: u32) -> Option<String> {
+    let creates = |action: Action| matches!(action, Action::Create(thread) if thread.0 == child);
+    let operations = |thread: &foretrace_program::Thread| {
+        program.operations[thread.operations.start as usize..thread.operations.end as usize]
+            .iter()
+            .any(|operation| creates(operation.action))
+    };
+    program
+        .threads
+        .iter()
+        .find(|thread| operations(thread))
+        .map(|thread| thread.name.clone())
+}

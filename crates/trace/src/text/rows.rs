@@ -1,0 +1,223 @@
+//! The rows: one event each.
+
+use super::{
+    lex::Token,
+    nearest::hint,
+    problem::Problem,
+    quantity::{Unit, number},
+    tables::Tables,
+    words::{self, Words, set, unknown_field},
+};
+use crate::{Call, Event, ObjectId, ObjectKind, Operation, Outcome, ThreadId, operands};
+
+type OnObject = fn(ObjectId) -> Operation;
+
+/// The operations on one object.
+const ON_ONE_OBJECT: [(ObjectKind, OnObject); 23] = [
+    (ObjectKind::Event, Operation::Wait),
+    (ObjectKind::Mutex, Operation::Lock),
+    (ObjectKind::Mutex, Operation::TryLock),
+    (ObjectKind::Mutex, Operation::TimedLock),
+    (ObjectKind::Mutex, Operation::Unlock),
+    (ObjectKind::Cond, Operation::CondSignal),
+    (ObjectKind::Cond, Operation::CondBroadcast),
+    (ObjectKind::Semaphore, Operation::SemWait),
+    (ObjectKind::Semaphore, Operation::SemTryWait),
+    (ObjectKind::Semaphore, Operation::SemTimedWait),
+    (ObjectKind::Semaphore, Operation::SemPost),
+    (ObjectKind::Rwlock, Operation::ReadLock),
+    (ObjectKind::Rwlock, Operation::TryReadLock),
+    (ObjectKind::Rwlock, Operation::TimedReadLock),
+    (ObjectKind::Rwlock, Operation::WriteLock),
+    (ObjectKind::Rwlock, Operation::TryWriteLock),
+    (ObjectKind::Rwlock, Operation::TimedWriteLock),
+    (ObjectKind::Rwlock, Operation::RwUnlock),
+    (ObjectKind::Barrier, Operation::BarrierWait),
+    (ObjectKind::Spin, Operation::SpinLock),
+    (ObjectKind::Spin, Operation::SpinTryLock),
+    (ObjectKind::Spin, Operation::SpinUnlock),
+    (ObjectKind::Once, Operation::Once),
+];
+
+/// The operations on a thread.
+const ON_A_THREAD: [fn(ThreadId) -> Operation; 4] = [
+    Operation::Create,
+    Operation::Join,
+    Operation::Detach,
+    Operation::Cancel,
+];
+
+/// The names of the other operations.
+const OTHERS: [&str; 5] = ["terminate", "return", "send", "cond_wait", "cond_timedwait"];
+
+/// Reads a row, whose first word is `time`.
+pub(super) fn row(
+    time: &Token<'_>,
+    words: &mut Words<'_, '_>,
+    tables: &mut Tables,
+    unit: Unit,
+    line: usize,
+) -> Result<Event, Problem> {
+    let at = unit.time(time)?;
+    if let Some(last) = tables.trace.events.last()
+        && at < last.time
+    {
+        let expected = format!(
+            "a time not before that of the row above, {} ns",
+            last.time.0
+        );
+        return Err(time.not(expected, "put the rows in the order of their times"));
+    }
+    let thread = tables.thread(words.required("a thread's name")?, line)?;
+    let name = words.required("an event, such as `lock` or `terminate`")?;
+    let mut row = Row {
+        words,
+        tables,
+        line,
+    };
+    let operation = row.operation(name)?;
+    let mut outcome = match row.words.optional() {
+        Some(token) => Some(words::outcome(token)?),
+        None => None,
+    };
+    let (mut cpu, mut from, mut site) = (None, None, None);
+    while let Some((key, token)) = row.words.field()? {
+        match key {
+            "cpu" => set(&mut cpu, unit.time(token)?, token)?,
+            "from" => set(&mut from, row.tables.thread(token, line)?, token)?,
+            "site" => set(&mut site, row.tables.site(token)?, token)?,
+            "outcome" => set(&mut outcome, words::outcome(token)?, token)?,
+            _ => {
+                return Err(unknown_field(
+                    token,
+                    key,
+                    &["cpu", "from", "site", "outcome"],
+                ));
+            }
+        }
+    }
+    if outcome.is_none() && operands::only_tries(operation) {
+        let remedy = "say what came of the try behind the object's name";
+        let expected = format!("`ok` or `busy` for {}", operation.name());
+        return Err(Problem::new(name.offset, expected, "neither", remedy));
+    }
+    let call = tables.call(Call {
+        thread,
+        operation,
+        outcome: outcome.unwrap_or(Outcome::Success),
+        from,
+        site,
+    });
+    Ok(Event {
+        time: at,
+        cpu,
+        call,
+    })
+}
+
+/// A row that is being read.
+struct Row<'w, 'l, 'a> {
+    words: &'w mut Words<'l, 'a>,
+    tables: &'w mut Tables,
+    line: usize,
+}
+
+impl Row<'_, '_, '_> {
+    fn operation(&mut self, name: &Token<'_>) -> Result<Operation, Problem> {
+        let word = name.text.as_ref();
+        // Any id serves to learn an operation's name.
+        let object = ON_ONE_OBJECT
+            .iter()
+            .find(|(_, operation)| operation(ObjectId(0)).name() == word);
+        if let Some(&(kind, operation)) = object {
+            return self.on_one_object(kind, operation);
+        }
+        if let Some(operation) = ON_A_THREAD
+            .iter()
+            .find(|operation| operation(ThreadId(0)).name() == word)
+        {
+            return Ok(operation(self.thread()?));
+        }
+        match word {
+            "terminate" => Ok(Operation::Terminate),
+            "return" => Ok(Operation::Return),
+            "send" => Ok(Operation::Send {
+                event: self.object(ObjectKind::Event)?,
+                to: self.thread()?,
+            }),
+            "cond_wait" => Ok(Operation::CondWait {
+                cond: self.object(ObjectKind::Cond)?,
+                mutex: self.object(ObjectKind::Mutex)?,
+            }),
+            "cond_timedwait" => Ok(Operation::CondTimedWait {
+                cond: self.object(ObjectKind::Cond)?,
+                mutex: self.object(ObjectKind::Mutex)?,
+            }),
+            _ => Err(unknown(name)),
+        }
+    }
+
+    fn on_one_object(
+        &mut self,
+        kind: ObjectKind,
+        operation: OnObject,
+    ) -> Result<Operation, Problem> {
+        let object = self.object(kind)?;
+        let size = self.words.peek().filter(|token| {
+            kind == ObjectKind::Barrier && token.text.starts_with(|c: char| c.is_ascii_digit())
+        });
+        if let Some(token) = size {
+            self.words.optional();
+            let size = number(token, "the number of threads that the barrier waits for")?;
+            self.tables.set_barrier_size(object, size, token)?;
+        }
+        Ok(operation(object))
+    }
+
+    fn object(&mut self, kind: ObjectKind) -> Result<ObjectId, Problem> {
+        let name = self
+            .words
+            .required(&format!("the name of a {}", kind.name()))?;
+        self.tables.object(name, kind, self.line)
+    }
+
+    fn thread(&mut self) -> Result<ThreadId, Problem> {
+        let name = self.words.required("a thread's name")?;
+        self.tables.thread(name, self.line)
+    }
+}
+
+fn unknown(name: &Token<'_>) -> Problem {
+    let objects = ON_ONE_OBJECT
+        .iter()
+        .map(|(_, operation)| operation(ObjectId(0)).name());
+    let threads = ON_A_THREAD
+        .iter()
+        .map(|operation| operation(ThreadId(0)).name());
+    let known = objects.chain(threads).chain(OTHERS);
+    let hint = hint(&name.text, known);
+    let remedy = if hint.is_empty() {
+        "events are listed in the documentation of text traces; this version knows no others"
+            .to_owned()
+    } else {
+        format!("correct the event's name{hint}")
+    };
+    name.not(
+        "an event such as create, lock, cond_wait or terminate",
+        remedy,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_on_one_object_states_the_kind_that_it_needs() {
+        for (kind, operation) in ON_ONE_OBJECT {
+            let object = ObjectId(7);
+            let expected = [Some((object, kind)), None];
+            assert_eq!(operands::operands(operation(object)), expected);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The words of a line, taken one after the other; and words with a fixed meaning.
+
+use std::borrow::Cow;
+
+use super::{lex::Token, nearest::hint, problem::Problem};
+use crate::{Outcome, ThreadClock};
+
+/// The words of a line that were not taken yet.
+pub(super) struct Words<'l, 'a> {
+    tokens: &'l [Token<'a>],
+    /// Where the line ends, in bytes.
+    end: usize,
+}
+
+impl<'l, 'a> Words<'l, 'a> {
+    pub fn new(tokens: &'l [Token<'a>], line: &str) -> Self {
+        Self {
+            tokens,
+            end: line.len(),
+        }
+    }
+
+    /// Returns the next word without taking it; `None` at the line's end and before a field.
+    pub fn peek(&self) -> Option<&'l Token<'a>> {
+        self.tokens.first().filter(|token| token.key.is_none())
+    }
+
+    /// Takes the next word, where there is one.
+    pub fn optional(&mut self) -> Option<&'l Token<'a>> {
+        let token = self.peek()?;
+        self.tokens = &self.tokens[1..];
+        Some(token)
+    }
+
+    /// Takes the next word.
+    pub fn required(&mut self, expected: &str) -> Result<&'l Token<'a>, Problem> {
+        if let Some(token) = self.optional() {
+            return Ok(token);
+        }
+        Err(match self.tokens.first() {
+            Some(field) => field.not(
+                expected,
+                "fields stand behind all words; put a name that holds `=` in double quotes",
+            ),
+            None => Problem::new(
+                self.end,
+                expected,
+                "the end of the line",
+                "complete the line",
+            ),
+        })
+    }
+
+    /// Takes the next field.
+    pub fn field(&mut self) -> Result<Option<(&'a str, &'l Token<'a>)>, Problem> {
+        let Some((token, rest)) = self.tokens.split_first() else {
+            return Ok(None);
+        };
+        let Some(key) = token.key else {
+            let remedy = "remove it, put names that hold blanks in double quotes, or start a comment with `#`";
+            return Err(token.not("the end of the line or a field `key=value`", remedy));
+        };
+        self.tokens = rest;
+        Ok(Some((key, token)))
+    }
+
+    /// Checks that nothing is left.
+    pub fn finish(&self) -> Result<(), Problem> {
+        self.tokens.first().map_or(Ok(()), |token| {
+            Err(token.not(
+                "the end of the line",
+                "remove it, or start a comment with `#`",
+            ))
+        })
+    }
+}
+
+/// Says that a field's key is not among the known ones.
+pub(super) fn unknown_field(token: &Token<'_>, key: &str, known: &[&str]) -> Problem {
+    token.not(
+        format!("one of the fields {}", known.join(", ")),
+        format!(
+            "correct the field's name{}",
+            hint(key, known.iter().copied())
+        ),
+    )
+}
+
+/// Sets what a field says, and refuses to set it twice.
+pub(super) fn set<T>(slot: &mut Option<T>, value: T, token: &Token<'_>) -> Result<(), Problem> {
+    if slot.replace(value).is_some() {
+        return Err(token.not("each field once", "remove one of the two"));
+    }
+    Ok(())
+}
+
+const OUTCOMES: [(&str, Outcome); 5] = [
+    ("ok", Outcome::Success),
+    ("busy", Outcome::Busy),
+    ("timedout", Outcome::TimedOut),
+    ("chosen", Outcome::Chosen),
+    ("ownerdied", Outcome::OwnerDied),
+];
+
+/// Returns the word for an outcome.
+pub(super) fn outcome_word(outcome: Outcome) -> Cow<'static, str> {
+    let named = OUTCOMES.iter().find(|(_, known)| *known == outcome);
+    match (outcome, named) {
+        (_, Some((name, _))) => Cow::Borrowed(name),
+        (Outcome::Failed(errno), _) => Cow::Owned(format!("failed:{errno}")),
+        (_, None) => Cow::Borrowed("ok"),
+    }
+}
+
+/// Parses the word for an outcome.
+pub(super) fn outcome(token: &Token<'_>) -> Result<Outcome, Problem> {
+    let word = token.text.as_ref();
+    let named = OUTCOMES.iter().find(|(name, _)| *name == word);
+    let failed = || word.strip_prefix("failed:")?.parse().ok();
+    named
+        .map(|&(_, outcome)| outcome)
+        .or_else(|| failed().map(Outcome::Failed))
+        .ok_or_else(|| {
+            let known = OUTCOMES.iter().map(|(name, _)| *name);
+            token.not(
+                "an outcome (ok, busy, timedout, chosen, ownerdied, failed:ERRNO), a field or the end of the line",
+                format!("correct or remove the word{}", hint(word, known)),
+            )
+        })
+}
+
+/// The words for the clocks.
+pub(super) const CLOCKS: [(&str, ThreadClock); 3] = [
+    ("rseq", ThreadClock::Rseq),
+    ("counter", ThreadClock::Counter),
+    ("system-call", ThreadClock::SystemCall),
+];
