@@ -6,76 +6,148 @@ use std::{
 };
 
 use anyhow::Context as _;
-use foretrace_schedule::{Outcome, Schedule, SimTime};
+use foretrace_program::Program;
+use foretrace_schedule::{Schedule, SimTime};
+use foretrace_sim::{Attempt, Choice, Machine, ModelKind, Run, SchedulerKind};
 use foretrace_trace::Trace;
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::args::{Bind, Model, ModelArgs, Scheduler};
 
-/// What to predict.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// The model or the order of models.
-    pub model: Model,
-    /// Whether to try the models after the one that answered, too.
-    pub all_models: bool,
-    /// Who runs when there are more threads than CPUs.
-    pub scheduler: Scheduler,
-    /// Which CPUs a thread may run on.
-    pub bind: Bind,
-}
-
-impl Request {
-    /// Completes the options with what the trace suggests.
-    pub fn new(trace: &Trace, how: ModelArgs, all_models: bool) -> Self {
-        Self {
-            model: how.model,
-            all_models,
-            scheduler: how.scheduler.unwrap_or_else(|| default_scheduler(trace)),
-            bind: how.bind,
-        }
-    }
-}
-
-fn default_scheduler(trace: &Trace) -> Scheduler {
-    let all_prioritized = trace.threads.iter().all(|thread| thread.priority.is_some());
-    if all_prioritized && !trace.threads.is_empty() {
-        Scheduler::Priority
-    } else {
-        Scheduler::Fair
-    }
+/// A traced program, and how its run is to be predicted.
+pub struct Study {
+    program: Program,
+    how: ModelArgs,
+    all_models: bool,
 }
 
 /// A prediction for one number of CPUs.
 #[derive(Clone, Debug)]
 pub struct Prediction {
-    /// The number of CPUs.
-    pub cpus: u32,
-    /// What each model tried gave, in order; at least one.
-    pub attempts: Vec<Schedule>,
+    /// The machine, and what each model tried on it gave, in order; at least one.
+    pub result: foretrace_sim::Prediction,
     /// The makespan on one CPU, under the same options, that speed-ups refer to.
     pub one_cpu: SimTime,
 }
 
 impl Prediction {
-    /// Returns the schedule of the model that answered: the first without a deadlock.
-    pub fn answer(&self) -> Option<&Schedule> {
-        self.attempts
-            .iter()
-            .find(|schedule| schedule.outcome == Outcome::Completed)
+    /// Returns the number of CPUs.
+    pub fn cpus(&self) -> u32 {
+        self.result.machine.cpus
     }
 
-    /// Returns the makespan on one CPU over that of `schedule`.
-    pub fn speedup(&self, schedule: &Schedule) -> f64 {
-        if schedule.end == SimTime::ZERO {
+    /// Returns the attempt of the model that answered: the first without a deadlock.
+    pub fn answered(&self) -> Option<&Attempt> {
+        self.result.answered()
+    }
+
+    /// Returns the makespan on one CPU over that of `run`.
+    pub fn speedup(&self, run: &Run) -> f64 {
+        if run.end == SimTime::ZERO {
             // Nothing took any time, on however many CPUs.
             1.0
         } else {
-            self.one_cpu.0 as f64 / schedule.end.0 as f64
+            self.one_cpu.0 as f64 / run.end.0 as f64
         }
     }
 }
 
-/// Reads a trace from a sealed trace, a journal or a text trace.
+impl Study {
+    /// Prepares predictions from a trace.
+    pub fn new(trace: &Trace, how: ModelArgs, all_models: bool) -> Self {
+        Self {
+            program: Program::from_trace(trace),
+            how,
+            all_models,
+        }
+    }
+
+    /// Returns what had to be assumed about the program.
+    pub fn warnings(&self) -> &[String] {
+        &self.program.warnings
+    }
+
+    /// Predicts the run on each of these numbers of CPUs, calling `on_progress` after each.
+    pub fn predict(&self, cpus: &[u32], on_progress: impl Fn() + Sync) -> Vec<Prediction> {
+        let one_cpu = self.one_cpu();
+        cpus.par_iter()
+            .map(|&cpus| {
+                let prediction = Prediction {
+                    result: self.predict_on(&self.machine(cpus)),
+                    one_cpu,
+                };
+                on_progress();
+                prediction
+            })
+            .collect()
+    }
+
+    fn predict_on(&self, machine: &Machine) -> foretrace_sim::Prediction {
+        if self.all_models {
+            foretrace_sim::predict_all(&self.program, machine)
+        } else {
+            foretrace_sim::predict(&self.program, machine, choice(self.how.model))
+        }
+    }
+
+    /// Returns the makespan on one CPU; under `strict` where the models asked for end in a deadlock even there.
+    fn one_cpu(&self) -> SimTime {
+        let machine = self.machine(1);
+        match self.predict_on(&machine).answer() {
+            Some(run) => run.end,
+            None => foretrace_sim::run(&self.program, &machine, ModelKind::Strict).end,
+        }
+    }
+
+    /// Returns the whole course of a prediction: of the model that answered, else of the last one tried, whose deadlock
+    /// is worth looking at, too.
+    pub fn schedule(&self, prediction: &Prediction) -> anyhow::Result<Schedule> {
+        let attempt = prediction
+            .answered()
+            .or(prediction.result.attempts.last())
+            .context("a prediction tries at least one model")?;
+        let machine = &prediction.result.machine;
+        Ok(foretrace_sim::schedule(
+            &self.program,
+            machine,
+            attempt.model,
+        ))
+    }
+
+    fn machine(&self, cpus: u32) -> Machine {
+        let natural = Machine::new(cpus, &self.program);
+        Machine {
+            scheduler: self.how.scheduler.map_or(natural.scheduler, scheduler),
+            bind: bind(self.how.bind),
+            ..natural
+        }
+    }
+}
+
+fn choice(model: Model) -> Choice {
+    match model {
+        Model::Auto => Choice::Auto,
+        Model::Direct => Choice::Only(ModelKind::Direct),
+        Model::ClientServer => Choice::Only(ModelKind::ClientServer),
+        Model::Strict => Choice::Only(ModelKind::Strict),
+    }
+}
+
+fn scheduler(scheduler: Scheduler) -> SchedulerKind {
+    match scheduler {
+        Scheduler::Priority => SchedulerKind::Priority,
+        Scheduler::Fair => SchedulerKind::Fair,
+    }
+}
+
+fn bind(bind: Bind) -> foretrace_sim::Bind {
+    match bind {
+        Bind::None => foretrace_sim::Bind::None,
+        Bind::Block => foretrace_sim::Bind::Block,
+    }
+}
+
+/// Reads a trace from a sealed trace, a text trace, or a directory in which the recorder left a journal.
 pub fn read_trace(path: &Path) -> anyhow::Result<Trace> {
     Ok(foretrace_trace::read(path)?)
 }
@@ -83,14 +155,8 @@ pub fn read_trace(path: &Path) -> anyhow::Result<Trace> {
 /// Reads a text trace.
 pub fn read_text(path: &Path) -> anyhow::Result<Trace> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
-    Ok(foretrace_trace::text::parse(&text, &name)?)
-}
-
-/// Reads what the recorder left in a directory.
-pub fn read_journal(_directory: &Path) -> anyhow::Result<Trace> {
-    // TODO: foretrace_trace::journal::read_dir(directory)
-    anyhow::bail!("not connected yet")
+    let bytes = fs::read(path).with_context(|| format!("cannot read {name}"))?;
+    Ok(foretrace_trace::text::parse_bytes(&bytes, &name)?)
 }
 
 /// Puts a trace file in place, whole or not at all.
@@ -99,7 +165,7 @@ pub fn save_trace(trace: &Trace, path: &Path) -> anyhow::Result<()> {
     partial.push(format!(".partial-{}", std::process::id()));
     let partial = PathBuf::from(partial);
     let save = || -> anyhow::Result<()> {
-        write_sealed(trace, &partial)?;
+        foretrace_trace::sealed::write(trace, &partial)?;
         // The journal is removed when this returns, so the data must have reached the disk.
         File::open(&partial)?.sync_all()?;
         Ok(fs::rename(&partial, path)?)
@@ -111,27 +177,9 @@ pub fn save_trace(trace: &Trace, path: &Path) -> anyhow::Result<()> {
     saved
 }
 
-fn write_sealed(_trace: &Trace, _path: &Path) -> anyhow::Result<()> {
-    // TODO: foretrace_trace::sealed::write(trace, path)
-    anyhow::bail!("not connected yet")
-}
-
 /// Returns a trace as text.
-pub fn text_of(_trace: &Trace) -> anyhow::Result<String> {
-    // TODO: foretrace_trace::text::write(trace)
-    anyhow::bail!("not connected yet")
-}
-
-/// Predicts the run on each of these numbers of CPUs, calling `on_progress` after each.
-pub fn predict(
-    _trace: &Trace,
-    request: &Request,
-    _cpus: &[u32],
-    _on_progress: impl Fn(),
-) -> anyhow::Result<Vec<Prediction>> {
-    // TODO: foretrace_program, foretrace_sim; `one_cpu` from a prediction on one CPU
-    let _ = (request.model, request.all_models);
-    anyhow::bail!("not connected yet")
+pub fn text_of(trace: &Trace) -> anyhow::Result<String> {
+    Ok(foretrace_trace::text::to_text(trace)?)
 }
 
 /// Draws a schedule.

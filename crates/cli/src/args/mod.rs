@@ -169,16 +169,6 @@ pub enum Scheduler {
     Fair,
 }
 
-impl Scheduler {
-    /// Returns the name, as options and JSON have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Priority => "priority",
-            Self::Fair => "fair",
-        }
-    }
-}
-
 /// Which CPUs a thread may run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Bind {
@@ -187,16 +177,6 @@ pub enum Bind {
     None,
     /// One: neighbouring threads share a CPU
     Block,
-}
-
-impl Bind {
-    /// Returns the name, as options and JSON have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Block => "block",
-        }
-    }
 }
 
 const PREDICT_HELP: &str = "\

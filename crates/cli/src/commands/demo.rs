@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     args::{Bind, CpuList, Model, ModelArgs},
-    core::{self, Request},
+    core::{self, Study},
     failure::{Finish, ProgramFailed},
     launch::embedded,
     output,
@@ -52,14 +52,15 @@ pub fn run() -> anyhow::Result<Finish> {
         scheduler: None,
         bind: Bind::None,
     };
-    let request = Request::new(&trace, how, false);
-    let predictions = predict_watched(&trace, &request, &CpuList::up_to(CPUS).0)?;
+    let study = Study::new(&trace, how, false);
+    output::warn(study.warnings());
+    let predictions = predict_watched(&study, &CpuList::up_to(CPUS).0);
     let pictured = predictions
         .iter()
-        .find(|prediction| prediction.cpus == PICTURE_CPUS)
-        .and_then(|prediction| prediction.answer().or(prediction.attempts.last()))
+        .find(|prediction| prediction.cpus() == PICTURE_CPUS)
         .context("there is a prediction for the picture")?;
-    output::write_to(Some(Path::new(PICTURE)), &core::render_svg(pictured)?)?;
+    let picture = core::render_svg(&study.schedule(pictured)?)?;
+    output::write_to(Some(Path::new(PICTURE)), &picture)?;
 
     output::print(format_args!(
         "\nIts speed-up, predicted from {} events on one CPU:\n\n{}\n{}",

@@ -6,7 +6,7 @@ use foretrace_trace::Trace;
 use super::predict::predict_watched;
 use crate::{
     args::{ExportArgs, ExportFormat},
-    core::{self, Request},
+    core::{self, Study},
     failure::Finish,
     output,
 };
@@ -25,17 +25,16 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Finish> {
 fn svg(args: &ExportArgs, trace: &Trace) -> anyhow::Result<String> {
     output::warn(&trace.warnings);
     let cpus = args.cpus.unwrap_or_else(|| default_cpus(trace));
-    let request = Request::new(trace, args.how, false);
-    let predictions = predict_watched(trace, &request, &[cpus])?;
+    let study = Study::new(trace, args.how, false);
+    output::warn(study.warnings());
+    let predictions = predict_watched(&study, &[cpus]);
     let prediction = predictions
         .first()
         .context("one number of CPUs gives one prediction")?;
-    if let Some(schedule) = prediction.answer() {
-        return core::render_svg(schedule);
+    if prediction.answered().is_none() {
+        output::note("foretrace: warning: the picture shows a deadlock; `predict` explains it");
     }
-    output::note("foretrace: warning: the picture shows a deadlock; `predict` explains it");
-    let deadlock = prediction.attempts.last();
-    core::render_svg(deadlock.context("a prediction tries at least one model")?)
+    core::render_svg(&study.schedule(prediction)?)
 }
 
 fn default_cpus(trace: &Trace) -> u32 {

@@ -1,11 +1,10 @@
 //! `foretrace predict`: the speed-up on given numbers of CPUs.
 
-use foretrace_trace::Trace;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{
     args::PredictArgs,
-    core::{self, Prediction, Request},
+    core::{self, Prediction, Study},
     failure::Finish,
     output,
     report::{json::PredictDocument, prediction},
@@ -15,13 +14,14 @@ use crate::{
 pub fn run(args: &PredictArgs) -> anyhow::Result<Finish> {
     let trace = core::read_trace(&args.file)?;
     output::warn(&trace.warnings);
-    let request = Request::new(&trace, args.how, args.all_models);
-    let predictions = predict_watched(&trace, &request, &args.cpus.0)?;
-    if let Some(path) = &args.output {
-        save_last(&predictions, path)?;
+    let study = Study::new(&trace, args.how, args.all_models);
+    output::warn(study.warnings());
+    let predictions = predict_watched(&study, &args.cpus.0);
+    if let (Some(path), Some(last)) = (&args.output, predictions.last()) {
+        core::write_schedule(&study.schedule(last)?, path)?;
     }
     if args.json {
-        output::print_json(&PredictDocument::new(&trace, &request, &predictions))?;
+        output::print_json(&PredictDocument::new(&trace, &predictions))?;
     } else if args.all_models {
         output::print(prediction::all_models(&predictions))?;
     } else {
@@ -31,11 +31,7 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<Finish> {
 }
 
 /// Predicts, with a progress bar where somebody watches.
-pub fn predict_watched(
-    trace: &Trace,
-    request: &Request,
-    cpus: &[u32],
-) -> anyhow::Result<Vec<Prediction>> {
+pub fn predict_watched(study: &Study, cpus: &[u32]) -> Vec<Prediction> {
     let bar = if output::is_watched() {
         let style = ProgressStyle::with_template("predicting {wide_bar} {pos}/{len}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -43,16 +39,7 @@ pub fn predict_watched(
     } else {
         ProgressBar::hidden()
     };
-    let predictions = core::predict(trace, request, cpus, || bar.inc(1));
+    let predictions = study.predict(cpus, || bar.inc(1));
     bar.finish_and_clear();
     predictions
-}
-
-fn save_last(predictions: &[Prediction], path: &std::path::Path) -> anyhow::Result<()> {
-    let Some(last) = predictions.last() else {
-        return Ok(());
-    };
-    // A deadlock is worth looking at, too.
-    let schedule = last.answer().or(last.attempts.last());
-    schedule.map_or(Ok(()), |schedule| core::write_schedule(schedule, path))
 }

@@ -157,7 +157,7 @@ fn seal(plan: &Plan, launch: &Launch, ended: &Ended, journal: &Journal) -> anyho
         );
     }
     let kept = || format!("what was recorded is kept in {}", journal.path.display());
-    let mut trace = core::read_journal(&journal.path).with_context(kept)?;
+    let mut trace = core::read_trace(&journal.path).with_context(kept)?;
     trace.source = plan.output.display().to_string();
     describe(&mut trace, launch, ended);
     if plan.slice.is_some() && ended.slice.is_none() {

@@ -177,10 +177,13 @@ impl<'a> Info<'a> {
 
     /// Shows a number about waiting, or a dash where the trace does not say who waited.
     fn waiting<T: ToString>(&self, number: &T) -> String {
-        match self.trace.returns {
-            Returns::Explicit => number.to_string(),
-            Returns::Derived => "-".to_owned(),
-        }
+        self.known(number)
+            .map_or_else(|| "-".to_owned(), ToString::to_string)
+    }
+
+    /// Passes on a number about waiting where the trace says who waited.
+    fn known<T>(&self, number: T) -> Option<T> {
+        (self.trace.returns == Returns::Explicit).then_some(number)
     }
 
     fn operation_table(&self) -> String {
@@ -219,8 +222,8 @@ impl<'a> Info<'a> {
             start_routine: thread.start_routine.map(|site| self.trace.site_text(site)),
             cpu_time_ns: summary.cpu.0,
             events: summary.events,
-            blocked: summary.blocked,
-            waited_ns: summary.waited.0,
+            blocked: self.known(summary.blocked),
+            waited_ns: self.known(summary.waited.0),
             first_event_ns: summary.first.map(|time| time.0),
             ended_ns: summary.end.map(|time| time.0),
         }
@@ -233,10 +236,10 @@ impl<'a> Info<'a> {
             kind: object.kind.name(),
             calls: contention.calls,
             acquisitions: contention.acquisitions,
-            blocked: contention.blocked,
-            total_wait_ns: contention.total_wait.0,
-            longest_wait_ns: contention.longest_wait.0,
-            never_returned: contention.never_returned,
+            blocked: self.known(contention.blocked),
+            total_wait_ns: self.known(contention.total_wait.0),
+            longest_wait_ns: self.known(contention.longest_wait.0),
+            never_returned: self.known(contention.never_returned),
         }
     }
 }
@@ -256,28 +259,30 @@ struct InfoJson<'a> {
     events: Vec<OperationJson>,
 }
 
+/// A thread; what is about waiting is `null` where the trace does not say who waited.
 #[derive(Debug, Serialize)]
 struct ThreadJson<'a> {
     name: &'a str,
     start_routine: Option<String>,
     cpu_time_ns: u64,
     events: u64,
-    blocked: u64,
-    waited_ns: u64,
+    blocked: Option<u64>,
+    waited_ns: Option<u64>,
     first_event_ns: Option<u64>,
     ended_ns: Option<u64>,
 }
 
+/// An object; what is about waiting is `null` where the trace does not say who waited.
 #[derive(Debug, Serialize)]
 struct ObjectJson<'a> {
     name: &'a str,
     kind: &'static str,
     calls: u64,
     acquisitions: u64,
-    blocked: u64,
-    total_wait_ns: u64,
-    longest_wait_ns: u64,
-    never_returned: u64,
+    blocked: Option<u64>,
+    total_wait_ns: Option<u64>,
+    longest_wait_ns: Option<u64>,
+    never_returned: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]

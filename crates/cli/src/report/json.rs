@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use foretrace_schedule::{BlockedThread, Outcome, Schedule};
+use foretrace_schedule::{BlockedThread, Outcome};
+use foretrace_sim::{Attempt, Run};
 use foretrace_trace::{ExitStatus, Recording, ThreadClock, Trace};
 use serde::Serialize;
 
-use crate::core::{Prediction, Request};
+use crate::core::Prediction;
 
 /// The document of `predict --json`.
 #[derive(Debug, Serialize)]
@@ -17,12 +18,12 @@ pub struct PredictDocument<'a> {
 
 impl<'a> PredictDocument<'a> {
     /// Makes the document.
-    pub fn new(trace: &'a Trace, request: &Request, predictions: &'a [Prediction]) -> Self {
+    pub fn new(trace: &'a Trace, predictions: &'a [Prediction]) -> Self {
         Self {
             trace: TraceJson::new(trace),
             predictions: predictions
                 .iter()
-                .map(|prediction| PredictionJson::new(request, prediction))
+                .map(|prediction| PredictionJson::new(trace, prediction))
                 .collect(),
         }
     }
@@ -111,7 +112,7 @@ struct PredictionJson<'a> {
     scheduler: &'static str,
     bind: &'static str,
     /// `null` where every model that was tried ended in a deadlock, as are the next two.
-    model: Option<&'a str>,
+    model: Option<&'static str>,
     makespan_ns: Option<u64>,
     speedup: Option<f64>,
     finish_ns: BTreeMap<&'a str, u64>,
@@ -119,32 +120,41 @@ struct PredictionJson<'a> {
 }
 
 impl<'a> PredictionJson<'a> {
-    fn new(request: &Request, prediction: &'a Prediction) -> Self {
-        let answer = prediction.answer();
+    fn new(trace: &'a Trace, prediction: &'a Prediction) -> Self {
+        let machine = &prediction.result.machine;
+        let answer = prediction.answered();
+        let run = answer.map(|attempt| &attempt.run);
         Self {
-            cpus: prediction.cpus,
-            scheduler: request.scheduler.name(),
-            bind: request.bind.name(),
-            model: answer.map(|schedule| schedule.model.as_str()),
-            makespan_ns: answer.map(|schedule| schedule.end.as_nanos()),
-            speedup: answer.map(|schedule| prediction.speedup(schedule)),
-            finish_ns: answer.map(finish_times).unwrap_or_default(),
-            attempts: prediction.attempts.iter().map(AttemptJson::new).collect(),
+            cpus: machine.cpus,
+            scheduler: machine.scheduler.name(),
+            bind: machine.bind.name(),
+            model: answer.map(|attempt| attempt.model.name()),
+            makespan_ns: run.map(|run| run.end.as_nanos()),
+            speedup: run.map(|run| prediction.speedup(run)),
+            finish_ns: run.map_or_else(BTreeMap::new, |run| finish_times(trace, run)),
+            attempts: prediction
+                .result
+                .attempts
+                .iter()
+                .map(AttemptJson::new)
+                .collect(),
         }
     }
 }
 
-fn finish_times(schedule: &Schedule) -> BTreeMap<&str, u64> {
-    schedule
-        .lanes
+/// Returns when each thread ended; both tables are in the trace's order.
+fn finish_times<'a>(trace: &'a Trace, run: &Run) -> BTreeMap<&'a str, u64> {
+    trace
+        .threads
         .iter()
-        .filter_map(|lane| Some((lane.name.as_str(), lane.end?.as_nanos())))
+        .zip(&run.finish)
+        .filter_map(|(thread, finish)| Some((thread.name.as_str(), finish.as_ref()?.as_nanos())))
         .collect()
 }
 
 #[derive(Debug, Serialize)]
 struct AttemptJson<'a> {
-    model: &'a str,
+    model: &'static str,
     #[serde(flatten)]
     outcome: OutcomeJson<'a>,
 }
@@ -162,11 +172,11 @@ enum OutcomeJson<'a> {
 }
 
 impl<'a> AttemptJson<'a> {
-    fn new(schedule: &'a Schedule) -> Self {
-        let end = schedule.end.as_nanos();
+    fn new(attempt: &'a Attempt) -> Self {
+        let end = attempt.run.end.as_nanos();
         Self {
-            model: &schedule.model,
-            outcome: match &schedule.outcome {
+            model: attempt.model.name(),
+            outcome: match &attempt.run.outcome {
                 Outcome::Completed => OutcomeJson::Completed { makespan_ns: end },
                 Outcome::Deadlock(blocked) => OutcomeJson::Deadlock {
                     at_ns: end,
@@ -195,71 +205,5 @@ impl<'a> BlockedJson<'a> {
             waits_for: blocked.waits_for.as_deref(),
             since_ns: blocked.since.as_nanos(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use foretrace_schedule::{Lane, SimTime};
-
-    use super::*;
-    use crate::args::{Bind, Model, Scheduler};
-
-    fn schedule(model: &str, nanos: u64, outcome: Outcome) -> Schedule {
-        Schedule {
-            source: "sample".to_owned(),
-            model: model.to_owned(),
-            cpus: 3,
-            end: SimTime::from_nanos(nanos),
-            outcome,
-            processes: vec![],
-            lanes: vec![Lane {
-                name: "P1".to_owned(),
-                process: 0,
-                segments: vec![],
-                end: Some(SimTime::from_nanos(nanos)),
-            }],
-            objects: vec![],
-            wakes: vec![],
-        }
-    }
-
-    #[test]
-    fn predictions_have_the_documented_form() {
-        let blocked = BlockedThread {
-            thread: "P1".to_owned(),
-            operation: "send".to_owned(),
-            object: Some("X".to_owned()),
-            waits_for: Some("P2".to_owned()),
-            since: SimTime::from_nanos(5),
-        };
-        let prediction = Prediction {
-            cpus: 3,
-            attempts: vec![
-                schedule("direct", 7, Outcome::Deadlock(vec![blocked])),
-                schedule("client-server", 10, Outcome::Completed),
-            ],
-            one_cpu: SimTime::from_nanos(21),
-        };
-        let request = Request {
-            model: Model::Auto,
-            all_models: false,
-            scheduler: Scheduler::Priority,
-            bind: Bind::Block,
-        };
-        let json = serde_json::to_value(PredictionJson::new(&request, &prediction));
-        assert_eq!(
-            json.expect("it is plain data"),
-            serde_json::json!({
-                "cpus": 3, "scheduler": "priority", "bind": "block", "model": "client-server",
-                "makespan_ns": 10, "speedup": 2.1, "finish_ns": {"P1": 10},
-                "attempts": [
-                    {"model": "direct", "outcome": "deadlock", "at_ns": 7, "blocked": [
-                        {"thread": "P1", "operation": "send", "object": "X", "waits_for": "P2", "since_ns": 5}
-                    ]},
-                    {"model": "client-server", "outcome": "completed", "makespan_ns": 10}
-                ]
-            })
-        );
     }
 }

@@ -3,4 +3,5 @@
 mod environment;
 mod files;
 mod help;
+mod predictions;
 mod refusals;
