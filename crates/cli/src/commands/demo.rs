@@ -1,6 +1,6 @@
 //! `foretrace demo`: the whole way on a bundled program.
 
-use std::path::Path;
+use std::{env, fmt::Write as _, path::Path};
 
 use anyhow::Context as _;
 use foretrace_trace::{ExitStatus, Nanos};
@@ -76,14 +76,27 @@ fn next_steps() -> String {
         std::path::absolute(name)
             .map_or_else(|_| name.to_owned(), |path| path.display().to_string())
     };
-    format!(
-        "Picture of the run on {PICTURE_CPUS} CPUs: {}\n\
-         Trace:                       {}\n\n\
-         Next:\n  \
-         foretrace info {TRACE}                      who waited for what\n  \
-         foretrace predict {TRACE} --all-models      what each model says\n  \
-         foretrace record --pretend-cpus 8 -- ./your-program   the same for yours\n",
+    // The way we were called works again.
+    let foretrace = env::args().next().unwrap_or_else(|| "foretrace".to_owned());
+    let steps = [
+        (format!("info {TRACE}"), "who waited for what"),
+        (
+            format!("predict {TRACE} --all-models"),
+            "what each model says",
+        ),
+        (
+            "record --pretend-cpus 8 -- ./your-program".to_owned(),
+            "the same for yours",
+        ),
+    ];
+    let mut text = format!(
+        "Picture of the run on {PICTURE_CPUS} CPUs: {}\nTrace: {}\n\nNext:\n",
         absolute(PICTURE),
         absolute(TRACE),
-    )
+    );
+    for (arguments, what_for) in steps {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {foretrace} {arguments:<45} # {what_for}");
+    }
+    text
 }

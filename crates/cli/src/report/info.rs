@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use foretrace_analysis::{Contention, OperationCount, ThreadSummary};
-use foretrace_trace::{Nanos, Returns, Trace};
+use foretrace_trace::{Nanos, Recording, Returns, Trace};
 use serde::Serialize;
 
 use super::json::{TraceJson, clock_name};
@@ -12,8 +12,11 @@ use crate::{
     table::{Align, render},
 };
 
-/// As many threads and objects as the tables show; the JSON form has them all.
-const MOST_ROWS: usize = 40;
+/// As many threads as the table shows; the JSON form has them all.
+const MOST_THREADS: usize = 64;
+
+/// As many objects as the table shows; the JSON form has them all.
+const MOST_OBJECTS: usize = 20;
 
 /// What `info` shows.
 #[derive(Debug)]
@@ -67,38 +70,7 @@ impl<'a> Info<'a> {
         let mut lines = vec![("trace", trace.source.clone())];
         match &trace.recording {
             None => lines.push(("recorded", "no: a listing written by hand".to_owned())),
-            Some(recording) => {
-                let cut_short = || "unknown: the recording was cut short".to_owned();
-                lines.extend([
-                    ("command", recording.command.join(" ")),
-                    (
-                        "ended",
-                        recording.exit.map_or_else(cut_short, launch::exit_text),
-                    ),
-                    ("wall time", recording.wall.to_string()),
-                    (
-                        "process CPU time",
-                        recording.cpu_time.map_or_else(cut_short, |t| t.to_string()),
-                    ),
-                    ("recorded on CPU", recording.cpu.to_string()),
-                    ("pretended CPUs", recording.pretended_cpus.to_string()),
-                    (
-                        "scheduler slice",
-                        recording.slice.map_or_else(
-                            || "the kernel's own choice".to_owned(),
-                            |slice| slice.to_string(),
-                        ),
-                    ),
-                    ("thread clock", clock_name(recording.clock).to_owned()),
-                    (
-                        "recorder",
-                        format!("foretrace {}", recording.recorder_version),
-                    ),
-                ]);
-                if recording.lost_events > 0 {
-                    lines.push(("lost events", recording.lost_events.to_string()));
-                }
-            }
+            Some(recording) => lines.extend(recording_lines(recording)),
         }
         lines.push(("thread CPU time", trace.total_cpu().to_string()));
         lines.push(("events", trace.events.len().to_string()));
@@ -122,7 +94,7 @@ impl<'a> Info<'a> {
             ("starts at", Align::Left),
         ];
         let total = self.trace.total_cpu().0.max(1) as f64;
-        let rows = self.threads.iter().take(MOST_ROWS).map(|summary| {
+        let rows = self.threads.iter().take(MOST_THREADS).map(|summary| {
             let thread = &self.trace.threads[summary.thread.index()];
             let time = |time: Option<Nanos>| time.map_or_else(|| "-".to_owned(), |t| t.to_string());
             [
@@ -142,7 +114,7 @@ impl<'a> Info<'a> {
                     .unwrap_or_default(),
             ]
         });
-        render(columns, rows) + &more(self.threads.len())
+        render(columns, rows) + &more(self.threads.len(), MOST_THREADS)
     }
 
     fn object_table(&self) -> String {
@@ -159,7 +131,7 @@ impl<'a> Info<'a> {
             ("longest", Align::Right),
             ("never back", Align::Right),
         ];
-        let rows = self.objects.iter().take(MOST_ROWS).map(|contention| {
+        let rows = self.objects.iter().take(MOST_OBJECTS).map(|contention| {
             let object = &self.trace.objects[contention.object.index()];
             [
                 object.name.clone(),
@@ -172,7 +144,7 @@ impl<'a> Info<'a> {
                 self.waiting(&contention.never_returned),
             ]
         });
-        render(columns, rows) + &more(self.objects.len())
+        render(columns, rows) + &more(self.objects.len(), MOST_OBJECTS)
     }
 
     /// Shows a number about waiting, or a dash where the trace does not say who waited.
@@ -244,8 +216,44 @@ impl<'a> Info<'a> {
     }
 }
 
-fn more(rows: usize) -> String {
-    match rows.checked_sub(MOST_ROWS) {
+fn recording_lines(recording: &Recording) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    if !recording.command.is_empty() {
+        lines.push(("command", recording.command.join(" ")));
+    }
+    match recording.exit {
+        // What is noted at the end of a recording is missing; zeroes in its place would mislead.
+        None => lines.push(("ended", "unknown: the recording was cut short".to_owned())),
+        Some(exit) => {
+            let slice = recording.slice.map_or_else(
+                || "the kernel's own choice".to_owned(),
+                |slice| slice.to_string(),
+            );
+            lines.extend([
+                ("ended", launch::exit_text(exit)),
+                ("wall time", recording.wall.to_string()),
+                ("recorded on CPU", recording.cpu.to_string()),
+                ("scheduler slice", slice),
+            ]);
+        }
+    }
+    if let Some(time) = recording.cpu_time {
+        lines.push(("process CPU time", time.to_string()));
+    }
+    lines.push(("pretended CPUs", recording.pretended_cpus.to_string()));
+    lines.push(("thread clock", clock_name(recording.clock).to_owned()));
+    if !recording.recorder_version.is_empty() {
+        let version = format!("foretrace {}", recording.recorder_version);
+        lines.push(("recorder", version));
+    }
+    if recording.lost_events > 0 {
+        lines.push(("lost events", recording.lost_events.to_string()));
+    }
+    lines
+}
+
+fn more(rows: usize, shown: usize) -> String {
+    match rows.checked_sub(shown) {
         None | Some(0) => String::new(),
         Some(hidden) => format!("and {hidden} more (all of them with --json)\n"),
     }
