@@ -111,7 +111,6 @@ fn a_damaged_trace_is_named_with_the_place() {
             environment.run(&["predict", "case.txt"]),
             environment.run(&["predict", "foreign"]),
             environment.run(&["predict", "empty"]),
-            environment.run(&["predict", "."]),
         ]
         .join("\n")
     );
