@@ -75,6 +75,15 @@ pub(crate) fn tables(trace: &Trace) -> Result<(), Violation> {
         let problem = "holds no process, and every thread needs one".to_owned();
         return Err(broken("process table".to_owned(), problem, DAMAGED));
     }
+    if let Some(facts) = &trace.recording
+        && [Some(facts.wall), facts.slice, facts.cpu_time]
+            .into_iter()
+            .flatten()
+            .any(|time| time > LARGEST_TIME)
+    {
+        let problem = "holds a time above 2^53 ns, 104 days".to_owned();
+        return Err(broken("recording".to_owned(), problem, DAMAGED));
+    }
     for (index, site) in trace.sites.iter().enumerate() {
         if site.module.index() >= trace.modules.len() {
             return Err(outside(format!("call site {index}"), "module"));
