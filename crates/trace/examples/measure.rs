@@ -5,7 +5,7 @@ use std::{
     time::Instant,
 };
 
-use foretrace_trace::{Call, Event, Nanos, Operation, ThreadId, Trace, read, sealed, text};
+use foretrace_trace::{CallId, Event, Nanos, Trace, read, sealed, text};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let count = std::env::args()
@@ -70,32 +70,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Makes a trace of eight threads that lock and unlock eight mutexes.
 fn busy(count: usize) -> Result<Trace, foretrace_trace::Error> {
     let threads = 8;
-    let rows: String = (0..threads)
-        .map(|i| format!("0 T{i} lock m{i}\n0 T{i} unlock m{i}\n"))
-        .collect();
+    let mut rows = String::new();
+    for i in 0..threads {
+        rows = format!("{rows}0 T{i} lock m{i}\n0 T{i} unlock m{i}\n");
+    }
     let mut trace = text::parse(&format!("foretrace-text 1\n{rows}"), "busy")?;
     let calls = trace.calls.len();
     trace.warnings.clear();
     trace.events = (0..count)
         .map(|i| {
             // Both events of a critical section by one thread, then the next thread's.
-            let call = foretrace_trace::CallId::from_index(i % calls);
+            let call = CallId::from_index(i % calls);
             let time = Nanos(i as u64 * 417);
-            let cpu = Some(Nanos(i as u64 / (2 * threads) * 800 + i as u64 % 2));
+            let cpu = Some(Nanos((i / (2 * threads) * 800 + i % 2) as u64));
             Event { time, cpu, call }
         })
         .collect();
-    for thread in 0..threads {
-        let call = trace.push_call(Call {
-            thread: ThreadId::from_index(thread),
-            operation: Operation::Terminate,
-            outcome: foretrace_trace::Outcome::Success,
-            from: None,
-            site: None,
-        });
-        if let Some(event) = trace.events.len().checked_sub(thread + 1) {
-            trace.events[event].call = call;
-        }
-    }
     Ok(trace)
 }

@@ -86,7 +86,7 @@ fn a_hand_written_listing_is_written_back_as_it_was() {
         foretrace_testkit::R,
     ] {
         let plain = listing.lines().filter(|line| !line.starts_with('#'));
-        let plain: String = plain.map(|line| format!("{line}\n")).collect();
+        let plain = plain.fold(String::new(), |text, line| text + line + "\n");
         assert_eq!(
             text::to_text(&foretrace_testkit::trace(listing)).unwrap(),
             plain
