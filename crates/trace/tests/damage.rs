@@ -10,7 +10,7 @@ use foretrace_trace::{CallId, Error, Event, Nanos, Trace, sealed, text, validate
 fn long(count: usize) -> Trace {
     let rows = "0 A lock m\n0 A unlock m\n0 B lock m\n0 B unlock m\n";
     let mut trace = foretrace_testkit::trace(rows);
-    trace.source = "long".to_owned();
+    "long".clone_into(&mut trace.source);
     trace.events = (0..count)
         .map(|i| Event {
             time: Nanos(i as u64 * 1000),

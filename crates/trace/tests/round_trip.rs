@@ -53,6 +53,23 @@ fn a_file_is_written_under_its_name_and_no_other_stays_behind() {
     assert_eq!(read(&path).unwrap(), trace);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_link_stays_a_link_and_a_device_a_device() {
+    use std::os::unix::fs::FileTypeExt;
+    let directory = tempfile::tempdir().unwrap();
+    let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+    std::fs::write(&file, "old").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let trace = foretrace_testkit::trace(foretrace_testkit::P);
+    sealed::write(&trace, &link).unwrap();
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    assert_eq!(sealed::read(&file).unwrap().events, trace.events);
+    sealed::write(&trace, Path::new("/dev/null")).unwrap();
+    let null = std::fs::metadata("/dev/null").unwrap();
+    assert!(null.file_type().is_char_device());
+}
+
 #[test]
 fn a_file_that_cannot_be_written_is_named() {
     let trace = foretrace_testkit::trace(foretrace_testkit::P);
