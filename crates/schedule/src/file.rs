@@ -38,12 +38,12 @@ const CHECKSUM_OFFSET: usize = 20;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file could not be opened, read or written.
-    #[error("{path}: {source}")]
+    #[error("{path}: {cause}")]
     Io {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The file is something else.
     #[error(
@@ -93,24 +93,24 @@ pub enum Error {
         found: u32,
     },
     /// The file's bytes are whole, yet no schedule.
-    #[error("{path}: from byte {offset}: not a schedule: {source}; predict the schedule again")]
+    #[error("{path}: from byte {offset}: not a schedule: {cause}; predict the schedule again")]
     Encoding {
         /// The file.
         path: PathBuf,
         /// Where the encoded schedule begins.
         offset: u64,
         /// What is wrong with it.
-        source: encoding::Error,
+        cause: encoding::Error,
     },
     /// The schedule contradicts itself.
-    #[error("{path}: from byte {offset}: {source}; predict the schedule again")]
+    #[error("{path}: from byte {offset}: {cause}; predict the schedule again")]
     Contradiction {
         /// The file.
         path: PathBuf,
         /// Where the encoded schedule begins.
         offset: u64,
         /// How.
-        source: Contradiction,
+        cause: Contradiction,
     },
 }
 
@@ -121,9 +121,9 @@ impl Schedule {
     ///
     /// When the file cannot be read, is not a schedule file, is damaged, or holds a schedule that contradicts itself.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let bytes = fs::read(path).map_err(|source| Error::Io {
+        let bytes = fs::read(path).map_err(|cause| Error::Io {
             path: path.to_owned(),
-            source,
+            cause,
         })?;
         Self::from_bytes(&bytes, path)
     }
@@ -135,15 +135,15 @@ impl Schedule {
     /// When the bytes are not those of a schedule file, or of one that contradicts itself.
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self, Error> {
         let payload = checked_payload(bytes, path)?;
-        let schedule: Self = encoding::decode(payload).map_err(|source| Error::Encoding {
+        let schedule: Self = encoding::decode(payload).map_err(|cause| Error::Encoding {
             path: path.to_owned(),
             offset: HEADER_BYTES as u64,
-            source,
+            cause,
         })?;
-        schedule.check().map_err(|source| Error::Contradiction {
+        schedule.check().map_err(|cause| Error::Contradiction {
             path: path.to_owned(),
             offset: HEADER_BYTES as u64,
-            source,
+            cause,
         })?;
         Ok(schedule)
     }
@@ -155,9 +155,9 @@ impl Schedule {
     /// When the file cannot be written, or the schedule contradicts itself and could not be read again.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         let bytes = self.to_bytes(path)?;
-        write_whole(path, &bytes).map_err(|source| Error::Io {
+        write_whole(path, &bytes).map_err(|cause| Error::Io {
             path: path.to_owned(),
-            source,
+            cause,
         })
     }
 
@@ -167,15 +167,15 @@ impl Schedule {
     ///
     /// When the schedule contradicts itself.
     pub fn to_bytes(&self, path: &Path) -> Result<Vec<u8>, Error> {
-        self.check().map_err(|source| Error::Contradiction {
+        self.check().map_err(|cause| Error::Contradiction {
             path: path.to_owned(),
             offset: HEADER_BYTES as u64,
-            source,
+            cause,
         })?;
-        let payload = encoding::encode(self).map_err(|source| Error::Encoding {
+        let payload = encoding::encode(self).map_err(|cause| Error::Encoding {
             path: path.to_owned(),
             offset: HEADER_BYTES as u64,
-            source,
+            cause,
         })?;
         let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
         bytes.extend(MAGIC);

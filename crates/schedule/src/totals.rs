@@ -194,9 +194,9 @@ impl Schedule {
                 };
                 *count = count.wrapping_add_signed(*change);
             }
-            let changed = (before.running, before.ready, before.blocked)
+            let moved = (before.running, before.ready, before.blocked)
                 != (now.running, now.ready, now.blocked);
-            if changed {
+            if moved {
                 steps.push(now);
             }
         }

@@ -1,0 +1,165 @@
+//! The title and the legend.
+
+use foretrace_schedule::{Activity, BlockedThread, Outcome, Schedule, SimTime, Totals};
+
+use super::{
+    MARGIN, SvgOptions,
+    arrows::arrow_head,
+    document::{Document, Style},
+};
+use crate::{palette::Palette, text, text::Px};
+
+/// Draws title and subtitle, and what is in deadlock; returns where they end.
+pub fn draw(
+    document: &mut Document,
+    schedule: &Schedule,
+    options: &SvgOptions,
+    palette: &Palette,
+    width: f64,
+) -> f64 {
+    let space = width - 2.0 * MARGIN;
+    let mut y = MARGIN + 16.0;
+    let title = options.title.as_deref().unwrap_or(&schedule.source);
+    // Bold type is wider than the widths assume.
+    if let Some(title) = text::fit(title, 17.0 * 1.1, space) {
+        document.text(MARGIN, y, Style::new(17.0, palette.text).bold(), &title);
+    }
+    y += 21.0;
+    let subtitle = subtitle(schedule, options.range);
+    if let Some(subtitle) = text::fit(&subtitle, 12.0, space) {
+        document.text(MARGIN, y, Style::new(12.0, palette.muted), &subtitle);
+    }
+    if let Outcome::Deadlock(blocked) = &schedule.outcome {
+        for line in deadlock_lines(schedule.end, blocked) {
+            y += 18.0;
+            if let Some(line) = text::fit(&line, 12.0, space) {
+                document.text(MARGIN, y, Style::new(12.0, palette.alarm), &line);
+            }
+        }
+    }
+    y
+}
+
+/// Says what the picture is of.
+fn subtitle(schedule: &Schedule, range: Option<(SimTime, SimTime)>) -> String {
+    let cpus = match schedule.cpus {
+        1 => "1 CPU".to_owned(),
+        n => format!("{n} CPUs"),
+    };
+    let threads = match schedule.lanes.len() {
+        1 => "1 thread".to_owned(),
+        n => format!("{n} threads"),
+    };
+    let end = match schedule.outcome {
+        Outcome::Completed => format!("makespan {}", schedule.end),
+        Outcome::Deadlock(_) => format!("deadlock after {}", schedule.end),
+    };
+    let mut parts = vec![
+        format!("{} model", schedule.model),
+        cpus,
+        threads,
+        end,
+        format!("average parallelism {:.2}", schedule.average_parallelism()),
+    ];
+    if let Some((start, end)) = range {
+        parts.push(format!("shown: {start} to {end}"));
+    }
+    parts.join("  ·  ")
+}
+
+/// Says who waits for what in a deadlock: a few lines.
+fn deadlock_lines(at: SimTime, blocked: &[BlockedThread]) -> Vec<String> {
+    const SHOWN: usize = 4;
+    let mut lines = vec![format!(
+        "Deadlock at {at}: nothing can run, and these wait for ever."
+    )];
+    for thread in blocked.iter().take(SHOWN) {
+        let mut line = format!("{}: {}", thread.thread, thread.operation);
+        if let Some(object) = &thread.object {
+            line = format!("{line} {object}");
+        }
+        if let Some(other) = &thread.waits_for {
+            line = format!("{line}, up to {other}");
+        }
+        lines.push(format!("{line}, since {}", thread.since));
+    }
+    if blocked.len() > SHOWN {
+        lines.push(format!("and {} more", blocked.len() - SHOWN));
+    }
+    lines
+}
+
+/// What the legend shows.
+pub struct Legend {
+    /// The time spent in each activity, within the picture.
+    pub totals: Totals,
+    /// Whether there are arrows.
+    pub arrows: bool,
+}
+
+/// The size of the legend's font.
+const SIZE: f64 = 11.5;
+
+impl Legend {
+    /// Draws an entry for each activity that occurs, with its share of the time; returns where the legend ends.
+    pub fn draw(
+        &self,
+        document: &mut Document,
+        palette: &Palette,
+        left: f64,
+        top: f64,
+        right: f64,
+    ) -> f64 {
+        let whole = self.totals.whole().0.max(1) as f64;
+        let entries = self.totals.present().map(|(activity, time)| {
+            let share = share(time.0 as f64 / whole);
+            (Some(activity), entry_name(activity), share)
+        });
+        let arrows = self
+            .arrows
+            .then(|| (None, "wakes".to_owned(), String::new()));
+        let (mut x, mut y) = (left, top);
+        for (activity, name, share) in entries.chain(arrows) {
+            let name_width = text::width(&name, SIZE);
+            let entry = 18.0 + name_width + 5.0 + text::width(&share, SIZE);
+            if x > left && x + entry > right {
+                (x, y) = (left, y + 20.0);
+            }
+            let middle = y + 7.0;
+            match activity {
+                Some(activity) => {
+                    document.rect((x, y + 1.0, 12.0, 12.0), palette.fill(activity), None);
+                }
+                None => {
+                    let colour = palette.arrow;
+                    let line = format!("M{} {}V{}", Px(x + 6.0), Px(y), Px(y + 10.0));
+                    document.path(line, format_args!("stroke=\"{colour}\" fill=\"none\""));
+                    let head = arrow_head(x + 6.0, y + 14.0, true);
+                    document.path(head, format_args!("fill=\"{colour}\""));
+                }
+            }
+            document.text_around(x + 18.0, middle, Style::new(SIZE, palette.text), &name);
+            let after = x + 18.0 + name_width + 5.0;
+            document.text_around(after, middle, Style::new(SIZE, palette.muted), &share);
+            x += entry + 20.0;
+        }
+        y + 14.0
+    }
+}
+
+/// Names an activity as the legend does.
+fn entry_name(activity: Activity) -> String {
+    match activity {
+        Activity::Running | Activity::Ready => activity.name().to_owned(),
+        Activity::Blocked(kind) => format!("blocked: {}", kind.name()),
+    }
+}
+
+/// Writes a share as a percentage; what is there at all is never shown as nothing.
+fn share(share: f64) -> String {
+    match share * 100.0 {
+        p if p < 0.1 => "<0.1 %".to_owned(),
+        p if p < 9.95 => format!("{p:.1} %"),
+        p => format!("{p:.0} %"),
+    }
+}
