@@ -131,20 +131,20 @@ const LIGHT: Palette = Palette {
     axis: Rgb::hex(0x9a_a4af),
     arrow: Rgb::hex(0x1d_2530),
     alarm: Rgb::hex(0xb4_1414),
-    blocked: Rgb::hex(0xc3_c9d1),
+    blocked: Rgb::hex(0xdc_e1e8),
     fills: [
-        Rgb::hex(0x3e_9076), // running
-        Rgb::hex(0xf2_e590), // ready
-        Rgb::hex(0xe0_4e21), // lock
-        Rgb::hex(0x7d_99fe), // condition
-        Rgb::hex(0x83_5bcd), // semaphore
-        Rgb::hex(0xf7_a346), // rwlock
-        Rgb::hex(0x30_2691), // barrier
-        Rgb::hex(0x4c_6483), // join
-        Rgb::hex(0x96_3a3a), // once
-        Rgb::hex(0x6b_0f4d), // send
-        Rgb::hex(0x90_d9ff), // wait
-        Rgb::hex(0xa6_aaab), // timeout
+        Rgb::hex(0x19_9c84), // running
+        Rgb::hex(0xed_d968), // ready
+        Rgb::hex(0xd0_5e21), // lock
+        Rgb::hex(0x4c_a3f8), // condition
+        Rgb::hex(0x61_319f), // semaphore
+        Rgb::hex(0xdc_9d36), // rwlock
+        Rgb::hex(0x74_68d2), // barrier
+        Rgb::hex(0x3e_6a7a), // join
+        Rgb::hex(0xa3_2a2b), // once
+        Rgb::hex(0x69_1648), // send
+        Rgb::hex(0x98_f0f0), // wait
+        Rgb::hex(0xb7_b4bf), // timeout
     ],
 };
 
@@ -158,7 +158,7 @@ const DARK: Palette = Palette {
     axis: Rgb::hex(0x5a_6570),
     arrow: Rgb::hex(0xf2_f4f7),
     alarm: Rgb::hex(0xff_6b6b),
-    blocked: Rgb::hex(0x4a_5360),
+    blocked: Rgb::hex(0x36_3f4a),
     fills: [
         Rgb::hex(0x4c_9c70), // running
         Rgb::hex(0xe8_df7d), // ready
@@ -274,6 +274,20 @@ mod tests {
     }
 
     #[test]
+    fn blocked_threads_of_any_kind_look_like_no_kind() {
+        for palette in [&LIGHT, &DARK] {
+            for activity in Activity::ALL {
+                let (_, normal) = &EYES[0];
+                let apart = distance(
+                    oklab(palette.fill(activity), normal),
+                    oklab(palette.blocked, normal),
+                );
+                assert!(apart > 0.09, "{}: {apart:.3}", activity.name());
+            }
+        }
+    }
+
+    #[test]
     fn every_state_stands_out_from_the_background() {
         for palette in [&LIGHT, &DARK] {
             for activity in Activity::ALL {
@@ -310,6 +324,7 @@ mod tests {
     #[test]
     fn a_colour_is_written_with_six_digits() {
         assert_eq!(Rgb::hex(0x01_0aff).to_string(), "#010aff");
-        assert_eq!(Rgb(255, 255, 255).contrast(Rgb(0, 0, 0)).round(), 21.0_f64);
+        let most = Rgb(255, 255, 255).contrast(Rgb(0, 0, 0));
+        assert!((most - 21.0).abs() < 1e-9);
     }
 }

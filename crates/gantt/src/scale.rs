@@ -50,6 +50,12 @@ impl TimeScale {
         self.width
     }
 
+    /// The number of whole pixels.
+    #[expect(clippy::cast_sign_loss, reason = "a width is not negative")]
+    pub fn pixels(&self) -> u32 {
+        self.width as u32
+    }
+
     /// The length of time shown.
     pub fn span(&self) -> SimTime {
         self.end.since(self.start)
@@ -100,12 +106,13 @@ impl TimeScale {
     }
 }
 
-/// The largest step between ticks: 5 * 10^18 ps, 58 days.
-const MAX_STEP: u64 = 5_000_000_000_000_000_000;
+/// The largest step between ticks: 10^19 ps, 116 days.
+const MAX_STEP: u64 = 10_000_000_000_000_000_000;
 
 /// Returns the steps 1, 2, 5, 10, 20, ... in picoseconds.
 fn steps() -> impl Iterator<Item = u64> {
-    (0..19).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power)))
+    let small = (0..19).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power)));
+    small.chain([MAX_STEP])
 }
 
 /// The ticks of a time axis.

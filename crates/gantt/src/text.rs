@@ -1,10 +1,13 @@
 //! Text for pictures: how wide it is, how to shorten it, how to write it into XML.
 
-use std::{borrow::Cow, fmt::Write};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write},
+};
 
 /// Returns about how wide a text is, in multiples of the size of the font.
 ///
-/// A picture does not know the font it will be shown in. The widths are those of a wide sans-serif face (DejaVu Sans),
+/// A picture does not know the font it will be shown in. The widths are those of a wide sans-serif face (`DejaVu Sans`),
 /// so that what fits here fits in any usual one.
 pub fn width_in_em(text: &str) -> f64 {
     text.chars().map(char_width).sum()
@@ -32,39 +35,44 @@ fn char_width(c: char) -> f64 {
 
 /// Returns the text where it fits, else its begin and end around an ellipsis, for names differ at either;
 /// nothing where not even that says anything.
+///
+/// Looks at no more of the text than fits, however long a stranger made it.
 pub fn fit(text: &str, size: f64, space: f64) -> Option<Cow<'_, str>> {
-    if width(text, size) <= space {
+    const LEAST_KEPT: usize = 5;
+    let mut left = space / size;
+    if text.chars().all(|c| {
+        left -= char_width(c);
+        left >= 0.0
+    }) {
         return Some(Cow::Borrowed(text));
     }
-    let chars: Vec<char> = text.chars().collect();
-    let room = space / size - char_width('…').max(0.99);
-    let (mut front, mut back, mut used) = (0, 0, 0.0);
-    while front + back < chars.len() {
-        let take_front = front <= back;
+    let mut left = space / size - char_width('…');
+    let (mut front, mut back) = (String::new(), Vec::new());
+    let mut rest = text.chars();
+    loop {
+        let take_front = front.chars().count() <= back.len();
         let next = if take_front {
-            chars[front]
+            rest.next()
         } else {
-            chars[chars.len() - 1 - back]
+            rest.next_back()
         };
-        used += char_width(next);
-        if used > room {
+        let Some(next) = next else { break };
+        left -= char_width(next);
+        if left < 0.0 {
             break;
         }
         if take_front {
-            front += 1;
+            front.push(next);
         } else {
-            back += 1;
+            back.push(next);
         }
     }
-    if front + back < 3 {
+    if front.chars().count() + back.len() < LEAST_KEPT {
         return None;
     }
-    let kept = |of: &[char]| of.iter().collect::<String>();
-    Some(Cow::Owned(format!(
-        "{}…{}",
-        kept(&chars[..front]),
-        kept(&chars[chars.len() - back..])
-    )))
+    front.push('…');
+    front.extend(back.iter().rev());
+    Some(Cow::Owned(front))
 }
 
 /// Returns the text as it may stand in XML, between tags or in an attribute.
@@ -95,20 +103,32 @@ fn is_allowed(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
+/// Returns a number of pixels in hundredths of a pixel, which is as finely as pictures are written.
+pub fn hundredths(pixels: f64) -> i64 {
+    (pixels * 100.0).round() as i64
+}
+
 /// A number of pixels as SVG writes it: two decimals at most, and no more characters than it needs.
 pub struct Px(pub f64);
 
-impl std::fmt::Display for Px {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let hundredths = (self.0 * 100.0).round() as i64;
-        if hundredths < 0 {
+impl fmt::Display for Px {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Hundredths(hundredths(self.0)).fmt(f)
+    }
+}
+
+/// A number of hundredths of a pixel, written in pixels like [`Px`].
+pub struct Hundredths(pub i64);
+
+impl fmt::Display for Hundredths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 < 0 {
             f.write_char('-')?;
         }
-        let (whole, rest) = (
-            hundredths.unsigned_abs() / 100,
-            hundredths.unsigned_abs() % 100,
-        );
-        write!(f, "{whole}")?;
+        let (whole, rest) = (self.0.unsigned_abs() / 100, self.0.unsigned_abs() % 100);
+        if whole > 0 || rest == 0 {
+            write!(f, "{whole}")?;
+        }
         match rest {
             0 => Ok(()),
             rest if rest % 10 == 0 => write!(f, ".{}", rest / 10),
@@ -136,15 +156,18 @@ mod tests {
     #[test]
     fn a_long_name_keeps_its_begin_and_its_end() {
         let short = fit("worker thread number 17", 10.0, 90.0).unwrap();
-        assert!(short.starts_with("wor") && short.ends_with("17"), "{short}");
+        assert!(
+            short.starts_with("wor") && short.ends_with("r 17"),
+            "{short}"
+        );
         assert_eq!(fit("m", 10.0, 11.0).unwrap(), "m");
         assert_eq!(fit("mutex", 10.0, 20.0), None);
     }
 
     #[test]
     fn pixels_are_written_short() {
-        let written = [0.0, 12.0, 3.14159, 2.5, -0.25, -0.001, 7.05].map(|v| Px(v).to_string());
-        assert_eq!(written, ["0", "12", "3.14", "2.5", "-0.25", "0", "7.05"]);
+        let written = [0.0, 12.0, 3.241_59, 2.5, -0.25, -0.001, 7.05].map(|v| Px(v).to_string());
+        assert_eq!(written, ["0", "12", "3.24", "2.5", "-.25", "0", "7.05"]);
     }
 
     proptest! {

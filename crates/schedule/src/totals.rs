@@ -173,11 +173,18 @@ impl Schedule {
     ///
     /// The last step, if there is any, counts zero threads: by then every lane has ended.
     pub fn parallelism(&self) -> Vec<Step> {
-        let segments = self.lanes.iter().flat_map(|lane| &lane.segments);
+        self.parallelism_in(SimTime::ZERO, SimTime(u64::MAX))
+    }
+
+    /// Returns the same for the range `start..end` alone, as if nothing had been before and nothing came after.
+    pub fn parallelism_in(&self, start: SimTime, end: SimTime) -> Vec<Step> {
+        let visible = |lane: &Lane| lane.segments_in(start, end);
+        let segments = self.lanes.iter().flat_map(|l| &l.segments[visible(l)]);
         let mut changes: Vec<(SimTime, Activity, i32)> = segments
             .flat_map(|s| {
                 let activity = s.state.activity();
-                [(s.start, activity, 1), (s.end, activity, -1)]
+                let (from, until) = (s.start.max(start), s.end.min(end));
+                [(from, activity, 1), (until, activity, -1)]
             })
             .collect();
         changes.sort_unstable();
@@ -256,6 +263,17 @@ mod tests {
         ];
         assert_eq!(counts, expected);
         assert!((schedule.average_parallelism() - 17.0 / 11.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn parallelism_in_a_range_begins_and_ends_with_it() {
+        let schedule = example::two_threads_and_a_lock();
+        let counts: Vec<_> = schedule
+            .parallelism_in(SimTime(3), SimTime(5))
+            .iter()
+            .map(|s| (s.at.0, s.running, s.blocked))
+            .collect();
+        assert_eq!(counts, [(3, 2, 0), (4, 1, 1), (5, 0, 0)]);
     }
 
     #[test]

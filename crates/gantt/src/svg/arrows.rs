@@ -25,7 +25,7 @@ pub fn draw(document: &mut Document, plot: &Plot, limit: usize) -> bool {
     // The halo keeps arrows legible across segments of any colour.
     document.path(
         &lines,
-        format_args!("fill=\"none\" stroke=\"{halo}\" stroke-width=\"3\" stroke-opacity=\"0.55\""),
+        format_args!("fill=\"none\" stroke=\"{halo}\" stroke-width=\"3\" stroke-opacity=\"0.45\""),
     );
     document.path(
         &lines,

@@ -26,11 +26,19 @@ pub fn draw_grid(document: &mut Document, plot: &Plot, strip: &Strip) {
             );
         }
     }
-    let (top, bottom) = (strip.top(), plot.rows.bottom() + 4.0);
-    let mut lines = String::new();
-    for time in plot.ticks.times(&plot.scale) {
-        lines += &format!("M{} {}V{}", Px(plot.scale.x(time)), Px(top), Px(bottom));
-    }
+    let bottom = plot.rows.bottom() + 4.0;
+    let times = plot.ticks.times(&plot.scale).into_iter();
+    let line = |time| {
+        let x = Px(plot.scale.x(time));
+        // Labels between strip and rows are not crossed out.
+        let gap = if is_tall(plot) {
+            format!("V{}M{x} {}", Px(strip.bottom()), Px(plot.rows.top()))
+        } else {
+            String::new()
+        };
+        format!("M{x} {}{gap}V{}", Px(strip.top()), Px(bottom))
+    };
+    let lines: String = times.map(line).collect();
     document.path(lines, format_args!("stroke=\"{}\"", plot.palette.grid));
 }
 
@@ -40,10 +48,15 @@ pub fn draw_axis(document: &mut Document, plot: &Plot) -> f64 {
     let line = format!("M{} {}H{}", Px(left), Px(bottom), Px(right));
     document.path(line, format_args!("stroke=\"{}\"", plot.palette.axis));
     draw_labels(document, plot, bottom + 12.0);
-    if bottom - plot.rows.top() > TALL {
+    if is_tall(plot) {
         draw_labels(document, plot, plot.rows.top() - 11.0);
     }
     bottom + 20.0
+}
+
+/// Tells whether there are labels of ticks above the rows too.
+fn is_tall(plot: &Plot) -> bool {
+    plot.rows.bottom() - plot.rows.top() > TALL
 }
 
 /// Draws the labels of the ticks around a height.

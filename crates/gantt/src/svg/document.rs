@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use crate::{
     palette::{Palette, Rgb},
-    text::{Px, escape},
+    text::{Hundredths, Px, escape, hundredths},
 };
 
 /// Faces that look alike and are there on all usual systems; the first that exists is taken.
@@ -76,22 +76,23 @@ impl Document {
     }
 
     /// Appends another part.
-    pub fn append(&mut self, part: Self) {
+    pub fn append(&mut self, part: &Self) {
         self.text.push_str(&part.text);
-    }
-
-    /// Opens a group with attributes.
-    pub fn open_group(&mut self, attributes: impl Display) {
-        self.line(format_args!("<g {attributes}>"));
-    }
-
-    /// Closes the latest open group.
-    pub fn close_group(&mut self) {
-        self.line("</g>");
     }
 
     /// Writes a text; `y` is its baseline.
     pub fn text(&mut self, x: f64, y: f64, style: Style, text: &str) {
+        self.text_and_note((x, y), style, text, None);
+    }
+
+    /// Writes a text and, right after it wherever that ends, a note in another colour; `y` is the baseline.
+    pub fn text_and_note(
+        &mut self,
+        (x, y): (f64, f64),
+        style: Style,
+        text: &str,
+        note: Option<(&str, Rgb)>,
+    ) {
         let anchor = match style.anchor {
             Anchor::Start => "",
             Anchor::Middle => " text-anchor=\"middle\"",
@@ -102,8 +103,11 @@ impl Document {
         } else {
             ""
         };
+        let note = note.map_or_else(String::new, |(note, colour)| {
+            format!("<tspan dx=\"5\" fill=\"{colour}\">{}</tspan>", escape(note))
+        });
         self.line(format_args!(
-            "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{anchor}{weight}>{}</text>",
+            "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{anchor}{weight}>{}{note}</text>",
             Px(x),
             Px(y),
             Px(style.size),
@@ -154,39 +158,46 @@ impl Document {
 
 /// An area under steps: a path that follows the steps' upper edges and returns along a straight lower edge.
 ///
-/// Steps of equal height become one, so an area's data is no longer than it has to be.
+/// Steps of equal height become one, and positions are written relative to the one before, so an area's data is no
+/// longer than it has to be. They are counted in hundredths of a pixel, so that rounding does not add up.
 #[derive(Default)]
 pub struct Area {
     data: String,
-    base: f64,
-    /// The end and the height of the latest step.
-    open: Option<(f64, f64)>,
+    base: i64,
+    /// Where the latest step begins and ends, and its height.
+    open: Option<[i64; 3]>,
+    /// Where the path has come to.
+    pen: (i64, i64),
 }
 
 impl Area {
     /// Makes an area that stands on `y = base`.
     pub fn on(base: f64) -> Self {
         Self {
-            base,
+            base: hundredths(base),
             ..Self::default()
         }
     }
 
     /// Adds a step from `x0` to `x1` of a height; a step that does not follow the one before it begins a new part.
     pub fn step(&mut self, x0: f64, x1: f64, height: f64) {
-        let near = |a: f64, b: f64| (a - b).abs() < 0.005;
+        let [x0, x1, height] = [x0, x1, height].map(hundredths);
         match self.open {
-            Some((end, old)) if near(end, x0) && near(old, height) => {}
-            Some((end, _)) if near(end, x0) => {
-                self.write(format_args!("H{}V{}", Px(end), Px(self.base - height)));
+            Some([_, end, old]) if end == x0 => {
+                if old != height {
+                    self.go_to_x(end);
+                    self.go_to_y(self.base - height);
+                }
             }
             _ => {
                 self.finish_part();
-                let (x, y) = (Px(x0), Px(self.base - height));
-                self.write(format_args!("M{x} {}V{y}", Px(self.base)));
+                let (x, y) = (Hundredths(x0), Hundredths(self.base));
+                self.write(format_args!("M{x} {y}"));
+                self.pen = (x0, self.base);
+                self.go_to_y(self.base - height);
             }
         }
-        self.open = Some((x1, height));
+        self.open = Some([x0, x1, height]);
     }
 
     /// Returns the path's data; none where there was no step.
@@ -196,9 +207,21 @@ impl Area {
     }
 
     fn finish_part(&mut self) {
-        if let Some((end, _)) = self.open.take() {
-            self.write(format_args!("H{}V{}Z", Px(end), Px(self.base)));
+        if let Some([_, end, _]) = self.open.take() {
+            self.go_to_x(end);
+            self.go_to_y(self.base);
+            self.write("z");
         }
+    }
+
+    fn go_to_x(&mut self, x: i64) {
+        self.write(format_args!("h{}", Hundredths(x - self.pen.0)));
+        self.pen.0 = x;
+    }
+
+    fn go_to_y(&mut self, y: i64) {
+        self.write(format_args!("v{}", Hundredths(y - self.pen.1)));
+        self.pen.1 = y;
     }
 
     fn write(&mut self, data: impl Display) {
@@ -217,7 +240,7 @@ mod tests {
         area.step(1.0, 2.0, 4.0);
         area.step(2.0, 3.0, 6.0);
         area.step(5.0, 6.0, 1.0);
-        assert_eq!(area.finish().unwrap(), "M0 10V6H2V4H3V10ZM5 10V9H6V10Z");
+        assert_eq!(area.finish().unwrap(), "M0 10v-4h2v-2h1v6zM5 10v-1h1v1z");
         assert_eq!(Area::on(3.0).finish(), None);
     }
 }

@@ -7,7 +7,10 @@ use super::{
     arrows::arrow_head,
     document::{Document, Style},
 };
-use crate::{palette::Palette, text, text::Px};
+use crate::{
+    palette::{Palette, Rgb},
+    text::{self, Px},
+};
 
 /// Draws title and subtitle, and what is in deadlock; returns where they end.
 pub fn draw(
@@ -25,9 +28,13 @@ pub fn draw(
         document.text(MARGIN, y, Style::new(17.0, palette.text).bold(), &title);
     }
     y += 21.0;
-    let subtitle = subtitle(schedule, options.range);
-    if let Some(subtitle) = text::fit(&subtitle, 12.0, space) {
-        document.text(MARGIN, y, Style::new(12.0, palette.muted), &subtitle);
+    let style = Style::new(12.0, palette.muted);
+    for (index, line) in wrap(&facts(schedule, options.range), 12.0, space)
+        .iter()
+        .enumerate()
+    {
+        y += if index > 0 { 18.0 } else { 0.0 };
+        document.text(MARGIN, y, style, line);
     }
     if let Outcome::Deadlock(blocked) = &schedule.outcome {
         for line in deadlock_lines(schedule.end, blocked) {
@@ -40,8 +47,25 @@ pub fn draw(
     y
 }
 
+/// Joins parts to lines that fit a width.
+fn wrap(parts: &[String], size: f64, space: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        let part = text::fit(part, size, space).unwrap_or_default();
+        if let Some(line) = lines.last_mut() {
+            let longer = format!("{line}  ·  {part}");
+            if text::width(&longer, size) <= space {
+                *line = longer;
+                continue;
+            }
+        }
+        lines.push(part.into_owned());
+    }
+    lines
+}
+
 /// Says what the picture is of.
-fn subtitle(schedule: &Schedule, range: Option<(SimTime, SimTime)>) -> String {
+fn facts(schedule: &Schedule, range: Option<(SimTime, SimTime)>) -> Vec<String> {
     let cpus = match schedule.cpus {
         1 => "1 CPU".to_owned(),
         n => format!("{n} CPUs"),
@@ -64,7 +88,7 @@ fn subtitle(schedule: &Schedule, range: Option<(SimTime, SimTime)>) -> String {
     if let Some((start, end)) = range {
         parts.push(format!("shown: {start} to {end}"));
     }
-    parts.join("  ·  ")
+    parts
 }
 
 /// Says who waits for what in a deadlock: a few lines.
@@ -78,10 +102,11 @@ fn deadlock_lines(at: SimTime, blocked: &[BlockedThread]) -> Vec<String> {
         if let Some(object) = &thread.object {
             line = format!("{line} {object}");
         }
+        line += ", waiting";
         if let Some(other) = &thread.waits_for {
-            line = format!("{line}, up to {other}");
+            line = format!("{line} for {other}");
         }
-        lines.push(format!("{line}, since {}", thread.since));
+        lines.push(format!("{line} since {}", thread.since));
     }
     if blocked.len() > SHOWN {
         lines.push(format!("and {} more", blocked.len() - SHOWN));
@@ -111,39 +136,65 @@ impl Legend {
         right: f64,
     ) -> f64 {
         let whole = self.totals.whole().0.max(1) as f64;
-        let entries = self.totals.present().map(|(activity, time)| {
-            let share = share(time.0 as f64 / whole);
-            (Some(activity), entry_name(activity), share)
+        let activities = self.totals.present().map(|(activity, time)| Entry {
+            sign: Sign::Fill(palette.fill(activity)),
+            name: entry_name(activity),
+            share: share(time.0 as f64 / whole),
         });
-        let arrows = self
-            .arrows
-            .then(|| (None, "wakes".to_owned(), String::new()));
+        let entry = |sign, name: &str| Entry {
+            sign,
+            name: name.to_owned(),
+            share: String::new(),
+        };
+        let has_blocked = self.totals.blocked() > SimTime::ZERO;
+        let blocked = has_blocked.then(|| entry(Sign::Fill(palette.blocked), "blocked on any"));
+        let arrows = self.arrows.then(|| entry(Sign::Arrow, "wakes"));
         let (mut x, mut y) = (left, top);
-        for (activity, name, share) in entries.chain(arrows) {
-            let name_width = text::width(&name, SIZE);
-            let entry = 18.0 + name_width + 5.0 + text::width(&share, SIZE);
-            if x > left && x + entry > right {
+        for entry in activities.chain(blocked).chain(arrows) {
+            let width = entry.width();
+            if x > left && x + width > right {
                 (x, y) = (left, y + 20.0);
             }
-            let middle = y + 7.0;
-            match activity {
-                Some(activity) => {
-                    document.rect((x, y + 1.0, 12.0, 12.0), palette.fill(activity), None);
-                }
-                None => {
-                    let colour = palette.arrow;
-                    let line = format!("M{} {}V{}", Px(x + 6.0), Px(y), Px(y + 10.0));
-                    document.path(line, format_args!("stroke=\"{colour}\" fill=\"none\""));
-                    let head = arrow_head(x + 6.0, y + 14.0, true);
-                    document.path(head, format_args!("fill=\"{colour}\""));
-                }
-            }
-            document.text_around(x + 18.0, middle, Style::new(SIZE, palette.text), &name);
-            let after = x + 18.0 + name_width + 5.0;
-            document.text_around(after, middle, Style::new(SIZE, palette.muted), &share);
-            x += entry + 20.0;
+            entry.draw(document, palette, x, y);
+            x += width + 14.0;
         }
         y + 14.0
+    }
+}
+
+/// One entry of the legend.
+struct Entry {
+    sign: Sign,
+    name: String,
+    share: String,
+}
+
+/// What an entry explains.
+enum Sign {
+    Fill(Rgb),
+    Arrow,
+}
+
+impl Entry {
+    fn width(&self) -> f64 {
+        18.0 + text::width(&self.name, SIZE) + 5.0 + text::width(&self.share, SIZE)
+    }
+
+    fn draw(&self, document: &mut Document, palette: &Palette, x: f64, y: f64) {
+        match self.sign {
+            Sign::Fill(fill) => document.rect((x, y + 1.0, 12.0, 12.0), fill, None),
+            Sign::Arrow => {
+                let colour = palette.arrow;
+                let line = format!("M{} {}V{}", Px(x + 6.0), Px(y), Px(y + 10.0));
+                document.path(line, format_args!("stroke=\"{colour}\" fill=\"none\""));
+                let head = arrow_head(x + 6.0, y + 14.0, true);
+                document.path(head, format_args!("fill=\"{colour}\""));
+            }
+        }
+        // The share follows the name wherever that ends, which only the font knows.
+        let note = (!self.share.is_empty()).then_some((self.share.as_str(), palette.muted));
+        let style = Style::new(SIZE, palette.text);
+        document.text_and_note((x + 18.0, y + 11.0), style, &self.name, note);
     }
 }
 

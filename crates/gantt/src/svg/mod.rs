@@ -74,8 +74,9 @@ pub fn render(schedule: &Schedule, options: &SvgOptions) -> String {
     // Names decide where the plot begins, their size by the number of rows alone.
     let label_width = Rows::new(0.0, schedule.lanes.len()).label_width(schedule);
     let left = (MARGIN + label_width + LABEL_GAP).ceil();
-    let scale = TimeScale::new(start, end, left, width - MARGIN - 30.0 - left);
-    let columns = Columns::new(scale.start(), scale.end(), scale.width() as u32);
+    let right = width - MARGIN - strip::cpus_width(schedule).ceil();
+    let scale = TimeScale::new(start, end, left, right - left);
+    let columns = Columns::new(scale.start(), scale.end(), scale.pixels());
     let shares = Shares::of(&schedule.lanes, columns);
     let strip = strip::Strip::new(schedule, &shares, &scale, head_bottom + 20.0);
     let rows = Rows::new(strip.bottom() + 24.0, schedule.lanes.len());
@@ -90,9 +91,10 @@ pub fn render(schedule: &Schedule, options: &SvgOptions) -> String {
 
     let mut body = Document::default();
     axis::draw_grid(&mut body, &plot, &strip);
-    strip.draw(&mut body, &plot, &shares);
-    rows::draw(&mut body, &plot, label_width);
+    strip.draw(&mut body, &plot);
+    let captions = rows::draw(&mut body, &plot, label_width);
     let arrows = arrows::draw(&mut body, &plot, options.arrows);
+    rows::draw_captions(&mut body, &captions, arrows);
     axis::draw_deadlock(&mut body, &plot, &strip);
     let bottom = axis::draw_axis(&mut body, &plot);
     let legend = head::Legend {
@@ -103,8 +105,8 @@ pub fn render(schedule: &Schedule, options: &SvgOptions) -> String {
 
     let mut document = Document::default();
     document.open(width, legend_bottom + MARGIN, palette);
-    document.append(head);
-    document.append(body);
+    document.append(&head);
+    document.append(&body);
     document.close()
 }
 

@@ -1,5 +1,7 @@
 //! The rows: a thread's name, and what it did.
 
+use std::borrow::Cow;
+
 use foretrace_schedule::{Activity, Lane, Segment, State, Totals};
 
 use super::{
@@ -8,15 +10,26 @@ use super::{
 };
 use crate::{
     lanes::Row,
+    palette::Rgb,
     pixels::{Piece, pieces},
-    text,
+    text::{self, Px},
 };
 
 /// Segments reach this far under their neighbours, or the background would shine through where two meet in a pixel.
 const OVERLAP: f64 = 0.6;
 
-/// Draws all rows.
-pub fn draw(document: &mut Document, plot: &Plot, label_width: f64) {
+/// What is written into a segment: after the arrows, lest they cross it out.
+pub struct Caption {
+    x: f64,
+    y: f64,
+    size: f64,
+    fill: Rgb,
+    text: String,
+}
+
+/// Draws all rows; returns what is to be written on them.
+pub fn draw(document: &mut Document, plot: &Plot, label_width: f64) -> Vec<Caption> {
+    let mut captions = Vec::new();
     let every = plot.rows.label_every();
     let size = plot.rows.label_size();
     let style = Style::new(size, plot.palette.text).anchored(Anchor::End);
@@ -29,12 +42,33 @@ pub fn draw(document: &mut Document, plot: &Plot, label_width: f64) {
             let middle = row.middle();
             document.text_around(x.min(plot.scale.left() - LABEL_GAP), middle, style, &name);
         }
-        draw_lane(document, plot, lane, row);
+        draw_lane(document, plot, lane, row, &mut captions);
+    }
+    captions
+}
+
+/// Writes captions, each on a ground of its segment's colour where there are arrows for it to interrupt.
+pub fn draw_captions(document: &mut Document, captions: &[Caption], arrows: bool) {
+    for caption in captions {
+        let (x, y, size) = (caption.x, caption.y, caption.size);
+        if arrows {
+            let width = text::width(&caption.text, size);
+            let ground = (x - width / 2.0, y - size / 2.0, width, size);
+            document.rect(ground, caption.fill, None);
+        }
+        let style = Style::new(size, caption.fill.ink()).anchored(Anchor::Middle);
+        document.text_around(x, y, style, &caption.text);
     }
 }
 
-/// Draws what one thread did: what is wide in order of time, then what is narrow on top, then what is written on it.
-fn draw_lane(document: &mut Document, plot: &Plot, lane: &Lane, row: Row) {
+/// Draws what one thread did: what is wide in order of time, then what is narrow on top.
+fn draw_lane(
+    document: &mut Document,
+    plot: &Plot,
+    lane: &Lane,
+    row: Row,
+    captions: &mut Vec<Caption>,
+) {
     let pieces = pieces(lane, &plot.columns);
     let mut mixture = Mixture::new(row);
     for (position, piece) in pieces.iter().enumerate() {
@@ -52,14 +86,27 @@ fn draw_lane(document: &mut Document, plot: &Plot, lane: &Lane, row: Row) {
         }
     }
     mixture.draw(document, plot);
+    draw_eternity(document, plot, lane, row);
     let Some(size) = plot.rows.segment_text_size() else {
         return;
     };
     for piece in pieces {
         if let Piece::Solid { segment, .. } = piece {
-            draw_caption(document, plot, &lane.segments[segment], row, size);
+            captions.extend(caption(plot, &lane.segments[segment], row, size));
         }
     }
+}
+
+/// Shows, in a deadlock, that a thread would wait on as it does at the end.
+fn draw_eternity(document: &mut Document, plot: &Plot, lane: &Lane, row: Row) {
+    let (Some(at), None, Some(last)) = (plot.deadlock(), lane.end, lane.segments.last()) else {
+        return;
+    };
+    let (x0, x1) = (plot.scale.x(at), plot.scale.right());
+    let fill = plot.palette.fill(last.state.activity());
+    let (y, height) = (Px(row.bar_top), Px(row.bar_height));
+    let data = format!("M{} {y}h{}v{height}h{}z", Px(x0), Px(x1 - x0), Px(x0 - x1));
+    document.path(data, format_args!("fill=\"{fill}\" fill-opacity=\"0.35\""));
 }
 
 /// Draws a segment that is a pixel wide or wider.
@@ -98,14 +145,20 @@ fn tooltip(plot: &Plot, lane: &Lane, segment: &Segment) -> String {
         State::Ready => "ready".to_owned(),
         State::Blocked(kind) => format!("blocked: {}", kind.name()),
     };
-    let object = object_name(plot, segment).map_or_else(String::new, |name| format!(" {name}"));
+    let object =
+        object_name(plot, segment).map_or_else(String::new, |name| format!(" {}", shorten(name)));
     format!(
         "{}: {state}{object}, {} to {}, {}",
-        lane.name,
+        shorten(&lane.name),
         segment.start,
         segment.end,
         segment.duration()
     )
+}
+
+/// Shortens a name to a length that a tooltip can bear a thousand times.
+fn shorten(name: &str) -> Cow<'_, str> {
+    text::fit(name, 1.0, 60.0).unwrap_or_default()
 }
 
 /// Returns the name of the object that a segment waits for.
@@ -114,32 +167,33 @@ fn object_name<'a>(plot: &'a Plot, segment: &Segment) -> Option<&'a str> {
     Some(&object.name)
 }
 
-/// Writes the CPU or the object into a segment where it fits.
-fn draw_caption(document: &mut Document, plot: &Plot, segment: &Segment, row: Row, size: f64) {
+/// Returns the CPU or the object as a segment's caption where it fits.
+fn caption(plot: &Plot, segment: &Segment, row: Row, size: f64) -> Option<Caption> {
     let (x0, x1) = (plot.scale.x(segment.start), plot.scale.x(segment.end));
     let space = x1 - x0 - 6.0;
     if space < text::width("0", size) {
-        return;
+        return None;
     }
-    let caption = match segment.state {
+    let text = match segment.state {
         State::Running(cpu) => {
-            let number = cpu.to_string();
             let long = format!("CPU {cpu}");
             let fits = text::width(&long, size) + 12.0 <= space;
-            let caption = if fits { long } else { number };
-            (text::width(&caption, size) <= space).then_some(caption)
+            let short = || Some(cpu.to_string()).filter(|n| text::width(n, size) <= space);
+            if fits { Some(long) } else { short() }
         }
         State::Ready => None,
         State::Blocked(kind) => {
             let name = object_name(plot, segment).unwrap_or(kind.name());
-            text::fit(name, size, space).map(String::from)
+            text::fit(name, size, space).map(Cow::into_owned)
         }
     };
-    if let Some(caption) = caption {
-        let ink = plot.palette.fill(segment.state.activity()).ink();
-        let style = Style::new(size, ink).anchored(Anchor::Middle);
-        document.text_around(f64::midpoint(x0, x1), row.middle(), style, &caption);
-    }
+    Some(Caption {
+        x: f64::midpoint(x0, x1),
+        y: row.middle(),
+        size,
+        fill: plot.palette.fill(segment.state.activity()),
+        text: text?,
+    })
 }
 
 /// The columns of a row that several segments share: their shares, stacked, as an area for each activity.
