@@ -199,6 +199,9 @@ fn caption(plot: &Plot, segment: &Segment, row: Row, size: f64) -> Option<Captio
 /// The columns of a row that several segments share: their shares, stacked, as an area for each activity.
 struct Mixture {
     areas: [Area; Activity::ALL.len()],
+    /// Behind all of them, or the background would shine through where two columns meet in a pixel.
+    ground: Area,
+    totals: Totals,
     height: f64,
 }
 
@@ -206,6 +209,8 @@ impl Mixture {
     fn new(row: Row) -> Self {
         Self {
             areas: std::array::from_fn(|_| Area::on(row.bar_bottom())),
+            ground: Area::on(row.bar_bottom()),
+            totals: Totals::default(),
             height: row.bar_height,
         }
     }
@@ -222,16 +227,24 @@ impl Mixture {
             let height = below as f64 / whole * self.height;
             self.areas[activity.index()].step(x0, x1, height);
         }
+        self.ground.step(x0, x1, self.height);
+        self.totals.add_all(shares);
     }
 
     fn draw(self, document: &mut Document, plot: &Plot) {
-        let areas = Activity::ALL.into_iter().zip(self.areas);
-        let paths: Vec<_> = areas
-            .filter_map(|(activity, area)| Some((activity, area.finish()?)))
-            .collect();
-        for (activity, data) in paths.into_iter().rev() {
-            let fill = plot.palette.fill(activity);
-            document.path(data, format_args!("fill=\"{fill}\""));
+        let mut path = |activity, area: Area| {
+            if let Some(data) = area.finish() {
+                let fill = plot.palette.fill(activity);
+                document.path(data, format_args!("fill=\"{fill}\""));
+            }
+        };
+        let most = self.totals.present().max_by_key(|(_, time)| *time);
+        let Some((most, _)) = most else {
+            return;
+        };
+        path(most, self.ground);
+        for (activity, area) in Activity::ALL.into_iter().zip(self.areas).rev() {
+            path(activity, area);
         }
     }
 }
