@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use crate::{
     palette::{Palette, Rgb},
-    text::{Hundredths, Px, escape, hundredths},
+    text::{Hundredths, Px, escape, fit, hundredths},
 };
 
 /// Faces that look alike and are there on all usual systems; the first that exists is taken.
@@ -56,12 +56,14 @@ pub enum Anchor {
 }
 
 impl Document {
-    /// Opens the document.
-    pub fn open(&mut self, width: f64, height: f64, palette: &Palette) {
+    /// Opens the document; the title is for those who have the picture read to them.
+    pub fn open(&mut self, title: &str, (width, height): (f64, f64), palette: &Palette) {
+        let title = fit(title, 1.0, 100.0).unwrap_or_default();
+        let title = escape(&title);
         let (width, height) = (Px(width.ceil()), Px(height.ceil()));
         self.line(format_args!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" font-family=\"{FONTS}\">"
+             viewBox=\"0 0 {width} {height}\" font-family=\"{FONTS}\" role=\"img\" aria-label=\"{title}\">"
         ));
         self.line(format_args!(
             "<rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>",

@@ -22,7 +22,7 @@ pub fn draw(
 ) -> f64 {
     let space = width - 2.0 * MARGIN;
     let mut y = MARGIN + 16.0;
-    let title = options.title.as_deref().unwrap_or(&schedule.source);
+    let title = title(schedule, options);
     // Bold type is wider than the widths assume.
     if let Some(title) = text::fit(title, 17.0 * 1.1, space) {
         document.text(MARGIN, y, Style::new(17.0, palette.text).bold(), &title);
@@ -45,6 +45,11 @@ pub fn draw(
         }
     }
     y
+}
+
+/// Returns the picture's title.
+pub fn title<'a>(schedule: &'a Schedule, options: &'a SvgOptions) -> &'a str {
+    options.title.as_deref().unwrap_or(&schedule.source)
 }
 
 /// Joins parts to lines that fit a width.

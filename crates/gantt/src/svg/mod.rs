@@ -56,8 +56,8 @@ impl Default for SvgOptions {
 
 /// Draws a schedule.
 ///
-/// The length of the text is bounded by the width, the number of lanes and of the objects' names' lengths, however
-/// many segments there are. Takes time linear in the segments within the range.
+/// The length of the text is bounded by the width and the number of lanes, however many segments there are and however
+/// long their names. Takes time linear in the segments.
 pub fn render(schedule: &Schedule, options: &SvgOptions) -> String {
     let width = if options.width.is_finite() {
         options.width.clamp(400.0, 20_000.0).round()
@@ -104,7 +104,11 @@ pub fn render(schedule: &Schedule, options: &SvgOptions) -> String {
     let legend_bottom = legend.draw(&mut body, palette, MARGIN, bottom + 14.0, width - MARGIN);
 
     let mut document = Document::default();
-    document.open(width, legend_bottom + MARGIN, palette);
+    document.open(
+        head::title(schedule, options),
+        (width, legend_bottom + MARGIN),
+        palette,
+    );
     document.append(&head);
     document.append(&body);
     document.close()
