@@ -1,1 +1,40 @@
-//! foretrace-gantt
+//! Gantt pictures of schedules, as pure geometry and as SVG.
+//!
+//! [`scale`] lays time out over pixels, [`lanes`] threads over rows, [`pixels`] divides what is too narrow to be seen
+//! into exact shares, [`palette`] colours it; [`svg`] puts it all into one self-contained picture.
+//!
+//! ```
+//! use foretrace_gantt::{SvgOptions, render};
+//! use foretrace_schedule::{Lane, Outcome, Schedule, Segment, SimTime, State};
+//!
+//! let second = SimTime(1_000_000_000_000);
+//! let run = Segment { start: SimTime::ZERO, end: second, state: State::Running(0), object: None, event: None };
+//! let main = Lane { name: "main".into(), segments: vec![run], end: Some(second), ..Lane::default() };
+//! let schedule = Schedule {
+//!     source: "example.ftrace".into(),
+//!     model: "direct".into(),
+//!     cpus: 1,
+//!     end: second,
+//!     outcome: Outcome::Completed,
+//!     processes: vec!["example".into()],
+//!     lanes: vec![main],
+//!     objects: vec![],
+//!     wakes: vec![],
+//! };
+//! let picture = render(&schedule, &SvgOptions::default());
+//! assert!(picture.starts_with("<svg"));
+//! ```
+//!
+//! Deliberately absent: windows and toolkits. The viewer paints what is computed here.
+
+pub mod lanes;
+pub mod palette;
+pub mod pixels;
+pub mod scale;
+pub mod svg;
+pub mod text;
+
+pub use {
+    palette::Theme,
+    svg::{SvgOptions, render},
+};

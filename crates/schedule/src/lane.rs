@@ -41,6 +41,13 @@ pub struct Segment {
     pub event: Option<u32>,
 }
 
+impl Segment {
+    /// Returns how long it took.
+    pub fn duration(&self) -> SimTime {
+        self.end.since(self.start)
+    }
+}
+
 /// What a thread did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum State {

@@ -4,12 +4,22 @@
 //!
 //! Deliberately absent: how the schedule came to be, and how it is drawn.
 
+pub mod file;
+
+mod check;
+mod encoding;
+#[cfg(test)]
+mod example;
 mod lane;
 mod schedule;
 mod time;
+mod totals;
 
 pub use {
+    check::Contradiction,
+    encoding::Error as EncodingError,
     lane::{Lane, Segment, State, WaitKind, Wake},
     schedule::{BlockedThread, ObjectLabel, Outcome, Schedule},
     time::SimTime,
+    totals::{Activity, Step, Totals},
 };

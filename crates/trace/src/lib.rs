@@ -29,6 +29,8 @@ mod ids;
 #[cfg(feature = "std")]
 mod object;
 #[cfg(feature = "std")]
+mod oddities;
+#[cfg(feature = "std")]
 mod open;
 #[cfg(feature = "std")]
 mod operands;
@@ -51,9 +53,10 @@ pub use {
     event::{Call, Event, Operation, Outcome},
     ids::{CallId, ModuleId, ObjectId, ProcessId, SiteId, ThreadId},
     object::{Object, ObjectKind},
+    oddities::warnings,
     open::{read, read_bytes},
     recording::{ExitStatus, Recording, ThreadClock},
     time::Nanos,
     trace::{CallSite, Module, Process, Returns, Thread, Trace},
-    validate::{validate, warnings},
+    validate::validate,
 };

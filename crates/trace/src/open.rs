@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use crate::{Error, Trace, sealed, text, validate};
+use crate::{Error, Trace, oddities, sealed, text, validate};
 
 /// Reads a trace from a sealed trace, a journal or a text trace, told by its first bytes.
 ///
@@ -24,7 +24,7 @@ pub fn read(path: &Path) -> Result<Trace, Error> {
         },
         Failed::Trace(error) => error,
     })?;
-    validate::warn(&mut trace, validate::event_place);
+    oddities::warn(&mut trace, validate::event_place);
     Ok(trace)
 }
 
@@ -35,7 +35,7 @@ pub fn read(path: &Path) -> Result<Trace, Error> {
 /// When the bytes are neither a sealed trace nor a text trace, or are damaged.
 pub fn read_bytes(bytes: &[u8], source: &str) -> Result<Trace, Error> {
     let mut trace = read_whole(bytes, source)?;
-    validate::warn(&mut trace, validate::event_place);
+    oddities::warn(&mut trace, validate::event_place);
     Ok(trace)
 }
 

@@ -1,8 +1,8 @@
 //! Checks a trace's invariants.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use crate::{Call, Error, Nanos, ObjectId, Operation, ThreadId, Trace, operands};
+use crate::{Call, Error, Nanos, Operation, ThreadId, Trace, operands};
 
 /// The largest time that a trace may hold: 2^53 nanoseconds, about 104 days.
 ///
@@ -45,7 +45,7 @@ pub(crate) fn event_place(event: usize) -> String {
 /// Checks what [`Trace`] promises: ids lie in their tables, objects are of the kind that their operations need, names
 /// are unique, times never decrease, and no thread acts before its creation or after its end.
 ///
-/// What is only odd is left to [`warnings`].
+/// What is only odd is left to [`warnings`](crate::warnings).
 ///
 /// # Errors
 ///
@@ -74,6 +74,15 @@ pub(crate) fn tables(trace: &Trace) -> Result<(), Violation> {
     if trace.processes.is_empty() {
         let problem = "holds no process, and every thread needs one".to_owned();
         return Err(broken("process table".to_owned(), problem, DAMAGED));
+    }
+    if let Some(facts) = &trace.recording
+        && [Some(facts.wall), facts.slice, facts.cpu_time]
+            .into_iter()
+            .flatten()
+            .any(|time| time > LARGEST_TIME)
+    {
+        let problem = "holds a time above 2^53 ns, 104 days".to_owned();
+        return Err(broken("recording".to_owned(), problem, DAMAGED));
     }
     for (index, site) in trace.sites.iter().enumerate() {
         if site.module.index() >= trace.modules.len() {
@@ -138,12 +147,6 @@ fn check_call(trace: &Trace, call: &Call) -> Result<(), String> {
         .is_some_and(|site| site.index() >= trace.sites.len())
     {
         return Err("names a call site that the trace lacks".to_owned());
-    }
-    if call.operation == Operation::Create(call.thread) {
-        return Err(format!(
-            "thread {:?} creates itself",
-            trace.threads[call.thread.index()].name
-        ));
     }
     for (object, kind) in operands::operands(call.operation).into_iter().flatten() {
         let Some(object) = trace.objects.get(object.index()) else {
@@ -250,6 +253,10 @@ fn check_life(trace: &Trace, lives: &mut [Life], call: &Call) -> Step {
     life.began = true;
     match call.operation {
         Operation::Terminate => life.ended = true,
+        Operation::Create(child) if child == call.thread => {
+            let problem = format!("thread {:?} creates itself", name(child));
+            return Err((problem, "name the thread that is created"));
+        }
         Operation::Create(child) if operands::took_effect(call.outcome) => {
             let born = &mut lives[child.index()];
             if born.created {
@@ -268,119 +275,4 @@ fn check_life(trace: &Trace, lives: &mut [Life], call: &Call) -> Step {
         _ => {}
     }
     Ok(())
-}
-
-/// Returns what is odd about a valid trace, as sentences for [`Trace::warnings`]: threads that never end, unlocks by
-/// a thread that holds nothing.
-///
-/// What `trace.warnings` says already is left out, so that a trace that is written and read again gains nothing.
-pub fn warnings(trace: &Trace) -> Vec<String> {
-    warnings_at(trace, event_place)
-}
-
-/// Adds [`warnings`] to a trace, events named by `place`.
-pub(crate) fn warn(trace: &mut Trace, place: impl Fn(usize) -> String) {
-    let found = warnings_at(trace, place);
-    trace.warnings.extend(found);
-}
-
-/// Oddities beyond this many of one sort are counted, not listed.
-const LISTED: usize = 8;
-
-fn warnings_at(trace: &Trace, place: impl Fn(usize) -> String) -> Vec<String> {
-    let mut odd = never_ending(trace, &place);
-    odd.extend(unheld_unlocks(trace, &place));
-    odd.retain(|(what, _)| {
-        !trace
-            .warnings
-            .iter()
-            .any(|said| said.starts_with(what.as_str()))
-    });
-    odd.into_iter().map(|(what, more)| what + &more).collect()
-}
-
-/// What is odd, and what else is to be said about it. The first part alone tells one oddity from another.
-type Oddity = (String, String);
-
-fn never_ending(trace: &Trace, place: &impl Fn(usize) -> String) -> Vec<Oddity> {
-    let mut last: Vec<Option<usize>> = vec![None; trace.threads.len()];
-    let mut ended = vec![false; trace.threads.len()];
-    for (index, event) in trace.events.iter().enumerate() {
-        let call = trace.call(event);
-        last[call.thread.index()] = Some(index);
-        if call.operation == Operation::Terminate {
-            ended[call.thread.index()] = true;
-        }
-    }
-    let endless: Vec<(usize, usize)> = last
-        .into_iter()
-        .enumerate()
-        .filter_map(|(thread, last)| Some((thread, last?)))
-        .filter(|&(thread, _)| !ended[thread])
-        .collect();
-    let mut odd: Vec<Oddity> = endless
-        .iter()
-        .take(LISTED)
-        .map(|&(thread, last)| {
-            let what = format!("thread {:?} never ends", trace.threads[thread].name);
-            let last = place(last);
-            (
-                what,
-                format!(": it is taken to end after its last event, {last}"),
-            )
-        })
-        .collect();
-    if endless.len() > LISTED {
-        let what = format!("{} further threads never end", endless.len() - LISTED);
-        odd.push((
-            what,
-            ": each is taken to end after its last event".to_owned(),
-        ));
-    }
-    odd
-}
-
-fn unheld_unlocks(trace: &Trace, place: &impl Fn(usize) -> String) -> Vec<Oddity> {
-    let mut held: HashMap<(ThreadId, ObjectId), u64> = HashMap::new();
-    let mut pending: Vec<Option<ObjectId>> = vec![None; trace.threads.len()];
-    let mut odd = Vec::new();
-    let mut further = 0;
-    for (index, event) in trace.events.iter().enumerate() {
-        let &Call {
-            thread,
-            operation,
-            outcome,
-            ..
-        } = trace.call(event);
-        let took_effect = operands::took_effect(outcome);
-        let asked = pending[thread.index()].take();
-        if let (Operation::Return, Some(object), false) = (operation, asked, took_effect) {
-            // The wait for the lock ended without it, so what its call counted is taken back.
-            let count = held.entry((thread, object)).or_default();
-            *count = count.saturating_sub(1);
-        } else if let (Some(object), true) = (operands::acquired(operation), took_effect) {
-            *held.entry((thread, object)).or_default() += 1;
-            pending[thread.index()] = Some(object);
-        } else if let (Some(object), true) = (operands::released(operation), took_effect) {
-            let count = held.entry((thread, object)).or_default();
-            if *count > 0 {
-                *count -= 1;
-            } else if odd.len() < LISTED {
-                let name = &trace.threads[thread.index()].name;
-                let object = &trace.objects[object.index()].name;
-                let what = format!("thread {name:?} unlocks {object:?} without holding it");
-                let oddity = (what, format!(": {}", place(index)));
-                if odd.iter().all(|(what, _)| *what != oddity.0) {
-                    odd.push(oddity);
-                }
-            } else {
-                further += 1;
-            }
-        }
-    }
-    if further > 0 {
-        let what = format!("{further} further unlocks come from threads that do not hold the lock");
-        odd.push((what, String::new()));
-    }
-    odd
 }

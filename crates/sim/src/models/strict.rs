@@ -85,9 +85,12 @@ impl Strict {
     }
 }
 
-/// Lets the activator of a satisfied wait go on: it is blocked in its send.
+/// Lets the activator of a satisfied wait go on, which is blocked in its send. Releases of other kinds never block.
 pub(crate) fn accept(core: &mut Core<'_>, thread: u32, wait: u32) {
     let program = core.program;
+    if !matches!(program.operations[wait as usize].action, Action::Wait(_)) {
+        return;
+    }
     for &send in program.requirements_of(wait) {
         let activator = order::thread_of(program, send);
         if core.is_blocked_at(activator, send) {

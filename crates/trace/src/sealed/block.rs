@@ -5,8 +5,38 @@ use super::layout::{
 };
 use crate::{Call, CallId, Event, Nanos};
 
-/// The CPU time that each thread had at its previous row in the block; `None` before its first.
-pub(super) type CpuTimes = Vec<Option<u64>>;
+/// The CPU time that each thread had at its previous row in the block.
+pub(super) struct CpuTimes {
+    /// The number of the block, from 1.
+    block: u64,
+    /// For each thread, the block of its previous row that has a CPU time, and that time. What is of an earlier block
+    /// counts as absent, so that a new block costs nothing, however many threads there are.
+    threads: Vec<(u64, u64)>,
+}
+
+impl CpuTimes {
+    pub fn new(threads: usize) -> Self {
+        Self {
+            block: 0,
+            threads: vec![(0, 0); threads],
+        }
+    }
+
+    fn begin_block(&mut self) {
+        self.block += 1;
+    }
+
+    fn get(&self, thread: usize) -> Option<u64> {
+        let &(block, cpu) = self.threads.get(thread)?;
+        (block == self.block).then_some(cpu)
+    }
+
+    fn set(&mut self, thread: usize, cpu: u64) {
+        if let Some(slot) = self.threads.get_mut(thread) {
+            *slot = (self.block, cpu);
+        }
+    }
+}
 
 /// Appends the payload of a block. `renumbered` gives each call's position in the table that the file holds.
 pub(super) fn encode(
@@ -16,7 +46,7 @@ pub(super) fn encode(
     cpu_times: &mut CpuTimes,
     out: &mut Vec<u8>,
 ) {
-    cpu_times.fill(None);
+    cpu_times.begin_block();
     let mut escapes = Vec::new();
     let start = events.first().map_or(0, |event| event.time.0);
     let mut previous = start;
@@ -29,7 +59,9 @@ pub(super) fn encode(
         let time = difference(Some(previous), event.time.0, &mut escapes);
         previous = event.time.0;
         let cpu = event.cpu.map_or(ABSENT, |cpu| {
-            let before = cpu_times[calls[call].thread.index()].replace(cpu.0);
+            let thread = calls[call].thread.index();
+            let before = cpu_times.get(thread);
+            cpu_times.set(thread, cpu.0);
             difference(before, cpu.0, &mut escapes)
         });
         for field in [renumbered[call], time, cpu] {
@@ -71,7 +103,7 @@ pub(super) fn decode(
     cpu_times: &mut CpuTimes,
     events: &mut Vec<Event>,
 ) -> Result<(), Broken> {
-    cpu_times.fill(None);
+    cpu_times.begin_block();
     let (rows, mut escapes, start) = parts(payload)?;
     let mut previous = start;
     for (index, row) in rows.chunks_exact(ROW_BYTES).enumerate() {
@@ -92,20 +124,18 @@ pub(super) fn decode(
             small => previous.saturating_add(u64::from(small)),
         };
         previous = time;
-        let cpu = match (cpu, cpu_times.get_mut(thread)) {
-            (ABSENT, _) | (_, None) => None,
-            (ESCAPED, Some(before)) => {
-                Some(*before.insert(escapes.take().ok_or_else(|| lacking(8))?))
-            }
-            (small, Some(before)) => {
-                let value = before
-                    .ok_or_else(|| {
-                        broken(8, "a thread's first CPU time, whole", small.to_string())
-                    })?
-                    .saturating_add(u64::from(small));
-                Some(*before.insert(value))
+        let cpu = match cpu {
+            ABSENT => None,
+            ESCAPED => Some(escapes.take().ok_or_else(|| lacking(8))?),
+            small => {
+                let before = cpu_times.get(thread);
+                let first = || broken(8, "a thread's first CPU time, whole", small.to_string());
+                Some(before.ok_or_else(first)?.saturating_add(u64::from(small)))
             }
         };
+        if let Some(cpu) = cpu {
+            cpu_times.set(thread, cpu);
+        }
         events.push(Event {
             time: Nanos(time),
             cpu: cpu.map(Nanos),

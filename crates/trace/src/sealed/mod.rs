@@ -17,9 +17,8 @@
 //!             8  8  length     of the payload
 //!            16     payload
 //!
-//! META        bincode 2.0.1, `config::standard()` (variable-length integers): number of events, recording, returns,
-//!             processes, threads, objects, modules, sites, calls, warnings, each as serde derives it from the types
-//!             of this crate. The order of fields and variants is part of the format.
+//! META        number of events, recording, returns, processes, threads, objects, modules, sites, calls, warnings:
+//!             in this order, in the encoding below
 //!
 //! EVTS        0  4  rows       1 to 65,536; every block but the last of a file is full
 //!             4  4  escapes
@@ -37,6 +36,33 @@
 //! END.        0  8  events     in the whole file
 //!             8  8  blocks     in the whole file
 //! ```
+//!
+//! The encoding of `META` is that of bincode 2.0.1 with `config::standard()`:
+//!
+//! ```text
+//! unsigned    below 251 one byte; else FB and 2 bytes, FC and 4 bytes, FD and 8 bytes, the shortest that holds it
+//! signed      n >= 0 as the unsigned 2n, n < 0 as the unsigned -2n - 1
+//! text        length in bytes (unsigned), then UTF-8
+//! list        number of entries (unsigned), then the entries
+//! T?          00, or 01 and the T
+//! one of      its number in the list, from 0 (unsigned), then what it carries
+//!
+//! recording?  command: list of text, recorder version: text, started (seconds since 1970), cpu, pretended CPUs, slice?,
+//!             clock: one of Rseq, Counter, SystemCall, wall, CPU time?, exit?: one of Code(signed), Signal(signed),
+//!             lost events
+//! returns     one of Derived, Explicit
+//! processes   list of: name: text, pid?, parent pid?
+//! threads     list of: name: text, process, priority?: signed, cpu?, start routine?, tid?
+//! objects     list of: kind: one of Event, Mutex, Cond, Semaphore, Rwlock, Barrier, Spin, Once; name: text, process,
+//!             address?, initial?
+//! modules     list of: path: text
+//! sites       list of: module, offset
+//! calls       list of: thread; operation: one of `Operation` in its order, with what it carries;
+//!             outcome: one of Success, Busy, TimedOut, Chosen, OwnerDied, Failed(errno); from?, site?
+//! warnings    list of text
+//! ```
+//!
+//! Times are in nanoseconds; ids are positions in the lists, from 0; what has no type here is unsigned.
 //!
 //! A block needs nothing of the blocks before it. A time difference of FFFFFFFE does not occur: it is escaped.
 //! `Trace::source` is not stored; a reader puts the file's path there.

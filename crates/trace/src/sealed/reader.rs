@@ -191,7 +191,7 @@ impl<R: Read> File<'_, R> {
         trace
             .events
             .reserve_exact(usize::try_from(room).unwrap_or(0));
-        let mut cpu_times = vec![None; trace.threads.len()];
+        let mut cpu_times = CpuTimes::new(trace.threads.len());
         let mut payload = Vec::new();
         let mut blocks = 0u64;
         loop {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    block,
+    block::{self, CpuTimes},
     layout::{BLOCK_ROWS, END, EVENTS, MAGIC, META, VERSION},
     metadata::Metadata,
 };
@@ -26,23 +26,42 @@ pub(super) fn to_bytes(trace: &Trace) -> Result<Vec<u8>, Error> {
 
 pub(super) fn write_file(trace: &Trace, path: &Path) -> Result<(), Error> {
     validate(trace)?;
-    let temporary = temporary_beside(path);
-    let written = create(trace, &temporary).and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|source| {
-        // The first error is the one to report; a temporary file that stays behind does no harm.
-        let _ = fs::remove_file(&temporary);
-        Error::Io {
-            path: path.display().to_string(),
-            source,
-        }
+    let written = match fs::metadata(path) {
+        // A device or a pipe takes the bytes itself: renaming would put a file in its place.
+        Ok(metadata) if !metadata.is_file() => create(trace, fs::File::create(path)),
+        // The file that a symbolic link leads to is replaced, not the link.
+        Ok(_) => fs::canonicalize(path).and_then(|path| replace(trace, &path)),
+        Err(_) => replace(trace, path),
+    };
+    written.map_err(|source| Error::Io {
+        path: path.display().to_string(),
+        source,
     })
 }
 
-fn create(trace: &Trace, path: &Path) -> io::Result<()> {
-    let mut out = BufWriter::new(fs::File::create_new(path)?);
+/// Writes to a temporary file and gives it its name when it is whole.
+fn replace(trace: &Trace, path: &Path) -> io::Result<()> {
+    let temporary = temporary_beside(path);
+    let file = fs::File::create_new(&temporary);
+    let written = create(trace, file).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The first error is the one to report; a temporary file that stays behind does no harm.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+fn create(trace: &Trace, file: io::Result<fs::File>) -> io::Result<()> {
+    let file = file?;
+    let is_file = file.metadata()?.is_file();
+    let mut out = BufWriter::new(file);
     put(trace, &mut out)?;
-    // Without this a crash of the system soon after the renaming could leave an empty file under the final name.
-    out.into_inner()?.sync_all()
+    let file = out.into_inner()?;
+    if is_file {
+        // Without this a crash of the system soon after the renaming could leave an empty file under the final name.
+        file.sync_all()?;
+    }
+    Ok(())
 }
 
 /// Returns a name beside `path` that no other writer uses: a renaming must stay on one file system.
@@ -63,7 +82,7 @@ fn put(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
         .encode()
         .map_err(io::Error::other)?;
     section(out, META, &metadata)?;
-    let mut cpu_times = vec![None; trace.threads.len()];
+    let mut cpu_times = CpuTimes::new(trace.threads.len());
     let mut payload = Vec::new();
     let mut blocks = 0u64;
     for events in trace.events.chunks(BLOCK_ROWS) {

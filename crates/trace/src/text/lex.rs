@@ -29,8 +29,8 @@ impl Token<'_> {
     /// Says that something else should stand here.
     pub fn not(&self, expected: impl Into<String>, remedy: impl Into<String>) -> Problem {
         let found = match self.key {
-            Some(key) => format!("the field `{key}={}`", self.text.escape_debug()),
-            None => format!("`{}`", self.text.escape_debug()),
+            Some(key) => format!("the field `{key}={}`", excerpt(&self.text)),
+            None => format!("`{}`", excerpt(&self.text)),
         };
         Problem::new(self.offset, expected, found, remedy)
     }
@@ -83,7 +83,20 @@ pub(super) fn excerpt(text: &str) -> String {
     if start.len() < text.len() {
         start.push_str("...");
     }
-    start.escape_debug().to_string()
+    printable(&start)
+}
+
+/// Returns a text with its control characters escaped, so that a message stays one line.
+fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }
 
 fn skip_blanks(text: &str) -> &str {

@@ -62,8 +62,9 @@
 //!
 //! A row of `terminate` may be missing: the thread is taken to end after its last event, and a warning says so.
 //!
-//! Every valid trace that has events is written so that it reads back equal, up to calls that no event makes and their
-//! numbering. Comments and the unit are not kept.
+//! Every valid trace that has events is written so that it reads back equal, up to calls that no event makes, their
+//! numbering, and the [`warnings`](crate::warnings) that the trace does not carry yet: reading adds them. Comments and
+//! the unit are not kept.
 
 mod header;
 mod lex;

@@ -8,7 +8,7 @@ use super::{
     tables::Tables,
     words::Words,
 };
-use crate::{Error, Trace, validate};
+use crate::{Error, Trace, oddities, validate};
 
 /// The first word of a text trace.
 pub(super) const FORMAT: &str = "foretrace-text";
@@ -130,7 +130,7 @@ impl Reader {
             .map_err(|violation| violation.into_error(source, line))?;
         // The file is named because the warning stays with the trace when it is written to another.
         let file = source.rsplit('/').next().unwrap_or(source).to_owned();
-        validate::warn(&mut trace, |event| format!("{} of {file}", line(event)));
+        oddities::warn(&mut trace, |event| format!("{} of {file}", line(event)));
         Ok(trace)
     }
 }

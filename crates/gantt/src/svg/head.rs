@@ -1,0 +1,221 @@
+//! The title and the legend.
+
+use foretrace_schedule::{Activity, BlockedThread, Outcome, Schedule, SimTime, Totals};
+
+use super::{
+    MARGIN, SvgOptions,
+    arrows::arrow_head,
+    document::{Document, Style},
+};
+use crate::{
+    palette::{Palette, Rgb},
+    text::{self, Px},
+};
+
+/// Draws title and subtitle, and what is in deadlock; returns where they end.
+pub fn draw(
+    document: &mut Document,
+    schedule: &Schedule,
+    options: &SvgOptions,
+    palette: &Palette,
+    width: f64,
+) -> f64 {
+    let space = width - 2.0 * MARGIN;
+    let mut y = MARGIN + 16.0;
+    let title = title(schedule, options);
+    // Bold type is wider than the widths assume.
+    if let Some(title) = text::fit(title, 17.0 * 1.1, space) {
+        document.text(MARGIN, y, Style::new(17.0, palette.text).bold(), &title);
+    }
+    y += 21.0;
+    let style = Style::new(12.0, palette.muted);
+    for (index, line) in wrap(&facts(schedule, options.range), 12.0, space)
+        .iter()
+        .enumerate()
+    {
+        y += if index > 0 { 18.0 } else { 0.0 };
+        document.text(MARGIN, y, style, line);
+    }
+    if let Outcome::Deadlock(blocked) = &schedule.outcome {
+        for line in deadlock_lines(schedule.end, blocked) {
+            y += 18.0;
+            if let Some(line) = text::fit(&line, 12.0, space) {
+                document.text(MARGIN, y, Style::new(12.0, palette.alarm), &line);
+            }
+        }
+    }
+    y
+}
+
+/// Returns the picture's title.
+pub fn title<'a>(schedule: &'a Schedule, options: &'a SvgOptions) -> &'a str {
+    options.title.as_deref().unwrap_or(&schedule.source)
+}
+
+/// Joins parts to lines that fit a width.
+fn wrap(parts: &[String], size: f64, space: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        let part = text::fit(part, size, space).unwrap_or_default();
+        if let Some(line) = lines.last_mut() {
+            let longer = format!("{line}  ·  {part}");
+            if text::width(&longer, size) <= space {
+                *line = longer;
+                continue;
+            }
+        }
+        lines.push(part.into_owned());
+    }
+    lines
+}
+
+/// Says what the picture is of.
+fn facts(schedule: &Schedule, range: Option<(SimTime, SimTime)>) -> Vec<String> {
+    let cpus = match schedule.cpus {
+        1 => "1 CPU".to_owned(),
+        n => format!("{n} CPUs"),
+    };
+    let threads = match schedule.lanes.len() {
+        1 => "1 thread".to_owned(),
+        n => format!("{n} threads"),
+    };
+    let end = match schedule.outcome {
+        Outcome::Completed => format!("makespan {}", schedule.end),
+        Outcome::Deadlock(_) => format!("deadlock after {}", schedule.end),
+    };
+    let mut parts = vec![
+        format!("{} model", schedule.model),
+        cpus,
+        threads,
+        end,
+        format!("average parallelism {:.2}", schedule.average_parallelism()),
+    ];
+    if let Some((start, end)) = range {
+        parts.push(format!("shown: {start} to {end}"));
+    }
+    parts
+}
+
+/// Says who waits for what in a deadlock: a few lines.
+fn deadlock_lines(at: SimTime, blocked: &[BlockedThread]) -> Vec<String> {
+    const SHOWN: usize = 4;
+    let mut lines = vec![format!(
+        "Deadlock at {at}: nothing can run, and these wait for ever."
+    )];
+    for thread in blocked.iter().take(SHOWN) {
+        let mut line = format!("{}: {}", thread.thread, thread.operation);
+        if let Some(object) = &thread.object {
+            line = format!("{line} {object}");
+        }
+        line += ", waiting";
+        if let Some(other) = &thread.waits_for {
+            line = format!("{line} for {other}");
+        }
+        lines.push(format!("{line} since {}", thread.since));
+    }
+    if blocked.len() > SHOWN {
+        lines.push(format!("and {} more", blocked.len() - SHOWN));
+    }
+    lines
+}
+
+/// What the legend shows.
+pub struct Legend {
+    /// The time spent in each activity, within the picture.
+    pub totals: Totals,
+    /// Whether there are arrows.
+    pub arrows: bool,
+}
+
+/// The size of the legend's font.
+const SIZE: f64 = 11.5;
+
+impl Legend {
+    /// Draws an entry for each activity that occurs, with its share of the time; returns where the legend ends.
+    pub fn draw(
+        &self,
+        document: &mut Document,
+        palette: &Palette,
+        left: f64,
+        top: f64,
+        right: f64,
+    ) -> f64 {
+        let whole = self.totals.whole().0.max(1) as f64;
+        let activities = self.totals.present().map(|(activity, time)| Entry {
+            sign: Sign::Fill(palette.fill(activity)),
+            name: entry_name(activity),
+            share: share(time.0 as f64 / whole),
+        });
+        let entry = |sign, name: &str| Entry {
+            sign,
+            name: name.to_owned(),
+            share: String::new(),
+        };
+        let has_blocked = self.totals.blocked() > SimTime::ZERO;
+        let blocked = has_blocked.then(|| entry(Sign::Fill(palette.blocked), "blocked on any"));
+        let arrows = self.arrows.then(|| entry(Sign::Arrow, "wakes"));
+        let (mut x, mut y) = (left, top);
+        for entry in activities.chain(blocked).chain(arrows) {
+            let width = entry.width();
+            if x > left && x + width > right {
+                (x, y) = (left, y + 20.0);
+            }
+            entry.draw(document, palette, x, y);
+            x += width + 14.0;
+        }
+        y + 14.0
+    }
+}
+
+/// One entry of the legend.
+struct Entry {
+    sign: Sign,
+    name: String,
+    share: String,
+}
+
+/// What an entry explains.
+enum Sign {
+    Fill(Rgb),
+    Arrow,
+}
+
+impl Entry {
+    fn width(&self) -> f64 {
+        18.0 + text::width(&self.name, SIZE) + 5.0 + text::width(&self.share, SIZE)
+    }
+
+    fn draw(&self, document: &mut Document, palette: &Palette, x: f64, y: f64) {
+        match self.sign {
+            Sign::Fill(fill) => document.rect((x, y + 1.0, 12.0, 12.0), fill, None),
+            Sign::Arrow => {
+                let colour = palette.arrow;
+                let line = format!("M{} {}V{}", Px(x + 6.0), Px(y), Px(y + 10.0));
+                document.path(line, format_args!("stroke=\"{colour}\" fill=\"none\""));
+                let head = arrow_head(x + 6.0, y + 14.0, true);
+                document.path(head, format_args!("fill=\"{colour}\""));
+            }
+        }
+        // The share follows the name wherever that ends, which only the font knows.
+        let note = (!self.share.is_empty()).then_some((self.share.as_str(), palette.muted));
+        let style = Style::new(SIZE, palette.text);
+        document.text_and_note((x + 18.0, y + 11.0), style, &self.name, note);
+    }
+}
+
+/// Names an activity as the legend does.
+fn entry_name(activity: Activity) -> String {
+    match activity {
+        Activity::Running | Activity::Ready => activity.name().to_owned(),
+        Activity::Blocked(kind) => format!("blocked: {}", kind.name()),
+    }
+}
+
+/// Writes a share as a percentage; what is there at all is never shown as nothing.
+fn share(share: f64) -> String {
+    match share * 100.0 {
+        p if p < 0.1 => "<0.1 %".to_owned(),
+        p if p < 9.95 => format!("{p:.1} %"),
+        p => format!("{p:.0} %"),
+    }
+}

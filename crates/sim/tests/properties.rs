@@ -1,0 +1,229 @@
+//! What must hold for every program: on one CPU the recording comes back, and on more no model breaks the rules.
+
+mod one_cpu;
+
+use foretrace_program::Program;
+use foretrace_schedule::Outcome;
+use foretrace_sim::{Bind, Choice, Machine, ModelKind, SchedulerKind, predict, schedule};
+use one_cpu::{Recording, Step, record};
+use proptest::prelude::*;
+
+/// Servers that answer those who asked, in an order of their own: the programs that deadlock the models.
+fn server() -> impl Strategy<Value = Vec<Vec<Step>>> {
+    let client = (1_u64..30, 1_u64..6, 1_u64..6);
+    let rounds = proptest::collection::vec(any::<prop::sample::Index>(), 4);
+    (proptest::collection::vec(client, 1..5), rounds, 1_u64..4).prop_map(
+        |(clients, order, pause)| {
+            let count = clients.len();
+            let mut server = Vec::new();
+            for child in 1..=count {
+                server.extend([Step::Create(child), Step::Work(pause)]);
+            }
+            let mut asked = Vec::new();
+            for (turn, index) in (0..count).zip(order.iter().cycle()) {
+                server.extend([Step::WaitInto(turn), Step::Work(2)]);
+                asked.push(turn);
+                if index.index(2) == 0 || turn + 1 == count {
+                    while !asked.is_empty() {
+                        let variable = asked.remove(index.index(asked.len()));
+                        server.extend([Step::SendTo(variable), Step::Work(1)]);
+                    }
+                }
+            }
+            let mut programs = vec![server];
+            programs.extend(clients.into_iter().map(|(before, between, after)| {
+                vec![
+                    Step::Work(before),
+                    Step::Send(0),
+                    Step::Work(between),
+                    Step::Wait,
+                    Step::Work(after),
+                ]
+            }));
+            programs
+        },
+    )
+}
+
+/// One piece of a worker.
+#[derive(Clone, Debug)]
+enum Piece {
+    Work(u64),
+    Locked(usize, u64),
+    Post(usize),
+}
+
+fn piece() -> impl Strategy<Value = Piece> {
+    prop_oneof![
+        (1_u64..20).prop_map(Piece::Work),
+        (0_usize..2, 0_u64..9).prop_map(|(mutex, work)| Piece::Locked(mutex, work)),
+        (0_usize..2).prop_map(Piece::Post),
+    ]
+}
+
+/// Workers with locks, semaphores that the parent drains, and barriers between phases.
+fn threads() -> impl Strategy<Value = (Vec<Vec<Step>>, usize)> {
+    let worker = proptest::collection::vec(proptest::collection::vec(piece(), 0..5), 3);
+    proptest::collection::vec(worker, 1..5).prop_map(|workers| {
+        let count = workers.len();
+        let mut parent: Vec<Step> = (1..=count).map(Step::Create).collect();
+        let mut programs = Vec::new();
+        for phases in workers {
+            let mut program = Vec::new();
+            for (index, phase) in phases.into_iter().enumerate() {
+                if index > 0 {
+                    program.push(Step::Barrier(index % 2));
+                }
+                for piece in phase {
+                    match piece {
+                        Piece::Work(length) => program.push(Step::Work(length)),
+                        Piece::Locked(mutex, length) => {
+                            program.extend([
+                                Step::Lock(mutex),
+                                Step::Work(length),
+                                Step::Unlock(mutex),
+                            ]);
+                        }
+                        Piece::Post(semaphore) => {
+                            program.push(Step::SemPost(semaphore));
+                            parent.extend([Step::SemWait(semaphore), Step::Work(1)]);
+                        }
+                    }
+                }
+            }
+            programs.push(program);
+        }
+        parent.extend((1..=count).map(Step::Join));
+        programs.insert(0, parent);
+        (programs, count)
+    })
+}
+
+fn program_of(recording: &Recording) -> Program {
+    let trace = foretrace_trace::text::parse(&recording.text, "generated")
+        .unwrap_or_else(|error| panic!("{error}\n{}", recording.text));
+    Program::from_trace(&trace)
+}
+
+fn one_cpu_reproduces(recording: &Recording) -> Result<(), TestCaseError> {
+    let program = program_of(recording);
+    for model in [ModelKind::Direct, ModelKind::Strict] {
+        let run = foretrace_sim::run(&program, &Machine::new(1, &program), model);
+        let finish: Vec<u64> = run
+            .finish
+            .iter()
+            .flatten()
+            .map(|end| end.as_nanos())
+            .collect();
+        prop_assert_eq!(
+            &finish,
+            &recording.finish,
+            "{} of\n{}",
+            model.name(),
+            &recording.text
+        );
+    }
+    Ok(())
+}
+
+/// On any machine: a valid schedule, all work done and no more, no shorter than the work and the span allow, and
+/// Strict without deadlock.
+fn rules_hold(recording: &Recording, steps: &[Vec<Step>]) -> Result<(), TestCaseError> {
+    let program = program_of(recording);
+    for cpus in 1..=5 {
+        for (scheduler, bind) in [
+            (SchedulerKind::Priority, Bind::None),
+            (SchedulerKind::Priority, Bind::Block),
+            (SchedulerKind::Fair, Bind::None),
+        ] {
+            let slice = foretrace_schedule::SimTime::from_nanos(4);
+            let machine = Machine {
+                scheduler,
+                bind,
+                slice,
+                ..Machine::new(cpus, &program)
+            };
+            for model in ModelKind::ALL {
+                let got = schedule(&program, &machine, model);
+                prop_assert_eq!(
+                    got.check(),
+                    Ok(()),
+                    "{} of\n{}",
+                    model.name(),
+                    &recording.text
+                );
+                prop_assert_eq!(&got, &schedule(&program, &machine, model), "the same again");
+                if got.outcome != Outcome::Completed {
+                    prop_assert_ne!(model, ModelKind::Strict, "deadlock of\n{}", &recording.text);
+                    continue;
+                }
+                let end = got.end.as_nanos();
+                prop_assert!(end >= program.work_nanos().div_ceil(u64::from(cpus)));
+                let mut locked = [0_u64; 2];
+                for (thread, list) in steps.iter().enumerate() {
+                    let work: u64 = list.iter().map(work_of).sum();
+                    let ran = got.lanes[thread].totals()[foretrace_schedule::Activity::Running];
+                    prop_assert_eq!(ran.as_nanos(), work, "work of T{}", thread);
+                    prop_assert!(end >= work);
+                    for window in list.windows(2) {
+                        if let [Step::Lock(mutex), Step::Work(length)] = window {
+                            locked[*mutex] += length;
+                        }
+                    }
+                }
+                prop_assert!(locked.iter().all(|&held| end >= held), "mutual exclusion");
+            }
+            let answered = predict(&program, &machine, Choice::Auto)
+                .answered()
+                .is_some();
+            prop_assert!(answered, "the scheme always answers");
+        }
+    }
+    Ok(())
+}
+
+fn work_of(step: &Step) -> u64 {
+    match step {
+        Step::Work(length) => *length,
+        _ => 0,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn servers_obey_the_rules_under_every_model(steps in server()) {
+        let recording = record(&steps, 0).expect("a server answers all who ask");
+        one_cpu_reproduces(&recording)?;
+        rules_hold(&recording, &steps)?;
+    }
+
+    #[test]
+    fn threads_obey_the_rules_under_every_model((steps, size) in threads()) {
+        let recording = record(&steps, size).expect("workers do not deadlock");
+        one_cpu_reproduces(&recording)?;
+        rules_hold(&recording, &steps)?;
+    }
+}
+
+#[test]
+fn among_servers_direct_and_client_server_deadlock_and_strict_does_not() {
+    use proptest::{strategy::ValueTree, test_runner::TestRunner};
+    let mut runner = TestRunner::deterministic();
+    let mut deadlocks = [0; 3];
+    for _ in 0..1_000 {
+        let steps = server()
+            .new_tree(&mut runner)
+            .expect("a generated program")
+            .current();
+        let program = program_of(&record(&steps, 0).expect("a server answers all who ask"));
+        for (count, model) in deadlocks.iter_mut().zip(ModelKind::ALL) {
+            let machine = Machine::new(4, &program);
+            *count += u32::from(!foretrace_sim::run(&program, &machine, model).is_complete());
+        }
+    }
+    let [direct, client_server, strict] = deadlocks;
+    assert!(direct > 100 && client_server > 100, "{deadlocks:?}");
+    assert_eq!(strict, 0);
+}

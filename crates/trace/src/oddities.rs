@@ -1,0 +1,167 @@
+//! What is odd about a trace, though valid.
+
+use std::collections::HashMap;
+
+use crate::{Call, ObjectId, Operation, ThreadId, Trace, operands, validate::event_place};
+
+/// Oddities beyond this many of one sort are counted, not listed.
+const LISTED: usize = 8;
+
+/// Returns what is odd about a valid trace, as sentences for [`Trace::warnings`]: threads that never end or do nothing,
+/// locks given up by threads that do not hold them.
+///
+/// What `trace.warnings` says already is left out, so that a trace that is written and read again gains nothing.
+///
+/// # Panics
+///
+/// When the trace is not valid; [`validate`](crate::validate()) tells.
+pub fn warnings(trace: &Trace) -> Vec<String> {
+    warnings_at(trace, &event_place)
+}
+
+/// Adds [`warnings`] to a trace, events named by `place`.
+pub(crate) fn warn(trace: &mut Trace, place: impl Fn(usize) -> String) {
+    let found = warnings_at(trace, &place);
+    trace.warnings.extend(found);
+}
+
+/// What is odd, and what else is to be said about it. The first part alone tells one oddity from another: the second
+/// names places, which differ from file to file.
+type Oddity = (String, String);
+
+fn warnings_at(trace: &Trace, place: &dyn Fn(usize) -> String) -> Vec<String> {
+    let mut odd = lives(trace, place);
+    odd.extend(Locks::new(trace, place).oddities());
+    odd.retain(|(what, _)| {
+        let said = |warning: &String| warning.starts_with(what.as_str());
+        !trace.warnings.iter().any(said)
+    });
+    odd.into_iter().map(|(what, more)| what + &more).collect()
+}
+
+/// Finds threads that never end, and threads that are named and do nothing.
+fn lives(trace: &Trace, place: &dyn Fn(usize) -> String) -> Vec<Oddity> {
+    let mut last: Vec<Option<usize>> = vec![None; trace.threads.len()];
+    let mut ended = vec![false; trace.threads.len()];
+    for (index, event) in trace.events.iter().enumerate() {
+        let call = trace.call(event);
+        last[call.thread.index()] = Some(index);
+        ended[call.thread.index()] |= call.operation == Operation::Terminate;
+    }
+    let mut endless = Vec::new();
+    let mut idle = Vec::new();
+    for ((thread, last), ended) in trace.threads.iter().zip(last).zip(ended) {
+        let name = &thread.name;
+        match last {
+            Some(last) if !ended => endless.push((
+                format!("thread {name:?} never ends"),
+                format!(": it is taken to end after its last event, {}", place(last)),
+            )),
+            Some(_) => {}
+            None => idle.push((format!("thread {name:?} has no events"), String::new())),
+        }
+    }
+    let mut odd = listed(endless, "threads never end");
+    odd.extend(listed(idle, "threads have no events"));
+    odd
+}
+
+/// Keeps the first of many alike, and counts the others.
+fn listed(mut odd: Vec<Oddity>, alike: &str) -> Vec<Oddity> {
+    if odd.len() > LISTED {
+        let further = odd.len() - LISTED;
+        odd.truncate(LISTED);
+        odd.push((format!("{further} further {alike}"), String::new()));
+    }
+    odd
+}
+
+/// The locks that threads hold while the events are gone through.
+///
+/// They are counted for each thread by itself: in a listing a lock's row stands where it was asked for, so two threads
+/// may seem to hold it.
+struct Locks<'t> {
+    trace: &'t Trace,
+    place: &'t dyn Fn(usize) -> String,
+    held: HashMap<(ThreadId, ObjectId), u64>,
+    /// The lock that each thread's previous event asked for.
+    asked: Vec<Option<ObjectId>>,
+    odd: Vec<Oddity>,
+    further: u64,
+}
+
+impl<'t> Locks<'t> {
+    fn new(trace: &'t Trace, place: &'t dyn Fn(usize) -> String) -> Self {
+        Self {
+            trace,
+            place,
+            held: HashMap::new(),
+            asked: vec![None; trace.threads.len()],
+            odd: Vec::new(),
+            further: 0,
+        }
+    }
+
+    fn oddities(mut self) -> Vec<Oddity> {
+        for (index, event) in self.trace.events.iter().enumerate() {
+            self.step(index, self.trace.call(event));
+        }
+        if self.further > 0 {
+            let further = self.further;
+            let what = format!("{further} further events use locks that their threads do not hold");
+            self.odd.push((what, String::new()));
+        }
+        self.odd
+    }
+
+    fn step(&mut self, index: usize, call: &Call) {
+        let thread = call.thread;
+        let asked = self.asked[thread.index()].take();
+        if !operands::took_effect(call.outcome) {
+            if let (Operation::Return, Some(lock)) = (call.operation, asked) {
+                // The wait for the lock ended without it, so what its call counted is taken back.
+                self.give_up(thread, lock);
+            }
+            return;
+        }
+        if let Some(lock) = operands::acquired(call.operation) {
+            *self.held.entry((thread, lock)).or_default() += 1;
+            self.asked[thread.index()] = Some(lock);
+        } else if let Some(lock) = operands::released(call.operation) {
+            if !self.give_up(thread, lock) {
+                self.note(index, thread, "unlocks", lock);
+            }
+        } else if let Operation::CondWait { mutex, .. } | Operation::CondTimedWait { mutex, .. } =
+            call.operation
+            && self
+                .held
+                .get(&(thread, mutex))
+                .is_none_or(|&count| count == 0)
+        {
+            self.note(index, thread, "waits with", mutex);
+        }
+    }
+
+    /// Takes one acquisition back. Returns whether there was one.
+    fn give_up(&mut self, thread: ThreadId, lock: ObjectId) -> bool {
+        let count = self.held.entry((thread, lock)).or_default();
+        let held = *count > 0;
+        *count = count.saturating_sub(1);
+        held
+    }
+
+    fn note(&mut self, index: usize, thread: ThreadId, does: &str, lock: ObjectId) {
+        let name = &self.trace.threads[thread.index()].name;
+        let lock = &self.trace.objects[lock.index()].name;
+        let what = format!("thread {name:?} {does} {lock:?} without holding it");
+        if self.odd.iter().any(|(known, _)| *known == what) {
+            return;
+        }
+        if self.odd.len() < LISTED {
+            let place = (self.place)(index);
+            self.odd.push((what, format!(": {place}")));
+        } else {
+            self.further += 1;
+        }
+    }
+}
