@@ -1,9 +1,6 @@
 //! The one place where the command line calls the crates below it.
 
-use std::{
-    fs::{self, File},
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use anyhow::Context as _;
 use foretrace_program::Program;
@@ -161,20 +158,7 @@ pub fn read_text(path: &Path) -> anyhow::Result<Trace> {
 
 /// Puts a trace file in place, whole or not at all.
 pub fn save_trace(trace: &Trace, path: &Path) -> anyhow::Result<()> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(format!(".partial-{}", std::process::id()));
-    let partial = PathBuf::from(partial);
-    let save = || -> anyhow::Result<()> {
-        foretrace_trace::sealed::write(trace, &partial)?;
-        // The journal is removed when this returns, so the data must have reached the disk.
-        File::open(&partial)?.sync_all()?;
-        Ok(fs::rename(&partial, path)?)
-    };
-    let saved = save().with_context(|| format!("cannot write {}", path.display()));
-    if saved.is_err() {
-        let _ = fs::remove_file(&partial);
-    }
-    saved
+    Ok(foretrace_trace::sealed::write(trace, path)?)
 }
 
 /// Returns a trace as text.
@@ -183,13 +167,11 @@ pub fn text_of(trace: &Trace) -> anyhow::Result<String> {
 }
 
 /// Draws a schedule.
-pub fn render_svg(_schedule: &Schedule) -> anyhow::Result<String> {
-    // TODO: foretrace_gantt::render(schedule, &SvgOptions::default())
-    anyhow::bail!("not connected yet")
+pub fn render_svg(schedule: &Schedule) -> String {
+    foretrace_gantt::render(schedule, &foretrace_gantt::SvgOptions::default())
 }
 
 /// Saves a schedule.
-pub fn write_schedule(_schedule: &Schedule, _path: &Path) -> anyhow::Result<()> {
-    // TODO: foretrace_schedule
-    anyhow::bail!("not connected yet")
+pub fn write_schedule(schedule: &Schedule, path: &Path) -> anyhow::Result<()> {
+    Ok(schedule.save(path)?)
 }

@@ -94,7 +94,7 @@ pub fn check_new_file(path: &Path, force: bool) -> anyhow::Result<()> {
             "{} is there already; overwrite it with --force, or name another file with -o",
             path.display()
         ),
-        // A trace is put in place by renaming, which would replace a device by a file.
+        // While a trace is being made, its parts stand beside it; a device's or pipe's directory is no place for them.
         Ok(metadata) if !metadata.is_file() => {
             anyhow::bail!("{} is not a regular file; name one with -o", path.display())
         }

@@ -59,7 +59,7 @@ pub fn run() -> anyhow::Result<Finish> {
         .iter()
         .find(|prediction| prediction.cpus() == PICTURE_CPUS)
         .context("there is a prediction for the picture")?;
-    let picture = core::render_svg(&study.schedule(pictured)?)?;
+    let picture = core::render_svg(&study.schedule(pictured)?);
     output::write_to(Some(Path::new(PICTURE)), &picture)?;
 
     output::print(format_args!(

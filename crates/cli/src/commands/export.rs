@@ -34,7 +34,7 @@ fn svg(args: &ExportArgs, trace: &Trace) -> anyhow::Result<String> {
     if prediction.answered().is_none() {
         output::note("foretrace: warning: the picture shows a deadlock; `predict` explains it");
     }
-    core::render_svg(&study.schedule(prediction)?)
+    Ok(core::render_svg(&study.schedule(prediction)?))
 }
 
 fn default_cpus(trace: &Trace) -> u32 {
