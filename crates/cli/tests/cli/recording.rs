@@ -1,0 +1,165 @@
+//! A recorded program runs as it does alone: its output, its exit code, its signals.
+
+use std::{
+    fs,
+    io::Write as _,
+    os::unix::process::ExitStatusExt as _,
+    process::{Command, Output, Stdio},
+};
+
+use crate::environment::TestEnvironment;
+
+fn record(environment: &TestEnvironment, options: &[&str], program: &[&str]) -> Command {
+    let mut arguments = vec!["record", "-o", "out.ftrace"];
+    arguments.extend(options);
+    arguments.push("--");
+    arguments.extend(program);
+    environment.command(&arguments)
+}
+
+fn output(command: &mut Command) -> Output {
+    command.output().expect("foretrace was built")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn info(environment: &TestEnvironment, file: &str) -> serde_json::Value {
+    let output = output(&mut environment.command(&["info", file, "--json"]));
+    serde_json::from_slice(&output.stdout).expect("it is one JSON document")
+}
+
+#[test]
+fn output_and_exit_code_pass_through() {
+    let environment = TestEnvironment::new();
+    let script = "cat; echo error >&2; exit 7";
+    let mut child = record(&environment, &["--quiet"], &["sh", "-c", script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("foretrace was built");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    stdin.write_all(b"input\n").expect("cat reads it");
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(text(&output.stdout), "input\n");
+    assert_eq!(text(&output.stderr), "error\n");
+    // The journal is gone once the trace is there.
+    assert_eq!(environment.files(), [".cache", "out.ftrace"]);
+    let trace = &info(&environment, "out.ftrace")["trace"];
+    assert_eq!(trace["recording"]["exit_code"], 7);
+    assert_eq!(trace["recording"]["command"][0], "sh");
+}
+
+#[test]
+fn a_program_killed_by_a_signal_ends_foretrace_by_the_same() {
+    let environment = TestEnvironment::new();
+    for (name, signal) in [("TERM", 15), ("KILL", 9), ("SEGV", 11)] {
+        let script = format!("kill -{name} $$");
+        let output = output(&mut record(
+            &environment,
+            &["--force"],
+            &["sh", "-c", &script],
+        ));
+        assert_eq!(output.status.signal(), Some(signal));
+        assert!(text(&output.stderr).contains(&format!("killed by SIG{name}")));
+        let trace = &info(&environment, "out.ftrace")["trace"];
+        assert_eq!(trace["recording"]["signal"], signal);
+    }
+}
+
+#[test]
+fn signals_sent_to_foretrace_reach_the_program() {
+    let environment = TestEnvironment::new();
+    let script =
+        "trap 'echo caught; exit 5' TERM; echo ready > ready; while :; do sleep 0.01; done";
+    let child = record(&environment, &[], &["sh", "-c", script])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("foretrace was built");
+    while !environment.has("ready") {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = child.id().to_string();
+    let kill = Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(kill.expect("kill is everywhere").success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(5));
+    assert_eq!(text(&output.stdout), "caught\n");
+}
+
+#[test]
+fn the_program_is_pinned_and_believes_in_the_cpus_asked_for() {
+    let environment = TestEnvironment::new();
+    let script = "nproc; grep Cpus_allowed_list /proc/self/status | cut -f2";
+    let mut command = record(
+        &environment,
+        &["--pretend-cpus", "5"],
+        &["sh", "-c", script],
+    );
+    let output = text(&output(&mut command).stdout);
+    let cpu = info(&environment, "out.ftrace")["trace"]["recording"]["cpu"].clone();
+    assert_eq!(output, format!("5\n{cpu}\n"));
+}
+
+#[test]
+fn libraries_that_the_user_preloads_stay_first() {
+    let environment = TestEnvironment::new();
+    let mut command = record(&environment, &[], &["sh", "-c", "echo $LD_PRELOAD"]);
+    let output = text(&output(command.env("LD_PRELOAD", "libm.so.6")).stdout);
+    assert!(output.starts_with("libm.so.6:/"), "{output}");
+}
+
+#[test]
+fn a_home_directory_with_a_space_in_its_name_does_not_matter() {
+    let environment = TestEnvironment::new();
+    let home = environment.path("my home");
+    fs::create_dir(&home).expect("it is new");
+    let output = output(record(&environment, &["-q"], &["true"]).env("HOME", home));
+    assert_eq!(text(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn what_was_recorded_before_foretrace_itself_was_killed_can_be_read() {
+    let environment = TestEnvironment::new();
+    let script = "echo $$ > pid.new; mv pid.new pid; exec sleep 60";
+    let mut child = record(&environment, &[], &["sh", "-c", script])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("foretrace was built");
+    while !environment.has("pid") {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    let pid = fs::read_to_string(environment.path("pid")).expect("the script wrote it");
+    let kill = Command::new("kill").arg(pid.trim()).status();
+    assert!(kill.expect("kill is everywhere").success());
+    let trace = &info(&environment, "out.ftrace.journal")["trace"];
+    assert_eq!(trace["recording"]["exit_code"], serde_json::Value::Null);
+    let again = output(&mut record(&environment, &[], &["true"]));
+    assert!(text(&again.stderr).contains("out.ftrace.journal is there already"));
+}
+
+#[test]
+fn the_demo_shows_the_whole_way() {
+    let environment = TestEnvironment::new();
+    let output = output(&mut environment.command(&["demo"]));
+    let stdout = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(stdout.starts_with("768 tiles, 683084184 iterations, checksum 66878308984b543b\n"));
+    for cpus in 1..=16 {
+        let row = format!("\n{cpus:>4}  ");
+        assert!(stdout.contains(&row), "no row for {cpus} CPUs: {stdout}");
+    }
+    assert!(environment.has("foretrace-demo.ftrace"));
+    let picture = fs::read_to_string(environment.path("foretrace-demo.svg"));
+    assert!(picture.expect("it was written").contains("<svg"));
+    let absolute = environment.path("foretrace-demo.svg");
+    assert!(stdout.contains(&absolute.display().to_string()));
+}
