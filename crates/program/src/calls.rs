@@ -378,13 +378,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// Handles a return that closes no open call: the end of the innermost one-time initialization.
-    pub fn end_of_once(&mut self, index: usize, thread: u32) {
-        if let Some(once) = self.running_once[thread as usize].pop() {
+    /// Ends the innermost one-time initialization that a thread runs. Returns whether there was one.
+    pub fn end_of_once(&mut self, index: usize, thread: u32) -> bool {
+        let ended = self.running_once[thread as usize].pop();
+        if let Some(once) = ended {
             let gate = self.once_gate(once);
-            self.work.before[index] += std::mem::take(&mut self.work.tail[thread as usize]);
             self.push(index, thread, Action::Open(gate));
         }
+        ended.is_some()
     }
 
     fn timed_out(&mut self, index: usize, thread: u32) {

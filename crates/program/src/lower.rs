@@ -27,6 +27,9 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct Lowering<'t> {
     pub trace: &'t Trace,
     pub work: Work,
+    /// The CPU time of each thread since its last operation that lies before returns: going to sleep and waking up in
+    /// a blocking call. It is work before the next operation.
+    pub carried: Vec<u64>,
     /// The next event of the same thread, per event.
     pub next: Vec<u32>,
     /// The operations of each thread so far.
@@ -110,6 +113,7 @@ impl<'t> Lowering<'t> {
         Self {
             trace,
             work: work_before_events(trace),
+            carried: vec![0; threads],
             next: next_of_thread(trace),
             lists: vec![Vec::new(); threads],
             edges: Vec::new(),
@@ -136,9 +140,19 @@ impl<'t> Lowering<'t> {
             self.came_back(open);
         }
         match call.operation {
-            Call::Return if open.is_none() => self.end_of_once(index, thread),
-            Call::Return => {}
+            Call::Return => self.returned(index, thread, open),
             _ => self.call(index, call),
+        }
+    }
+
+    /// Handles a return: of an open call, or else of the routine of a one-time initialization.
+    fn returned(&mut self, index: usize, thread: u32, open: Option<Open>) {
+        match open.map(|open| open.kind) {
+            None if self.end_of_once(index, thread) => {}
+            // CPU time inside a spin lock is the waiting itself.
+            Some(OpenKind::Lock(lock))
+                if self.trace.objects[lock.index()].kind == ObjectKind::Spin => {}
+            _ => self.carried[thread as usize] += self.work.before[index],
         }
     }
 
@@ -166,7 +180,10 @@ impl<'t> Lowering<'t> {
         let work_nanos = match action {
             // A late comer's delay precedes the work of its first event.
             Action::Delay(_) if list.is_empty() => 0,
-            _ => std::mem::take(&mut self.work.before[event]),
+            _ => {
+                std::mem::take(&mut self.work.before[event])
+                    + std::mem::take(&mut self.carried[thread as usize])
+            }
         };
         list.push(Operation {
             work_nanos,
@@ -271,7 +288,7 @@ impl<'t> Lowering<'t> {
         let mut start = 0;
         let mut threads = Vec::with_capacity(self.lists.len());
         for (index, list) in self.lists.iter_mut().enumerate() {
-            let tail = self.work.tail[index];
+            let tail = self.carried[index];
             if list
                 .last()
                 .is_none_or(|last| last.action != Action::Terminate)

@@ -71,6 +71,7 @@ impl Program {
             Action::Terminate => "terminate",
             Action::Await(gate) if gate.index() < self.threads.len() => "join",
             Action::Await(gate) if gate.index() < 2 * self.threads.len() => "cancelled wait",
+            Action::Open(gate) if gate.index() < 2 * self.threads.len() => "cancel",
             Action::Await(_) | Action::Open(_) => "once",
             Action::Delay(_) => "timed wait",
             Action::Lock(id) if spin(id) => "spin_lock",

@@ -4,11 +4,8 @@ use foretrace_trace::{Call, Operation, Outcome, Trace};
 
 /// How much CPU time lies before each event of a trace, as [`work_before_events`] finds it.
 pub(crate) struct Work {
-    /// Before each event, in nanoseconds. What lies before an [`Operation::Return`] is counted before its thread's
-    /// next event, because a replay has no operation there.
+    /// Before each event, in nanoseconds.
     pub before: Vec<u64>,
-    /// After each thread's last event that becomes an operation.
-    pub tail: Vec<u64>,
     /// The CPU time of all threads together before each thread's first event: when it appeared, on a clock that other
     /// load on the machine does not change.
     pub elapsed_at_birth: Vec<u64>,
@@ -18,19 +15,14 @@ pub(crate) struct Work {
 ///
 /// Where an event carries its thread's CPU time, that counts. Else the time since the row before belongs to the thread
 /// of the later row, as the paper's one-CPU listings have it.
-///
-/// The CPU time inside a blocking call (going to sleep, waking up) is work after it, except in a spin lock: there it
-/// is the waiting itself.
 pub(crate) fn work_before_events(trace: &Trace) -> Work {
     let threads = trace.threads.len();
     let mut work = Work {
         before: vec![0; trace.events.len()],
-        tail: vec![0; threads],
         elapsed_at_birth: vec![0; threads],
     };
     let carries_cpu = threads_with_cpu_times(trace);
     let mut last_cpu = vec![0; threads];
-    let mut spinning = vec![false; threads];
     let mut born = vec![false; threads];
     let mut previous_time = 0;
     let mut elapsed = 0;
@@ -51,14 +43,7 @@ pub(crate) fn work_before_events(trace: &Trace) -> Work {
         };
         previous_time = event.time.0;
         elapsed += spent;
-        if call.operation == Operation::Return {
-            if !spinning[thread] {
-                work.tail[thread] += spent;
-            }
-        } else {
-            work.before[index] = spent + std::mem::take(&mut work.tail[thread]);
-            spinning[thread] = matches!(call.operation, Operation::SpinLock(_));
-        }
+        work.before[index] = spent;
     }
     work
 }

@@ -40,7 +40,7 @@ fn check_run(label: &str, got: &Schedule, expected: &Expected, abstract_processe
     for lane in &got.lanes {
         let finish = expected.finish.get(&lane.name).copied().flatten();
         assert_eq!(
-            lane.end.map(|end| end.as_nanos()),
+            lane.end.map(foretrace_schedule::SimTime::as_nanos),
             finish,
             "{label}: end of {}",
             lane.name

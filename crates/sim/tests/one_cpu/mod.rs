@@ -142,9 +142,9 @@ impl Interpreter<'_> {
                 let (holder, queue) = self.mutexes.entry(mutex).or_default();
                 let free = holder.is_none();
                 if free {
-                    *holder = Some(thread)
+                    *holder = Some(thread);
                 } else {
-                    queue.push_back(thread)
+                    queue.push_back(thread);
                 }
                 free
             }
@@ -162,9 +162,9 @@ impl Interpreter<'_> {
                 let (tokens, queue) = self.semaphores.entry(semaphore).or_default();
                 let granted = *tokens > 0;
                 if granted {
-                    *tokens -= 1
+                    *tokens -= 1;
                 } else {
-                    queue.push_back(thread)
+                    queue.push_back(thread);
                 }
                 granted
             }
@@ -200,9 +200,9 @@ impl Interpreter<'_> {
             Step::Work(_) => unreachable!("work is no operation"),
         };
         if done {
-            self.threads[thread].next += 1
+            self.threads[thread].next += 1;
         } else {
-            self.threads[thread].blocked = true
+            self.threads[thread].blocked = true;
         }
     }
 

@@ -1,0 +1,219 @@
+//! What events become, and which releases acquisitions are found to have waited for.
+
+use std::fmt::Write as _;
+
+use foretrace_program::{Action, Program};
+use foretrace_testkit::trace;
+
+/// Lowers a trace and writes each thread's operations as `name subject`, its work before it where there is any, and
+/// after `<-` what it waited for: `thread.position`.
+fn lowered(text: &str) -> Vec<String> {
+    let program = Program::from_trace(&trace(text));
+    let place = |operation: u32| {
+        let thread = program
+            .threads
+            .iter()
+            .find(|thread| thread.operations.contains(&operation))
+            .expect("a thread");
+        format!("{}.{}", thread.name, operation - thread.operations.start)
+    };
+    let mut lines = Vec::new();
+    for thread in &program.threads {
+        let mut line = thread.name.clone();
+        for position in thread.operations.clone() {
+            let operation = program.operations[position as usize];
+            line.push_str("; ");
+            if operation.work_nanos > 0 {
+                write!(line, "{} ", operation.work_nanos).expect("a string");
+            }
+            line.push_str(program.operation_name(position));
+            if let Action::Broadcast { woken, .. } = operation.action {
+                write!(line, " {woken}").expect("a string");
+            }
+            if let Action::Delay(index) = operation.action {
+                write!(line, " {}", program.delays[index as usize]).expect("a string");
+            }
+            for &release in program.requirements_of(position) {
+                write!(line, " <-{}", place(release)).expect("a string");
+            }
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+#[test]
+fn time_between_rows_of_a_listing_is_work_of_the_later_rows_thread() {
+    let rows = "process A\nprocess B\n2 A create B\n5 B terminate\n9 A join B\n9 A terminate\n";
+    assert_eq!(
+        lowered(rows),
+        ["A; 2 create; 4 join; terminate", "B; 3 terminate"]
+    );
+}
+
+#[test]
+fn recorded_cpu_time_counts_instead_of_the_time_between_rows() {
+    let rows = "process A\nreturns explicit\n100 A lock m cpu=7\n900 A unlock m cpu=19\n900 A terminate cpu=20\n";
+    assert_eq!(lowered(rows), ["A; 7 lock; 12 unlock; 1 terminate"]);
+}
+
+#[test]
+fn cpu_time_inside_a_blocking_call_is_work_after_it_but_not_in_a_spin_lock() {
+    let blocked = "process A\nreturns explicit\n1 A sem_wait s cpu=1\n9 A return cpu=4\n12 A terminate cpu=6\n";
+    assert_eq!(lowered(blocked), ["A; 1 sem_wait; 5 terminate"]);
+    let spun = "process A\nreturns explicit\n1 A spin_lock s cpu=1\n9 A return cpu=4\n12 A terminate cpu=6\n";
+    assert_eq!(lowered(spun), ["A; 1 spin_lock; 2 terminate"]);
+}
+
+#[test]
+fn nested_locks_and_failed_tries_are_nothing_that_others_notice() {
+    let rows = "process A\nprocess B\n0 A create B\n0 A lock m\n0 A lock m\n0 A unlock m\n0 B trylock m busy\n\
+                0 A unlock m\n0 B lock m\n0 B unlock m\n0 A terminate\n0 B terminate\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; lock; pass; pass; unlock; terminate",
+            "B; pass; lock <-A.4; unlock; terminate"
+        ]
+    );
+}
+
+#[test]
+fn a_signal_wakes_the_waiter_that_came_back_first() {
+    let rows = "process S\nprocess A\nprocess B\n0 S create A\n0 S create B\n1 A lock m\n1 A cond_wait c m\n2 B lock m\n\
+                2 B cond_wait c m\n3 S lock m\n3 S cond_signal c\n3 S unlock m\n4 B unlock m\n5 S cond_signal c\n\
+                6 A unlock m\n6 S cond_signal c\n6 A terminate\n6 B terminate\n6 S terminate\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "S; create; create; 1 lock <-B.1; cond_signal; unlock; 1 cond_signal; pass; terminate",
+            "A; 1 lock; cond_wait <-S.5; 1 unlock; terminate",
+            "B; 1 lock <-A.1; cond_wait <-S.3 <-S.4; 1 unlock; terminate",
+        ]
+    );
+}
+
+#[test]
+fn who_woke_whom_counts_where_the_trace_says_it() {
+    let rows = "process S\nprocess A\nprocess B\nreturns explicit\n0 S create A\n0 S create B\n1 A lock m\n\
+                1 A cond_wait c m\n2 B lock m\n2 B cond_wait c m\n3 B cond_signal c\n";
+    assert!(
+        lowered(rows)[2].contains("pass"),
+        "nobody came back: {:?}",
+        lowered(rows)
+    );
+    let rows = "process S\nprocess A\nprocess B\nreturns explicit\n0 S create A\n0 S create B\n1 A lock m\n\
+                1 A cond_wait c m\n2 B lock m\n2 B cond_wait c m\n3 S cond_signal c\n4 S cond_signal c\n\
+                5 A return from=S\n5 A unlock m\n6 B return from=S\n6 B unlock m\n7 A terminate\n7 B terminate\n7 S terminate\n";
+    let lines = lowered(rows);
+    assert!(lines[1].contains("cond_wait <-S.2"), "{lines:?}");
+    assert!(lines[2].contains("cond_wait <-S.3"), "{lines:?}");
+}
+
+#[test]
+fn a_wait_that_nothing_woke_gives_its_mutex_up_and_takes_it_again() {
+    let rows = "process A\nreturns explicit\n0 A lock m\n0 A cond_wait c m\n5 A return\n5 A unlock m\n5 A terminate\n";
+    assert_eq!(
+        lowered(rows),
+        ["A; lock; unlock; lock; 5 unlock; terminate"]
+    );
+}
+
+#[test]
+fn a_wait_that_timed_out_takes_as_long_as_it_took() {
+    let rows = "process A\nreturns explicit\n1 A lock m cpu=1\n2 A cond_timedwait c m cpu=2\n\
+                52 A return timedout cpu=2\n53 A unlock m cpu=3\n53 A terminate cpu=3\n";
+    assert_eq!(
+        lowered(rows),
+        ["A; 1 lock; 1 unlock; timed wait 50; lock <-A.1; 1 unlock; terminate"]
+    );
+}
+
+#[test]
+fn in_a_listing_a_timed_out_wait_lasts_until_the_row_before_its_threads_next() {
+    let rows = "process A\nprocess B\n0 A create B\n0 A lock m\n0 A cond_timedwait c m timedout\n6 B lock n\n\
+                9 A unlock m\n9 A terminate\n9 B terminate\n";
+    assert_eq!(
+        lowered(rows)[0],
+        "A; create; lock; unlock; timed wait 6; lock <-A.2; 3 unlock; terminate"
+    );
+}
+
+#[test]
+fn a_cancelled_wait_ends_with_the_cancellation() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B\n1 B lock m\n1 B cond_wait c m\n2 A cancel B\n\
+                3 B unlock m\n3 B terminate\n4 A join B\n4 A return\n4 A terminate\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 1 cancel; 1 join; terminate",
+            "B; 1 lock; unlock; cancelled wait; lock <-B.1; 1 unlock; terminate",
+        ]
+    );
+}
+
+#[test]
+fn a_semaphore_began_with_the_tokens_that_its_waits_need() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B\n0 A sem_wait s\n0 B sem_post s\n0 A sem_wait s\n\
+                0 A terminate\n0 B terminate\n";
+    let program = Program::from_trace(&trace(rows));
+    assert_eq!(program.objects[0].initial, Some(1));
+    assert_eq!(
+        lowered(rows)[0],
+        "A; create; sem_wait; sem_wait <-B.0; terminate"
+    );
+}
+
+#[test]
+fn a_write_waits_for_the_reads_before_it_and_a_read_for_the_write() {
+    let rows = "process A\nprocess B\nprocess C\n0 A create B\n0 A create C\n0 A wrlock r\n0 A rwunlock r\n0 B rdlock r\n\
+                0 C rdlock r\n0 C rwunlock r\n0 B rwunlock r\n0 A wrlock r\n0 A rwunlock r\n0 A terminate\n0 B terminate\n\
+                0 C terminate\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; create; wrlock; rwunlock; wrlock <-B.1 <-C.1; rwunlock; terminate",
+            "B; rdlock <-A.3; rwunlock; terminate",
+            "C; rdlock <-A.3; rwunlock; terminate",
+        ]
+    );
+}
+
+#[test]
+fn whoever_passes_a_one_time_initialization_waits_for_the_thread_that_ran_it() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B\n0 A once o chosen\n1 A lock m\n1 A unlock m\n\
+                2 B once o\n3 A return\n3 B return\n3 A terminate\n3 B terminate\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; pass; 1 lock; unlock; 1 once; terminate",
+            "B; 1 once; terminate"
+        ]
+    );
+}
+
+#[test]
+fn a_thread_still_blocked_at_the_end_ends_there_and_a_warning_says_so() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B\n1 B lock m\n1 B cond_wait c m\n5 A terminate\n";
+    let program = Program::from_trace(&trace(rows));
+    assert_eq!(lowered(rows)[1], "B; 1 lock; unlock; terminate");
+    assert!(
+        program
+            .warnings
+            .iter()
+            .any(|warning| warning.contains("still blocked in cond_wait"))
+    );
+}
+
+#[test]
+fn the_last_generation_of_a_barrier_that_never_filled_is_left_out() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B\n1 A barrier_wait b 2\n2 B barrier_wait b 2\n\
+                2 B return chosen\n2 A return\n3 B barrier_wait b 2\n4 A terminate\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 1 barrier_wait; 1 terminate",
+            "B; 1 barrier_wait; 1 pass; terminate"
+        ]
+    );
+}

@@ -1,0 +1,112 @@
+//! How thread primitives behave under the Direct model, where one can tell by hand.
+
+use foretrace_program::Program;
+use foretrace_schedule::Outcome;
+use foretrace_sim::{Machine, ModelKind, run};
+use foretrace_testkit::trace;
+
+/// Returns when each thread ends, in nanoseconds, on so many CPUs.
+fn ends(text: &str, cpus: u32, model: ModelKind) -> Vec<u64> {
+    let program = Program::from_trace(&trace(text));
+    let run = run(&program, &Machine::new(cpus, &program), model);
+    assert_eq!(run.outcome, Outcome::Completed, "{text}");
+    run.finish
+        .into_iter()
+        .flatten()
+        .map(foretrace_schedule::SimTime::as_nanos)
+        .collect()
+}
+
+/// Threads A, B and C, where A creates the others and has the highest priority.
+fn three(rows: &str) -> String {
+    format!(
+        "process A priority 3\nprocess B priority 2\nprocess C priority 1\n0 A create B\n0 A create C\n{rows}"
+    )
+}
+
+#[test]
+fn readers_share_a_lock_and_a_writer_waits_for_them() {
+    let rows = three(
+        "5 A rdlock r\n15 A rwunlock r\n15 A terminate\n16 B rdlock r\n26 B rwunlock r\n26 B terminate\n\
+         27 C wrlock r\n30 C rwunlock r\n30 C terminate\n",
+    );
+    // A reads from 5 to 15, B from 1 to 11; C asks at 1, behind B, and writes once both have left: from 15 to 18 if A
+    // had asked before C; but A asks at 5, behind C, which writes from 11 to 14.
+    assert_eq!(ends(&rows, 3, ModelKind::Direct), [24, 11, 14]);
+}
+
+#[test]
+fn neighbouring_readers_are_let_in_together() {
+    let rows = three(
+        "0 A wrlock r\n9 A rwunlock r\n9 A terminate\n10 B rdlock r\n15 B rwunlock r\n15 B terminate\n\
+         17 C rdlock r\n22 C rwunlock r\n22 C terminate\n",
+    );
+    assert_eq!(ends(&rows, 3, ModelKind::Direct), [9, 14, 14]);
+}
+
+#[test]
+fn a_signal_that_comes_before_its_waiter_is_kept_for_it() {
+    // In the recording B waits first; on three CPUs A signals first.
+    let rows = "process B priority 2\nprocess A priority 1\n0 B create A\n8 B lock m\n8 B cond_wait c m\n10 A lock m\n\
+                10 A cond_signal c\n10 A unlock m\n10 B unlock m\n13 B terminate\n13 A terminate\n";
+    assert_eq!(ends(rows, 2, ModelKind::Direct), [11, 2]);
+}
+
+#[test]
+fn a_signal_that_woke_nobody_does_nothing() {
+    let rows = "process A priority 2\nprocess B priority 1\n0 A create B\n1 A cond_signal c\n2 A terminate\n4 B lock m\n\
+                4 B cond_wait c m\n";
+    let program = Program::from_trace(&trace(rows));
+    assert!(
+        program
+            .warnings
+            .iter()
+            .any(|warning| warning.contains("thread B never ended")),
+        "{:?}",
+        program.warnings
+    );
+    assert_eq!(ends(rows, 2, ModelKind::Direct), [2, 2]);
+}
+
+#[test]
+fn a_timed_out_wait_takes_its_time_off_the_cpu() {
+    let rows = "process A priority 2\nprocess B priority 1\nreturns explicit\n0 A create B cpu=0\n1 A lock m cpu=1\n\
+                1 A cond_timedwait c m cpu=1\n1 B lock n cpu=0\n41 B unlock n cpu=40\n41 B terminate cpu=40\n\
+                101 A return timedout cpu=1\n101 A unlock m cpu=1\n102 A terminate cpu=2\n";
+    for model in ModelKind::ALL {
+        assert_eq!(ends(rows, 1, model), [102, 41], "{}", model.name());
+        assert_eq!(ends(rows, 2, model), [102, 40], "{}", model.name());
+    }
+}
+
+#[test]
+fn a_deadlock_names_who_waits_for_what_and_for_whom() {
+    let rows = "process A priority 2\nprocess B priority 1\n0 A create B\n0 A lock m\n5 A lock n\n5 A unlock n\n\
+                5 A unlock m\n5 A terminate\n6 B lock n\n9 B lock m\n9 B unlock m\n9 B unlock n\n9 B terminate\n";
+    let program = Program::from_trace(&trace(rows));
+    let run = run(&program, &Machine::new(2, &program), ModelKind::Direct);
+    let said: Vec<String> = run
+        .blocked()
+        .iter()
+        .map(|blocked| {
+            let object = blocked.object.as_deref().unwrap_or("?");
+            let holder = blocked.waits_for.as_deref().unwrap_or("?");
+            format!(
+                "{} {} {object} of {holder} since {}",
+                blocked.thread, blocked.operation, blocked.since
+            )
+        })
+        .collect();
+    assert_eq!(
+        said,
+        ["A lock n of B since 5 ns", "B lock m of A since 4 ns"]
+    );
+    assert_eq!(run.end.as_nanos(), 5);
+}
+
+#[test]
+fn the_fair_scheduler_shares_one_cpu_in_slices() {
+    let rows = "process A\nprocess B\n0 A create B\n9000000 A terminate\n18000000 B terminate\n";
+    // 3 ms each in turn: A ends with its third slice, one slice before B does.
+    assert_eq!(ends(rows, 1, ModelKind::Direct), [15_000_000, 18_000_000]);
+}
