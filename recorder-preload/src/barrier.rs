@@ -20,7 +20,13 @@ pub unsafe extern "C-unwind" fn init(
     let result = unsafe { next::pthread_barrier_init(barrier, attributes, count) };
     if result == 0 && recording() {
         let operands = (u64::from(count), 0);
-        record_extended(Kind::BarrierInit, barrier as u64, OUTCOME_SUCCESS, site, operands);
+        record_extended(
+            Kind::BarrierInit,
+            barrier as u64,
+            OUTCOME_SUCCESS,
+            site,
+            operands,
+        );
     }
     result
 }
@@ -30,7 +36,12 @@ pub unsafe extern "C-unwind" fn destroy(barrier: *mut pthread_barrier_t, site: u
     let result = unsafe { next::pthread_barrier_destroy(barrier) };
     // It waits for threads that are still leaving, so that it is recorded after it is done.
     if recording() {
-        record(Kind::BarrierDestroy, barrier as u64, outcome_of(result), site);
+        record(
+            Kind::BarrierDestroy,
+            barrier as u64,
+            outcome_of(result),
+            site,
+        );
     }
     result
 }

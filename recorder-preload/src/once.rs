@@ -54,8 +54,8 @@ pub unsafe extern "C-unwind" fn once(
         record(Kind::Once, control as u64, outcome_of(result), site);
         return result;
     }
-    let waits = (before & IN_PROGRESS != 0)
-        .then(|| Pending::record(Kind::Once, control as u64, site));
+    let waits =
+        (before & IN_PROGRESS != 0).then(|| Pending::record(Kind::Once, control as u64, site));
     let state = ThreadState::current();
     let call = Call {
         routine,
@@ -86,12 +86,7 @@ unsafe extern "C-unwind" fn run() {
     let call = unsafe { &*call };
     call.ran.set(true);
     // The return is recorded by Call's drop, however the routine is left.
-    record(
-        Kind::Once,
-        call.control,
-        OUTCOME_CHOSEN,
-        call.site,
-    );
+    record(Kind::Once, call.control, OUTCOME_CHOSEN, call.site);
     // SAFETY: the program's own routine.
     unsafe { (call.routine)() }
 }

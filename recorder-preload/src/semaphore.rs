@@ -45,7 +45,13 @@ pub unsafe extern "C-unwind" fn init(
     let result = unsafe { next::sem_init(semaphore, shared, value) };
     if result == 0 && recording() {
         let operands = (u64::from(value), 0);
-        record_extended(Kind::SemInit, semaphore as u64, OUTCOME_SUCCESS, site, operands);
+        record_extended(
+            Kind::SemInit,
+            semaphore as u64,
+            OUTCOME_SUCCESS,
+            site,
+            operands,
+        );
     }
     result
 }
@@ -75,7 +81,13 @@ pub unsafe extern "C-unwind" fn open(
         // SAFETY: the C library just read the name.
         let hash = hash(unsafe { CStr::from_ptr(name) }.to_bytes());
         let operands = (u64::from(value.cast_unsigned()), hash);
-        record_extended(Kind::SemOpen, semaphore as u64, OUTCOME_SUCCESS, site, operands);
+        record_extended(
+            Kind::SemOpen,
+            semaphore as u64,
+            OUTCOME_SUCCESS,
+            site,
+            operands,
+        );
     }
     semaphore
 }
@@ -111,7 +123,9 @@ fn take(
         set_errno(before);
         result
     };
-    as_result(acquire(kind, semaphore as u64, site, attempt, || as_errno(call)))
+    as_result(acquire(kind, semaphore as u64, site, attempt, || {
+        as_errno(call)
+    }))
 }
 
 pub unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, site: u64) -> c_int {
@@ -165,5 +179,7 @@ pub unsafe extern "C-unwind" fn post(semaphore: *mut sem_t, site: u64) -> c_int 
     if !recording() {
         return call();
     }
-    as_result(give(Kind::SemPost, semaphore as u64, site, || as_errno(call)))
+    as_result(give(Kind::SemPost, semaphore as u64, site, || {
+        as_errno(call)
+    }))
 }

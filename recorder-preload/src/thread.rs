@@ -73,7 +73,12 @@ pub unsafe extern "C-unwind" fn create(
         // SAFETY: the program's own call.
         return unsafe { next::pthread_create(thread, attributes, routine, argument) };
     };
-    let slot = record(Kind::Create, u64::from(child.number()), OUTCOME_SUCCESS, site);
+    let slot = record(
+        Kind::Create,
+        u64::from(child.number()),
+        OUTCOME_SUCCESS,
+        site,
+    );
     // SAFETY: the program's own call but for the routine, which runs the program's.
     let result = unsafe { next::pthread_create(thread, attributes, trampoline, child.token()) };
     if result != 0 {

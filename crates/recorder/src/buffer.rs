@@ -240,15 +240,15 @@ pub(crate) fn adopt(state: &ThreadState, chunk: u64) {
     // SAFETY: the chunk was mapped and published for this thread.
     let header = unsafe { &*(chunk as *const ChunkHeader) };
     state.chunk.set(chunk);
-    state.sequence.set(header.sequence.load(Ordering::Relaxed) + 1);
+    state
+        .sequence
+        .set(header.sequence.load(Ordering::Relaxed) + 1);
     state
         .number_plus_one
         .set(header.thread.load(Ordering::Relaxed) + 1);
     state.end.set(0);
     state.cursor.set(chunk + size_of::<ChunkHeader>() as u64);
-    state
-        .end
-        .set(chunk + header.length.load(Ordering::Relaxed));
+    state.end.set(chunk + header.length.load(Ordering::Relaxed));
 }
 
 /// Returns the thread's number, a new one if it had none.
@@ -321,6 +321,8 @@ fn outcome_of_failure(errno: i32) -> u8 {
         libc::EBUSY => OUTCOME_BUSY,
         libc::ETIMEDOUT => OUTCOME_TIMED_OUT,
         libc::EOWNERDEAD => OUTCOME_OWNER_DIED,
-        errno => (OUTCOME_FAILED.saturating_add(errno.clamp(0, 255) as u8)).min(OUTCOME_PENDING - 1),
+        errno => {
+            (OUTCOME_FAILED.saturating_add(errno.clamp(0, 255) as u8)).min(OUTCOME_PENDING - 1)
+        }
     }
 }

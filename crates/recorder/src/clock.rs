@@ -153,10 +153,7 @@ fn thread_pointer() -> u64 {
 }
 
 fn rseq_works(area: RseqArea) -> bool {
-    WORD_OFFSET.store(
-        (area.offset as u64).wrapping_add(POINTER_OFFSET),
-        Relaxed,
-    );
+    WORD_OFFSET.store((area.offset as u64).wrapping_add(POINTER_OFFSET), Relaxed);
     if word() != 0 {
         // Somebody else uses it, and is in the midst of it.
         return false;

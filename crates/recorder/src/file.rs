@@ -132,7 +132,10 @@ fn start_ticks() -> Option<u64> {
     let line = buffer.get(..read.ok()?)?;
     // The program's name, field 2, is in brackets and may hold anything, brackets and spaces too.
     let name_end = line.iter().rposition(|&byte| byte == b')')?;
-    let field = line.get(name_end + 2..)?.split(|&byte| byte == b' ').nth(19)?;
+    let field = line
+        .get(name_end + 2..)?
+        .split(|&byte| byte == b' ')
+        .nth(19)?;
     core::str::from_utf8(field).ok()?.parse().ok()
 }
 
@@ -190,7 +193,10 @@ pub(crate) fn publish_chunk(chunk: &ChunkHeader, kind: u32, bytes: usize) {
 }
 
 fn is_ours(fd: Fd) -> bool {
-    let ours = (DEVICE.load(Ordering::Relaxed), INODE.load(Ordering::Relaxed));
+    let ours = (
+        DEVICE.load(Ordering::Relaxed),
+        INODE.load(Ordering::Relaxed),
+    );
     fd.0 >= 0 && sys::identity(fd) == Ok(ours)
 }
 

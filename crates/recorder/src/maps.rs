@@ -68,7 +68,8 @@ fn copy_part(maps: sys::Fd, part: u32) -> bool {
     };
     let room = CHUNK_BYTES - size_of::<ChunkHeader>();
     // SAFETY: the bytes after the header, mapped just now, known to nobody else.
-    let text = unsafe { core::slice::from_raw_parts_mut(chunk.add(size_of::<ChunkHeader>()), room) };
+    let text =
+        unsafe { core::slice::from_raw_parts_mut(chunk.add(size_of::<ChunkHeader>()), room) };
     let mut length = 0;
     while length < room {
         match sys::read(maps, &mut text[length..]) {

@@ -12,13 +12,15 @@ mod build;
 #[cfg(feature = "std")]
 mod clock;
 #[cfg(feature = "std")]
+mod decode;
+#[cfg(feature = "std")]
 mod error;
 #[cfg(feature = "std")]
 mod file;
 #[cfg(feature = "std")]
 mod modules;
 #[cfg(feature = "std")]
-mod names;
+mod objects;
 #[cfg(feature = "std")]
 mod read;
 
