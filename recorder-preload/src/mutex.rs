@@ -8,6 +8,19 @@ use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock};
 use crate::next;
 
+/// Where glibc keeps a mutex's kind, and the bit in it that says robust.
+const KIND_OFFSET: usize = 16;
+const ROBUST: c_int = 16;
+
+/// Returns whether a try may go before a lock. Not with robust mutexes: glibc's try of one that is not recoverable
+/// leaves it locked, and the lock after it would wait for ever.
+#[inline]
+fn may_try(mutex: *mut pthread_mutex_t) -> bool {
+    // SAFETY: the kind lies within the mutex, and does not change while it is in use.
+    let kind = unsafe { mutex.cast::<u8>().add(KIND_OFFSET).cast::<c_int>().read() };
+    kind & ROBUST == 0
+}
+
 pub unsafe extern "C-unwind" fn init(
     mutex: *mut pthread_mutex_t,
     attributes: *const pthread_mutexattr_t,
@@ -36,8 +49,13 @@ pub unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, site: u64) -> 
     if !recording() {
         return call();
     }
-    // SAFETY: a try is allowed wherever a lock is.
-    let try_lock = || unsafe { next::pthread_mutex_trylock(mutex) };
+    let try_lock = || {
+        if !may_try(mutex) {
+            return libc::EBUSY;
+        }
+        // SAFETY: a try is allowed wherever a lock is.
+        unsafe { next::pthread_mutex_trylock(mutex) }
+    };
     acquire(Kind::MutexLock, mutex as u64, site, try_lock, call)
 }
 
@@ -83,11 +101,13 @@ fn timed(
     if !recording() {
         return call();
     }
-    // Where the C library might refuse the deadline, no try may go before it.
-    let try_lock = || match refused {
-        true => libc::EINVAL,
+    let try_lock = || {
+        // Where the C library might refuse the deadline, no try may go before it.
+        if refused || !may_try(mutex) {
+            return libc::EBUSY;
+        }
         // SAFETY: a try is allowed wherever a lock is.
-        false => unsafe { next::pthread_mutex_trylock(mutex) },
+        unsafe { next::pthread_mutex_trylock(mutex) }
     };
     acquire(Kind::MutexTimedLock, mutex as u64, site, try_lock, call)
 }
