@@ -68,7 +68,7 @@ macro_rules! export {
 
 /// The exports.
 pub mod exports {
-    use super::*;
+    use super::{barrier, cond, cpus, exit, mutex, once, rwlock, semaphore, spin, thread};
 
     export! {
         pthread_create / 4 => thread::create;

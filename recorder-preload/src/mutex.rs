@@ -8,8 +8,8 @@ use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock};
 use crate::next;
 
-/// Where glibc keeps a mutex's kind, and the bit in it that says robust.
-const KIND_OFFSET: usize = 16;
+/// Which of a mutex's integers is its kind in glibc, and the bit in it that says robust.
+const KIND_INDEX: usize = 4;
 const ROBUST: c_int = 16;
 
 /// Returns whether a try may go before a lock. Not with robust mutexes: glibc's try of one that is not recoverable
@@ -17,7 +17,7 @@ const ROBUST: c_int = 16;
 #[inline]
 fn may_try(mutex: *mut pthread_mutex_t) -> bool {
     // SAFETY: the kind lies within the mutex, and does not change while it is in use.
-    let kind = unsafe { mutex.cast::<u8>().add(KIND_OFFSET).cast::<c_int>().read() };
+    let kind = unsafe { mutex.cast::<c_int>().add(KIND_INDEX).read() };
     kind & ROBUST == 0
 }
 

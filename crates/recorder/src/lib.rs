@@ -18,6 +18,15 @@
     unsafe_code,
     reason = "buffers are mapped files, thread states are found by the thread pointer"
 )]
+#![expect(
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "system calls take and return every kind of number in the same registers"
+)]
+#![expect(
+    clippy::cast_ptr_alignment,
+    reason = "what is mapped is aligned to pages"
+)]
 
 #[cfg(test)]
 extern crate std;

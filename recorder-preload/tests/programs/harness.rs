@@ -34,10 +34,9 @@ pub fn library() -> &'static Path {
 /// Compiles a program of `traces/programs` and returns where it is. `more` are further arguments of the compiler.
 pub fn compile(source: &str, output: &str, more: &[&str]) -> PathBuf {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/programs");
-    let compiler = if source.ends_with(".cpp") {
-        "c++"
-    } else {
-        "cc"
+    let compiler = match Path::new(source).extension() {
+        Some(extension) if extension == "cpp" => "c++",
+        _ => "cc",
     };
     // Several tests may compile the same program at once.
     let directory = scratch().join("programs").join(output);
