@@ -1,1 +1,146 @@
-//! The preloaded library.
+//! The library that is preloaded into a recorded program.
+//!
+//! It exports functions of the C library under their own names ("hooks"). Each records what the program asked for and
+//! what came of it, and calls the next function of that name. The table below is all that it exports.
+//!
+//! # Rules for hooks
+//!
+//! 1. Do what the next function would have done, nothing else: same result, same `errno`, same cancellation points.
+//! 2. No allocation, no lock, no standard I/O; nothing that could come back into a hook.
+//! 3. A hook may run before any constructor, in a signal handler, after the thread's destructors.
+//! 4. Hooks that may be cancelled are unwound by the C library: they are `extern "C-unwind"`, and what must happen
+//!    then is done by a `Drop`.
+//! 5. What lets others go on (unlock, post, signal) is recorded before it is done, what was gained after, so that in
+//!    the order of the records nobody gains what was not given yet.
+//! 6. Never print. A recording that cannot go on stops; the program does not.
+//!
+//! Deliberately absent: buffers, clocks, files: those are in `foretrace-recorder`.
+#![expect(
+    unsafe_code,
+    reason = "hooks take pointers from C and call the C library with them"
+)]
+
+mod barrier;
+mod cond;
+mod cpus;
+mod exit;
+mod hook;
+mod init;
+mod libraries;
+mod mutex;
+mod next;
+mod once;
+mod rwlock;
+mod semaphore;
+mod spin;
+mod thread;
+
+/// Exports hooks. Each entry is the exported name, its number of arguments, and the function that does the work,
+/// which gets the caller's address as one argument more.
+///
+/// The exported function is a few instructions that add that argument, since only they can see where the caller
+/// stands on the stack; they leave no frame.
+macro_rules! export {
+    (@register 0) => { "rdi" };
+    (@register 1) => { "rsi" };
+    (@register 2) => { "rdx" };
+    (@register 3) => { "rcx" };
+    (@register 4) => { "r8" };
+    ($($name:ident / $arguments:tt => $work:path;)*) => {
+        $(
+            #[doc = concat!("Stands in for the C library's `", stringify!($name), "`.")]
+            ///
+            /// # Safety
+            ///
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            #[unsafe(naked)]
+            pub unsafe extern "C-unwind" fn $name() {
+                core::arch::naked_asm!(
+                    concat!("mov ", export!(@register $arguments), ", qword ptr [rsp]"),
+                    "jmp {work}",
+                    work = sym $work,
+                )
+            }
+        )*
+    };
+}
+
+/// The exports.
+pub mod exports {
+    use super::{barrier, cond, cpus, exit, mutex, once, rwlock, semaphore, spin, thread};
+
+    export! {
+        pthread_create / 4 => thread::create;
+        pthread_join / 2 => thread::join;
+        pthread_tryjoin_np / 2 => thread::try_join;
+        pthread_timedjoin_np / 3 => thread::timed_join;
+        pthread_clockjoin_np / 4 => thread::clock_join;
+        pthread_detach / 1 => thread::detach;
+        pthread_cancel / 1 => thread::cancel;
+
+        pthread_mutex_init / 2 => mutex::init;
+        pthread_mutex_destroy / 1 => mutex::destroy;
+        pthread_mutex_lock / 1 => mutex::lock;
+        pthread_mutex_trylock / 1 => mutex::try_lock;
+        pthread_mutex_timedlock / 2 => mutex::timed_lock;
+        pthread_mutex_clocklock / 3 => mutex::clock_lock;
+        pthread_mutex_unlock / 1 => mutex::unlock;
+
+        pthread_cond_init / 2 => cond::init;
+        pthread_cond_destroy / 1 => cond::destroy;
+        pthread_cond_wait / 2 => cond::wait;
+        pthread_cond_timedwait / 3 => cond::timed_wait;
+        pthread_cond_clockwait / 4 => cond::clock_wait;
+        pthread_cond_signal / 1 => cond::signal;
+        pthread_cond_broadcast / 1 => cond::broadcast;
+
+        sem_init / 3 => semaphore::init;
+        sem_destroy / 1 => semaphore::destroy;
+        sem_open / 4 => semaphore::open;
+        sem_wait / 1 => semaphore::wait;
+        sem_trywait / 1 => semaphore::try_wait;
+        sem_timedwait / 2 => semaphore::timed_wait;
+        sem_clockwait / 3 => semaphore::clock_wait;
+        sem_post / 1 => semaphore::post;
+
+        pthread_rwlock_init / 2 => rwlock::init;
+        pthread_rwlock_destroy / 1 => rwlock::destroy;
+        pthread_rwlock_rdlock / 1 => rwlock::read_lock;
+        pthread_rwlock_tryrdlock / 1 => rwlock::try_read_lock;
+        pthread_rwlock_timedrdlock / 2 => rwlock::timed_read_lock;
+        pthread_rwlock_clockrdlock / 3 => rwlock::clock_read_lock;
+        pthread_rwlock_wrlock / 1 => rwlock::write_lock;
+        pthread_rwlock_trywrlock / 1 => rwlock::try_write_lock;
+        pthread_rwlock_timedwrlock / 2 => rwlock::timed_write_lock;
+        pthread_rwlock_clockwrlock / 3 => rwlock::clock_write_lock;
+        pthread_rwlock_unlock / 1 => rwlock::unlock;
+
+        pthread_barrier_init / 3 => barrier::init;
+        pthread_barrier_destroy / 1 => barrier::destroy;
+        pthread_barrier_wait / 1 => barrier::wait;
+
+        pthread_spin_init / 2 => spin::init;
+        pthread_spin_destroy / 1 => spin::destroy;
+        pthread_spin_lock / 1 => spin::lock;
+        pthread_spin_trylock / 1 => spin::try_lock;
+        pthread_spin_unlock / 1 => spin::unlock;
+
+        pthread_once / 2 => once::once;
+
+        _exit / 1 => exit::exit_now;
+        _Exit / 1 => exit::exit_now;
+        quick_exit / 1 => exit::quick_exit;
+
+        sched_getaffinity / 3 => cpus::sched_getaffinity;
+        pthread_getaffinity_np / 3 => cpus::pthread_getaffinity;
+        sched_setaffinity / 3 => cpus::sched_setaffinity;
+        pthread_setaffinity_np / 3 => cpus::pthread_setaffinity;
+        sysconf / 1 => cpus::sysconf;
+        get_nprocs / 0 => cpus::get_nprocs;
+        get_nprocs_conf / 0 => cpus::get_nprocs_conf;
+    }
+
+    // These two are written out: see `libraries` why they must not have a frame of their own either.
+    pub use crate::libraries::{dlclose, dlmopen, dlopen};
+}

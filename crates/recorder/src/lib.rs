@@ -1,1 +1,53 @@
-//! foretrace-recorder
+//! Records events of threads from inside a program: buffers, clocks, raw system calls.
+//!
+//! The preloaded library's hooks call [`record`] and its relatives. Everything here obeys the hooks' rules: no
+//! allocation, no lock, no standard I/O, no unwinding, `errno` untouched, safe in signal handlers and in the last
+//! moments of a thread.
+//!
+//! ```no_run
+//! use foretrace_recorder::{process, record, Kind, OUTCOME_SUCCESS};
+//!
+//! if process::start(c"/tmp/journal", 0, None) {
+//!     record(Kind::MutexLock, 0x1234, OUTCOME_SUCCESS, 0x5678);
+//! }
+//! ```
+//!
+//! Deliberately absent: hooks, symbol resolution, and any knowledge of what the events mean.
+#![no_std]
+#![expect(
+    unsafe_code,
+    reason = "buffers are mapped files, thread states are found by the thread pointer"
+)]
+#![expect(
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "system calls take and return every kind of number in the same registers"
+)]
+#![expect(
+    clippy::cast_ptr_alignment,
+    reason = "what is mapped is aligned to pages"
+)]
+
+#[cfg(test)]
+extern crate std;
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+compile_error!("the recorder knows x86_64 Linux only");
+
+mod buffer;
+pub mod clock;
+mod file;
+pub mod maps;
+pub mod process;
+mod state;
+pub mod sys;
+pub mod thread;
+
+pub use {
+    buffer::{Slot, outcome_of, record, record_extended, returned},
+    foretrace_trace::journal::layout::{
+        Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_OWNER_DIED, OUTCOME_PENDING,
+        OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,
+    },
+    state::ThreadState,
+};

@@ -32,12 +32,9 @@ pub enum Error {
         /// What to do.
         remedy: String,
     },
-    /// The path names a directory, and not one that holds a journal.
-    #[error("{path}: is a directory; name a trace file in it")]
-    Directory {
-        /// The directory.
-        path: String,
-    },
+    /// A journal is damaged, or the directory holds none.
+    #[error(transparent)]
+    Journal(#[from] crate::journal::JournalError),
     /// The file was written by a newer foretrace.
     #[error(
         "{path}: is a foretrace file of version {found}, and this reader knows versions up to {known}; \

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use crate::{Error, Trace, oddities, sealed, text, validate};
+use crate::{Error, Trace, journal, oddities, sealed, text, validate, validate::validate as check};
 
 /// Reads a trace from a sealed trace, a journal or a text trace, told by its first bytes.
 ///
@@ -39,14 +39,13 @@ pub fn read_bytes(bytes: &[u8], source: &str) -> Result<Trace, Error> {
     Ok(trace)
 }
 
-/// Reads the journal in a directory.
-///
-/// This is the one place to connect it: `journal::read_dir(path)` for a directory that holds `*.ftj` files, its error
-/// in a variant of [`Error`]; then `trace.renumber_calls()`, so that it is sealed to the same bytes again and again.
-fn read_directory(_path: &Path, source: &str) -> Result<Trace, Error> {
-    Err(Error::Directory {
-        path: source.to_owned(),
-    })
+/// Reads the journals in a directory.
+fn read_directory(path: &Path) -> Result<Trace, Error> {
+    let mut trace = journal::read_dir(path)?;
+    // So that it is sealed to the same bytes again and again.
+    trace.renumber_calls();
+    check(&trace)?;
+    Ok(trace)
 }
 
 /// An error whose file is still to be named, or a whole one.
@@ -70,7 +69,7 @@ impl From<Error> for Failed {
 fn read_any(path: &Path, source: &str) -> Result<Trace, Failed> {
     // A directory is asked for before it is opened: not every system lets one be opened.
     if std::fs::metadata(path)?.is_dir() {
-        return Ok(read_directory(path, source)?);
+        return Ok(read_directory(path)?);
     }
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
@@ -109,6 +108,11 @@ const SIGNATURES: &[(&[u8], &str, &str)] = &[
         b"\x7fELF",
         "an ELF program or library",
         "record it first: foretrace record -- PROGRAM",
+    ),
+    (
+        &journal::layout::MAGIC,
+        "one process's journal",
+        "name the directory that it lies in",
     ),
     (
         b"#!",
@@ -207,6 +211,6 @@ mod tests {
     #[test]
     fn a_directory_is_not_read_as_a_file() {
         let error = read(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_err();
-        assert!(matches!(error, Error::Directory { .. }), "{error}");
+        assert!(error.to_string().contains("a directory without a journal"), "{error}");
     }
 }

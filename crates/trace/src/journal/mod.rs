@@ -1,1 +1,28 @@
 //! The journal: what the recorder writes while the program runs.
+//!
+//! One file a process, in one directory a recording. [`layout`] says what the bytes mean; [`read_dir`] merges the
+//! files of a directory into one [`Trace`](crate::Trace).
+//!
+//! Deliberately absent: writing. Journals are written by the preloaded library alone, while the program runs.
+
+pub mod layout;
+
+#[cfg(feature = "std")]
+mod build;
+#[cfg(feature = "std")]
+mod clock;
+#[cfg(feature = "std")]
+mod decode;
+#[cfg(feature = "std")]
+mod error;
+#[cfg(feature = "std")]
+mod file;
+#[cfg(feature = "std")]
+mod modules;
+#[cfg(feature = "std")]
+mod objects;
+#[cfg(feature = "std")]
+mod read;
+
+#[cfg(feature = "std")]
+pub use {error::JournalError, read::read_dir};

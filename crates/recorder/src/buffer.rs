@@ -1,0 +1,328 @@
+//! The buffers: one chunk of the journal for each thread, and records in it.
+//!
+//! A record is made in an order that no signal and no kill can spoil: first its space is taken by one instruction,
+//! then it is filled, its kind last. A signal handler that records in between takes the next space; a kill in between
+//! leaves a hole.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use foretrace_trace::journal::layout::{
+    CHUNK_EVENTS, ChunkHeader, Kind, OUTCOME_PENDING, RECORD_BYTES, Record, pack_tail,
+};
+
+use crate::clock::{self, Pair};
+use crate::state::ThreadState;
+use crate::{file, maps, process, sys};
+
+/// A record as the cursor counts it.
+const STEP: u64 = RECORD_BYTES as u64;
+
+/// The first chunk of the threads that most programs have.
+const FIRST_CHUNK_BYTES: usize = 16 << 10;
+
+/// The first chunk of further threads: there may be very many, each short.
+const LATER_FIRST_CHUNK_BYTES: usize = 4 << 10;
+
+/// How many threads a process has before their chunks begin small.
+const MANY_THREADS: u32 = 64;
+
+/// What chunks grow to.
+const LARGEST_CHUNK_BYTES: usize = 1 << 20;
+
+/// How often counter and clock are stamped, in ticks: about a tenth of a second.
+const STAMP_TICKS: u64 = 1 << 28;
+
+/// The counter at the latest stamp.
+static LAST_STAMP: AtomicU64 = AtomicU64::new(0);
+
+/// Where a record was put, for finishing it later; nowhere if there was no room.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot(u64);
+
+impl Slot {
+    /// Changes the outcome of a record whose call failed after all.
+    pub fn set_outcome(self, outcome: u8) {
+        if self.0 == 0 {
+            return;
+        }
+        // SAFETY: the slot is a record in a chunk that its thread still holds: a thread keeps the chunk before the
+        // current one, and finishes a record before its hook returns.
+        let record = unsafe { &*(self.0 as *const Record) };
+        let tail = record.tail.load(Ordering::Relaxed);
+        let cleared = tail & !(0xff << 8);
+        record
+            .tail
+            .store(cleared | (u64::from(outcome) << 8), Ordering::Relaxed);
+    }
+}
+
+/// Records a call on an object. The common path: a counter, a test, an addition, three stores.
+#[inline]
+pub fn record(kind: Kind, object: u64, outcome: u8, site: u64) -> Slot {
+    let state = ThreadState::current();
+    let tsc = clock::tsc();
+    if clock::undisturbed() {
+        let at = state.take(STEP);
+        if at + STEP <= state.end.get() {
+            fill(at, tsc, object, pack_tail(kind, outcome, site));
+            return Slot(at);
+        }
+    }
+    record_slowly(state, pack_tail(kind, outcome, site), object, None)
+}
+
+/// Records a call with a second operand, and a third.
+#[inline]
+pub fn record_extended(
+    kind: Kind,
+    object: u64,
+    outcome: u8,
+    site: u64,
+    operands: (u64, u64),
+) -> Slot {
+    let state = ThreadState::current();
+    let tsc = clock::tsc();
+    if clock::undisturbed() {
+        let at = state.take(2 * STEP);
+        if at + 2 * STEP <= state.end.get() {
+            fill_extension(at + STEP, operands);
+            fill(at, tsc, object, pack_tail(kind, outcome, site));
+            return Slot(at);
+        }
+    }
+    let tail = pack_tail(kind, outcome, site);
+    record_slowly(state, tail, object, Some(operands))
+}
+
+/// Records that a call recorded as pending came back.
+#[inline]
+pub fn returned(kind: Kind, object: u64, outcome: u8) {
+    clock::may_have_blocked(ThreadState::current());
+    record(Kind::Return, object, outcome, kind as u64);
+}
+
+#[inline]
+fn fill(at: u64, tsc: u64, object: u64, tail: u64) {
+    // SAFETY: `at` was taken from this thread's chunk, is aligned to eight bytes and lies whole within it.
+    let record = unsafe { &*(at as *const Record) };
+    record.tsc.store(tsc, Ordering::Relaxed);
+    record.object.store(object, Ordering::Relaxed);
+    record.tail.store(tail, Ordering::Release);
+}
+
+fn fill_extension(at: u64, (second, third): (u64, u64)) {
+    fill(at, third, second, pack_tail(Kind::Extension, 0, 0));
+}
+
+#[cold]
+fn record_slowly(
+    state: &ThreadState,
+    tail: u64,
+    object: u64,
+    operands: Option<(u64, u64)>,
+) -> Slot {
+    let tsc = now(state);
+    let records = if operands.is_some() { 2 } else { 1 };
+    let Some(at) = room(state, records) else {
+        if let Some(header) = file::header() {
+            header.lost_events.fetch_add(1, Ordering::Relaxed);
+        }
+        return Slot(0);
+    };
+    if let Some(operands) = operands {
+        fill_extension(at + STEP, operands);
+    }
+    fill(at, tsc, object, tail);
+    Slot(at)
+}
+
+/// Returns the counter, having recorded the CPU time with it if the thread was disturbed.
+fn now(state: &ThreadState) -> u64 {
+    let tsc = clock::tsc();
+    if state.chunk.get() != 0 && clock::undisturbed() {
+        return tsc;
+    }
+    // The first chunk is made before the clock is read, since making it takes time.
+    if state.chunk.get() == 0 {
+        make_room(state, STEP);
+    }
+    let now = clock::synchronize(state);
+    if let Some(pair) = now.pair {
+        put_pair(state, pair);
+    }
+    if now.tsc.wrapping_sub(LAST_STAMP.load(Ordering::Relaxed)) > STAMP_TICKS {
+        stamp(state);
+        return clock::tsc();
+    }
+    now.tsc
+}
+
+fn put_pair(state: &ThreadState, pair: Pair) {
+    if let Some(at) = room(state, 1) {
+        fill(at, pair.tsc, pair.cpu_nanos, pack_tail(Kind::Sync, 0, 0));
+    }
+}
+
+/// Stores the two clocks of the moment, so that a reader knows the counter's rate also of a killed program.
+fn stamp(state: &ThreadState) {
+    let (tsc, monotonic) = clock::stamp();
+    LAST_STAMP.store(tsc, Ordering::Relaxed);
+    if let Some(at) = room(state, 1) {
+        fill(at, tsc, monotonic, pack_tail(Kind::Stamp, 0, 0));
+    }
+    maps::refresh();
+}
+
+/// Records the thread's CPU time, whether or not it was disturbed.
+pub(crate) fn synchronize(state: &ThreadState) -> u64 {
+    if state.chunk.get() == 0 {
+        make_room(state, STEP);
+    }
+    clock::may_have_blocked(state);
+    let now = clock::synchronize(state);
+    if let Some(pair) = now.pair {
+        put_pair(state, pair);
+    }
+    now.tsc
+}
+
+/// Records with a counter read before.
+pub(crate) fn put(state: &ThreadState, kind: Kind, tsc: u64, object: u64, site: u64) {
+    if let Some(at) = room(state, 1) {
+        fill(at, tsc, object, pack_tail(kind, 0, site));
+    }
+}
+
+fn room(state: &ThreadState, records: u64) -> Option<u64> {
+    let bytes = records * STEP;
+    loop {
+        let at = state.take(bytes);
+        if at + bytes <= state.end.get() {
+            return Some(at);
+        }
+        if !make_room(state, bytes) {
+            return None;
+        }
+    }
+}
+
+/// Gives the thread a new chunk, unless a signal handler did so meanwhile.
+fn make_room(state: &ThreadState, bytes: u64) -> bool {
+    if !process::recording() {
+        return false;
+    }
+    let _signals = sys::block_signals();
+    if state.cursor.get() + bytes <= state.end.get() {
+        return true;
+    }
+    let Some(number) = number(state) else {
+        return false;
+    };
+    let sequence = state.sequence.get();
+    let Some(chunk) = new_events_chunk(number, sequence) else {
+        process::stop();
+        return false;
+    };
+    // SAFETY: a chunk of this thread's, mapped just now, zeroed but for what new_events_chunk stored.
+    let header = unsafe { &*(chunk as *const ChunkHeader) };
+    header.tid.store(sys::gettid(), Ordering::Relaxed);
+    // SAFETY: returns a number.
+    let pthread = unsafe { libc::pthread_self() };
+    header.pthread.store(pthread, Ordering::Relaxed);
+    release(state.previous_chunk.get());
+    state.previous_chunk.set(state.chunk.get());
+    adopt(state, chunk);
+    true
+}
+
+/// Makes a chunk the thread's current one.
+pub(crate) fn adopt(state: &ThreadState, chunk: u64) {
+    // SAFETY: the chunk was mapped and published for this thread.
+    let header = unsafe { &*(chunk as *const ChunkHeader) };
+    state.chunk.set(chunk);
+    state
+        .sequence
+        .set(header.sequence.load(Ordering::Relaxed) + 1);
+    state
+        .number_plus_one
+        .set(header.thread.load(Ordering::Relaxed) + 1);
+    state.end.set(0);
+    state.cursor.set(chunk + size_of::<ChunkHeader>() as u64);
+    state.end.set(chunk + header.length.load(Ordering::Relaxed));
+}
+
+/// Returns the thread's number, a new one if it had none.
+fn number(state: &ThreadState) -> Option<u32> {
+    match state.number_plus_one.get() {
+        0 => new_number(),
+        number => Some(number - 1),
+    }
+}
+
+/// Takes the next thread number of the process.
+pub(crate) fn new_number() -> Option<u32> {
+    let header = file::header()?;
+    Some(header.thread_count.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Makes a chunk for events of a thread.
+pub(crate) fn new_events_chunk(thread: u32, sequence: u32) -> Option<u64> {
+    let first = if thread < MANY_THREADS {
+        FIRST_CHUNK_BYTES
+    } else {
+        LATER_FIRST_CHUNK_BYTES
+    };
+    let bytes = (first << (2 * sequence).min(8)).min(LARGEST_CHUNK_BYTES);
+    let chunk = file::new_chunk(bytes).ok()?;
+    // SAFETY: mapped just now, page-aligned, zeroed; only this thread knows it.
+    let header = unsafe { &*chunk.cast::<ChunkHeader>() };
+    header.thread.store(thread, Ordering::Relaxed);
+    header.sequence.store(sequence, Ordering::Relaxed);
+    file::publish_chunk(header, CHUNK_EVENTS, bytes);
+    Some(chunk as u64)
+}
+
+/// Gives up the thread's chunks. If it records again, it gets another.
+pub(crate) fn retire(state: &ThreadState) {
+    let _signals = sys::block_signals();
+    state.end.set(0);
+    state.cursor.set(0);
+    release(state.previous_chunk.replace(0));
+    release(state.chunk.replace(0));
+}
+
+/// Unmaps a chunk that its thread no longer writes to.
+pub(crate) fn release(chunk: u64) {
+    if chunk == 0 {
+        return;
+    }
+    // SAFETY: a chunk is mapped until its thread releases it, which it does once.
+    let header = unsafe { &*(chunk as *const ChunkHeader) };
+    let bytes = header.length.load(Ordering::Relaxed) as usize;
+    // SAFETY: a chunk's own length was mapped; nobody holds a slot in it (see ThreadState::previous_chunk).
+    unsafe { sys::unmap(chunk as *mut u8, bytes) };
+}
+
+/// Returns the outcome byte of a function that returns an `errno`.
+#[inline]
+pub fn outcome_of(errno: i32) -> u8 {
+    match errno {
+        0 => 0,
+        errno => outcome_of_failure(errno),
+    }
+}
+
+#[cold]
+fn outcome_of_failure(errno: i32) -> u8 {
+    use foretrace_trace::journal::layout::{
+        OUTCOME_BUSY, OUTCOME_FAILED, OUTCOME_OWNER_DIED, OUTCOME_TIMED_OUT,
+    };
+    match errno {
+        libc::EBUSY => OUTCOME_BUSY,
+        libc::ETIMEDOUT => OUTCOME_TIMED_OUT,
+        libc::EOWNERDEAD => OUTCOME_OWNER_DIED,
+        errno => {
+            (OUTCOME_FAILED.saturating_add(errno.clamp(0, 255) as u8)).min(OUTCOME_PENDING - 1)
+        }
+    }
+}

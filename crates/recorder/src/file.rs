@@ -1,0 +1,221 @@
+//! The journal's file: its name, its header, and space in it.
+//!
+//! The program under recording may close every file it finds, lower its limits, fill the disk or change its root. So
+//! the file's number is a high one, checked before each use, and failing to get space ends the recording, never the
+//! program.
+
+use core::cell::UnsafeCell;
+use core::ffi::CStr;
+use core::fmt::Write as _;
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
+
+use foretrace_trace::journal::layout::{
+    self, CHUNK_MAGIC, ChunkHeader, Header, MAGIC, PAGE_BYTES, VERSION,
+};
+
+use crate::clock;
+use crate::sys::{self, Errno, Fd};
+
+/// The longest path of a journal, its NUL included.
+const PATH_BYTES: usize = 4096;
+
+/// File numbers below this are left to the program where its limit allows.
+const PREFERRED_FD: u64 = 1000;
+
+static HEADER: AtomicPtr<Header> = AtomicPtr::new(core::ptr::null_mut());
+static FD: AtomicI32 = AtomicI32::new(-1);
+static DEVICE: AtomicU64 = AtomicU64::new(0);
+static INODE: AtomicU64 = AtomicU64::new(0);
+static PATH: PathBuffer = PathBuffer(UnsafeCell::new([0; PATH_BYTES]));
+
+/// The journal's path; written only while the process has one thread, or none that records.
+struct PathBuffer(UnsafeCell<[u8; PATH_BYTES]>);
+
+// SAFETY: written by `create` alone, which runs before any thread records; read afterwards.
+unsafe impl Sync for PathBuffer {}
+
+/// Formats into a fixed buffer; too much is an error.
+struct Text<'a> {
+    buffer: &'a mut [u8],
+    length: usize,
+}
+
+impl core::fmt::Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        let end = self.length + text.len();
+        let place = self
+            .buffer
+            .get_mut(self.length..end)
+            .ok_or(core::fmt::Error)?;
+        place.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+/// Returns the header of this process's journal, once there is one.
+pub(crate) fn header() -> Option<&'static Header> {
+    // SAFETY: null or a mapping that is never undone, made of atomics.
+    unsafe { HEADER.load(Ordering::Acquire).as_ref() }
+}
+
+/// What a new journal says about its process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Birth {
+    /// The clock chosen.
+    pub clock: u32,
+    /// The CPUs that the program is made to believe in, or 0.
+    pub pretended_cpus: u32,
+    /// The `FLAG_` constants that apply from the start.
+    pub flags: u64,
+}
+
+/// Makes this process's journal in a directory. Nobody may be recording yet.
+pub(crate) fn create(directory: &CStr, birth: Birth) -> Result<&'static Header, Errno> {
+    let start_ticks = start_ticks().unwrap_or(0);
+    let (fd, predecessors) = open_fresh(directory, start_ticks)?;
+    let limit = sys::soft_limit(libc::RLIMIT_NOFILE);
+    let fd = sys::move_up(fd, PREFERRED_FD.min(limit.saturating_sub(8)) as i32);
+    let (device, inode) = sys::identity(fd)?;
+    sys::allocate(fd, 0, PAGE_BYTES)?;
+    let header: *mut Header = sys::map_shared(fd, 0, PAGE_BYTES)?.cast();
+    fill_program(header);
+    // SAFETY: a page, zeroed and aligned, mapped just now and never unmapped; the path is filled in already.
+    let header: &'static Header = unsafe { &*header };
+    fill(header, birth, start_ticks, predecessors);
+    DEVICE.store(device, Ordering::Relaxed);
+    INODE.store(inode, Ordering::Relaxed);
+    FD.store(fd.0, Ordering::Relaxed);
+    HEADER.store(core::ptr::from_ref(header).cast_mut(), Ordering::Release);
+    Ok(header)
+}
+
+/// Lets go of the journal that a forked child inherited; it goes on being the parent's.
+pub(crate) fn abandon() {
+    HEADER.store(core::ptr::null_mut(), Ordering::Release);
+    let fd = Fd(FD.swap(-1, Ordering::Relaxed));
+    if is_ours(fd) {
+        sys::close(fd);
+    }
+}
+
+fn open_fresh(directory: &CStr, start_ticks: u64) -> Result<(Fd, u32), Errno> {
+    // SAFETY: nobody else reads or writes the path while the journal is being made.
+    let buffer = unsafe { &mut *PATH.0.get() };
+    let directory = directory.to_str().map_err(|_| libc::EILSEQ)?;
+    let pid = sys::getpid();
+    for attempt in 0..u32::MAX {
+        let mut text = Text { buffer, length: 0 };
+        let extension = layout::FILE_EXTENSION;
+        write!(
+            text,
+            "{directory}/{pid}-{start_ticks}-{attempt}.{extension}\0"
+        )
+        .map_err(|_| libc::ENAMETOOLONG)?;
+        let path = CStr::from_bytes_until_nul(buffer).map_err(|_| libc::ENAMETOOLONG)?;
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+        match sys::open(path, flags, 0o600) {
+            Ok(fd) => return Ok((fd, attempt)),
+            Err(libc::EEXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(libc::EEXIST)
+}
+
+/// Reads field 22 of `/proc/self/stat`, which with the pid names a process for good.
+fn start_ticks() -> Option<u64> {
+    let fd = sys::open(c"/proc/self/stat", libc::O_RDONLY | libc::O_CLOEXEC, 0).ok()?;
+    let mut buffer = [0; 1024];
+    let read = sys::read(fd, &mut buffer);
+    sys::close(fd);
+    let line = buffer.get(..read.ok()?)?;
+    // The program's name, field 2, is in brackets and may hold anything, brackets and spaces too.
+    let name_end = line.iter().rposition(|&byte| byte == b')')?;
+    let field = line
+        .get(name_end + 2..)?
+        .split(|&byte| byte == b' ')
+        .nth(19)?;
+    core::str::from_utf8(field).ok()?.parse().ok()
+}
+
+fn fill_program(header: *mut Header) {
+    let mut path = [0; layout::PROGRAM_BYTES];
+    let length = sys::readlink(c"/proc/self/exe", &mut path).unwrap_or(0);
+    // SAFETY: the mapping is a whole header and nobody else knows it yet.
+    unsafe { (&raw mut (*header).program).write(path) };
+    // SAFETY: as above; the page is zeroed, so the atomic is valid.
+    let bytes = unsafe { &(*header).program_bytes };
+    bytes.store(length as u32, Ordering::Relaxed);
+}
+
+fn fill(header: &Header, birth: Birth, start_ticks: u64, predecessors: u32) {
+    let relaxed = Ordering::Relaxed;
+    header.version.store(VERSION, relaxed);
+    header.clock.store(birth.clock, relaxed);
+    header.pid.store(sys::getpid(), relaxed);
+    header.ppid.store(sys::getppid(), relaxed);
+    let (tsc, monotonic) = clock::stamp();
+    header.start_tsc.store(tsc, relaxed);
+    header.start_monotonic_nanos.store(monotonic, relaxed);
+    header
+        .start_unix_nanos
+        .store(sys::clock_nanos(libc::CLOCK_REALTIME), relaxed);
+    header.start_ticks.store(start_ticks, relaxed);
+    header.flags.store(birth.flags, relaxed);
+    header.next_offset.store(PAGE_BYTES as u64, relaxed);
+    header.pretended_cpus.store(birth.pretended_cpus, relaxed);
+    header.predecessors.store(predecessors, relaxed);
+    header
+        .magic
+        .store(u64::from_le_bytes(MAGIC), Ordering::Release);
+}
+
+/// Takes a new chunk of the file and maps it. Its magic is not set yet: see [`ChunkHeader::magic`].
+pub(crate) fn new_chunk(bytes: usize) -> Result<*mut u8, Errno> {
+    let header = header().ok_or(libc::EBADF)?;
+    let fd = usable_fd()?;
+    let offset = header
+        .next_offset
+        .fetch_add(bytes as u64, Ordering::Relaxed);
+    sys::allocate(fd, offset, bytes)?;
+    sys::map_shared(fd, offset, bytes)
+}
+
+/// Fills what every chunk's header says and makes it valid.
+pub(crate) fn publish_chunk(chunk: &ChunkHeader, kind: u32, bytes: usize) {
+    let (tsc, monotonic) = clock::stamp();
+    chunk.tsc.store(tsc, Ordering::Relaxed);
+    chunk.monotonic_nanos.store(monotonic, Ordering::Relaxed);
+    chunk.kind.store(kind, Ordering::Relaxed);
+    chunk.length.store(bytes as u64, Ordering::Relaxed);
+    chunk.magic.store(CHUNK_MAGIC, Ordering::Release);
+}
+
+fn is_ours(fd: Fd) -> bool {
+    let ours = (
+        DEVICE.load(Ordering::Relaxed),
+        INODE.load(Ordering::Relaxed),
+    );
+    fd.0 >= 0 && sys::identity(fd) == Ok(ours)
+}
+
+/// Returns the file's number, having opened the file anew when the program closed it.
+fn usable_fd() -> Result<Fd, Errno> {
+    let fd = Fd(FD.load(Ordering::Relaxed));
+    if is_ours(fd) {
+        return Ok(fd);
+    }
+    // SAFETY: the path is only written while nobody records.
+    let buffer = unsafe { &*PATH.0.get() };
+    let path = CStr::from_bytes_until_nul(buffer).map_err(|_| libc::ENAMETOOLONG)?;
+    let fd = sys::open(path, libc::O_RDWR | libc::O_CLOEXEC, 0)?;
+    let limit = sys::soft_limit(libc::RLIMIT_NOFILE);
+    let fd = sys::move_up(fd, PREFERRED_FD.min(limit.saturating_sub(8)) as i32);
+    if !is_ours(fd) {
+        sys::close(fd);
+        return Err(libc::ESTALE);
+    }
+    FD.store(fd.0, Ordering::Relaxed);
+    Ok(fd)
+}

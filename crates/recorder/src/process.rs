@@ -1,0 +1,222 @@
+//! The process: whether it is recorded, and how recording begins, survives a fork, and ends.
+//!
+//! ```text
+//! Unborn -> Initializing -> Recording -> Stopped      (no more room)
+//!                       \-> Passive                   (not asked to record, or could not)
+//! ```
+//!
+//! While recording, the word that holds the state lies in a page that the kernel wipes in forked children. However a
+//! child came about, by `fork`, `_fork` or a raw system call, it thus finds itself unborn and does not write into its
+//! parent's journal.
+
+use core::cell::UnsafeCell;
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use foretrace_trace::journal::layout::{FLAG_CLEAN_EXIT, FLAG_FORKED, FLAG_STOPPED, Kind};
+
+use crate::clock::{self, RseqArea};
+use crate::state::ThreadState;
+use crate::{buffer, file, maps, sys};
+
+/// Not asked yet whether to record. Zero, so that a wiped page says it.
+pub const UNBORN: u32 = 0;
+/// Finding out.
+pub const INITIALIZING: u32 = 1;
+/// Recording.
+pub const RECORDING: u32 = 2;
+/// Not recording, for good.
+pub const PASSIVE: u32 = 3;
+/// Recording ended early.
+pub const STOPPED: u32 = 4;
+
+/// The state before there is a page for it.
+static FIRST_STATE: AtomicU32 = AtomicU32::new(UNBORN);
+
+/// Where the state is kept.
+static STATE: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const FIRST_STATE).cast_mut());
+
+static DIRECTORY: Directory = Directory(UnsafeCell::new([0; 4096]));
+static CLOCK: AtomicU32 = AtomicU32::new(0);
+static PRETENDED_CPUS: AtomicU32 = AtomicU32::new(0);
+
+struct Directory(UnsafeCell<[u8; 4096]>);
+
+// SAFETY: written once, by `start`, before any thread records.
+unsafe impl Sync for Directory {}
+
+#[inline]
+fn state() -> &'static AtomicU32 {
+    // SAFETY: always the first state or a page that is never unmapped.
+    unsafe { &*STATE.load(Ordering::Relaxed) }
+}
+
+/// Returns the state, one of the constants of this module.
+#[inline]
+pub fn current() -> u32 {
+    state().load(Ordering::Acquire)
+}
+
+/// Returns whether events are being recorded.
+#[inline]
+pub fn recording() -> bool {
+    current() == RECORDING
+}
+
+/// Claims the right to initialize; whoever gets it must call [`start`], [`restart`] or [`stay_passive`].
+pub fn claim() -> bool {
+    state()
+        .compare_exchange(UNBORN, INITIALIZING, Ordering::AcqRel, Ordering::Acquire)
+        .is_ok()
+}
+
+/// Decides not to record.
+pub fn stay_passive() {
+    state().store(PASSIVE, Ordering::Release);
+}
+
+/// Returns whether this process descends by fork from one that recorded.
+pub fn was_recorded_before() -> bool {
+    CLOCK.load(Ordering::Relaxed) != 0
+}
+
+/// Returns how many CPUs the program is made to believe in; 0 for the truth.
+pub fn pretended_cpus() -> u32 {
+    PRETENDED_CPUS.load(Ordering::Relaxed)
+}
+
+/// Begins recording into a directory, and returns whether that worked.
+pub fn start(directory: &CStr, pretended_cpus: u32, rseq: Option<RseqArea>) -> bool {
+    let bytes = directory.to_bytes_with_nul();
+    // SAFETY: no thread records yet, so nobody reads the directory.
+    let kept = unsafe { &mut *DIRECTORY.0.get() };
+    let Some(place) = kept.get_mut(..bytes.len()) else {
+        stay_passive();
+        return false;
+    };
+    place.copy_from_slice(bytes);
+    PRETENDED_CPUS.store(pretended_cpus, Ordering::Relaxed);
+    CLOCK.store(clock::choose(rseq), Ordering::Relaxed);
+    if let Ok(page) = sys::map_wiped_on_fork(4096) {
+        let page: *mut AtomicU32 = page.cast();
+        // SAFETY: fresh zeroed memory, aligned to a page.
+        unsafe { &*page }.store(INITIALIZING, Ordering::Relaxed);
+        STATE.store(page, Ordering::Release);
+    }
+    open(0)
+}
+
+/// Begins recording anew, in the child of a fork.
+pub fn restart() -> bool {
+    let thread = ThreadState::current();
+    clock::forget(thread);
+    thread.reset();
+    maps::forget();
+    file::abandon();
+    open(FLAG_FORKED)
+}
+
+fn open(flags: u64) -> bool {
+    // SAFETY: the directory was written before recording first began, and not since.
+    let buffer = unsafe { &*DIRECTORY.0.get() };
+    let birth = file::Birth {
+        clock: CLOCK.load(Ordering::Relaxed),
+        pretended_cpus: pretended_cpus(),
+        flags,
+    };
+    let journal = CStr::from_bytes_until_nul(buffer)
+        .ok()
+        .and_then(|directory| file::create(directory, birth).ok());
+    if journal.is_none() {
+        stay_passive();
+        return false;
+    }
+    state().store(RECORDING, Ordering::Release);
+    maps::copy();
+    // The calling thread begins here, as number 0.
+    buffer::synchronize(ThreadState::current());
+    true
+}
+
+/// Ends recording because there is no more room.
+#[cold]
+pub fn stop() {
+    state().store(STOPPED, Ordering::Release);
+    if let Some(header) = file::header() {
+        header.flags.fetch_or(FLAG_STOPPED, Ordering::Relaxed);
+    }
+}
+
+/// Counts an event that came after recording stopped.
+#[cold]
+pub fn lose() {
+    if let Some(header) = file::header() {
+        header.lost_events.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Records how things stand at the process's end: the clocks, and every thread's CPU time. The last call counts.
+pub fn finish() {
+    let state = current();
+    let Some(header) = file::header() else {
+        return;
+    };
+    // The child of a vfork shares our memory, and its end is not ours.
+    if header.pid.load(Ordering::Relaxed) != sys::getpid() {
+        return;
+    }
+    if state == RECORDING {
+        if maps::STALE.load(Ordering::Relaxed) > 0 {
+            maps::copy();
+        }
+        record_final_times(ThreadState::current());
+    }
+    let (tsc, monotonic) = clock::stamp();
+    let relaxed = Ordering::Relaxed;
+    header.end_tsc.store(tsc, relaxed);
+    header.end_monotonic_nanos.store(monotonic, relaxed);
+    let cpu = sys::clock_nanos(libc::CLOCK_PROCESS_CPUTIME_ID);
+    header.end_cpu_nanos.store(cpu, relaxed);
+    header.flags.fetch_or(FLAG_CLEAN_EXIT, relaxed);
+}
+
+fn record_final_times(state: &ThreadState) {
+    buffer::synchronize(state);
+    for_each_thread(|tid| {
+        let cpu = sys::clock_nanos(sys::thread_clock_id(tid));
+        if cpu > 0 {
+            buffer::put(state, Kind::Final, clock::tsc(), cpu, u64::from(tid));
+        }
+    });
+}
+
+/// Calls a function with the number of every thread of this process.
+fn for_each_thread(mut visit: impl FnMut(u32)) {
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    let Ok(directory) = sys::open(c"/proc/self/task", flags, 0) else {
+        visit(sys::gettid());
+        return;
+    };
+    // Small, since it may have to lie on a small stack.
+    let mut buffer = [0; 1024];
+    while let Ok(length @ 1..) = sys::getdents(directory, &mut buffer) {
+        visit_entries(&buffer[..length.min(1024)], &mut visit);
+    }
+    sys::close(directory);
+}
+
+/// Walks directory entries as the kernel writes them: inode, offset, length (2 bytes at 16), type, name at 19.
+fn visit_entries(mut entries: &[u8], visit: &mut impl FnMut(u32)) {
+    while let Some(&[low, high]) = entries.get(16..18) {
+        let length = usize::from(u16::from_le_bytes([low, high]));
+        let name = entries.get(19..length).unwrap_or_default();
+        if let Some(tid) = CStr::from_bytes_until_nul(name)
+            .ok()
+            .and_then(|name| name.to_str().ok())
+            .and_then(|name| name.parse().ok())
+        {
+            visit(tid);
+        }
+        entries = entries.get(length.max(1)..).unwrap_or_default();
+    }
+}

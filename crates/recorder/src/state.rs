@@ -1,0 +1,98 @@
+//! What the recorder keeps for each thread.
+//!
+//! It lies in the static thread-local block that the dynamic linker sets up with every thread, so that reaching it is
+//! one addition: no call, no allocation, also in a signal handler and in a thread's last moments. It is small, since
+//! it comes out of the stack of every thread, also of one with the smallest stack there is.
+
+use core::arch::{asm, global_asm};
+use core::cell::Cell;
+
+/// The bytes reserved for each thread.
+const BYTES: usize = 128;
+
+const _: () = assert!(size_of::<ThreadState>() <= BYTES);
+
+global_asm!(
+    ".pushsection .tbss.foretrace_thread_state,\"awT\",@nobits",
+    ".balign 64",
+    ".globl foretrace_thread_state",
+    ".hidden foretrace_thread_state",
+    ".type foretrace_thread_state, @object",
+    ".size foretrace_thread_state, {bytes}",
+    "foretrace_thread_state:",
+    ".zero {bytes}",
+    ".popsection",
+    bytes = const BYTES,
+);
+
+/// One thread's part of the recorder. All zeros when the thread begins.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct ThreadState {
+    /// The address of the next record. Only ever moved by one instruction, or with signals blocked.
+    pub(crate) cursor: Cell<u64>,
+    /// Where the current chunk ends.
+    pub(crate) end: Cell<u64>,
+    /// The current chunk; 0 for none.
+    pub(crate) chunk: Cell<u64>,
+    /// The chunk before, which a signal handler may have moved on from while a record in it was being written.
+    pub(crate) previous_chunk: Cell<u64>,
+    /// The thread's number plus one; 0 until it has one.
+    pub(crate) number_plus_one: Cell<u32>,
+    /// How many chunks it has had.
+    pub(crate) sequence: Cell<u32>,
+    /// The counter at the last event, for the clock without rseq.
+    pub(crate) last_tsc: Cell<u64>,
+    /// Always zero: what stands in for rseq's pointer when another clock is used.
+    pub(crate) never_armed: Cell<u64>,
+    /// The innermost `pthread_once` that this thread is in.
+    pub once: Cell<*const ()>,
+}
+
+impl ThreadState {
+    /// Returns the calling thread's.
+    #[inline]
+    pub fn current() -> &'static Self {
+        let address: *const Self;
+        // SAFETY: adds the block's offset, a constant set by the dynamic linker, to the thread pointer.
+        unsafe {
+            asm!(
+                "mov {address}, qword ptr [rip + foretrace_thread_state@GOTTPOFF]",
+                "add {address}, qword ptr fs:[0]",
+                address = out(reg) address,
+                options(pure, readonly, nostack),
+            );
+        }
+        // SAFETY: the block is aligned, zeroed (valid for Cells of integers and pointers) and lives as long as the
+        // thread; `ThreadState` is not Sync, so the reference stays in the thread.
+        unsafe { &*address }
+    }
+
+    /// Takes `bytes` of the current chunk by one instruction, which a signal handler cannot divide. The space may
+    /// lie past the chunk's end; then it is not there.
+    #[inline]
+    pub(crate) fn take(&self, bytes: u64) -> u64 {
+        let mut taken = bytes;
+        // SAFETY: the cursor is this thread's own; no lock prefix is needed against its own signal handlers.
+        unsafe {
+            asm!(
+                "xadd qword ptr [{cursor}], {taken}",
+                cursor = in(reg) self.cursor.as_ptr(),
+                taken = inout(reg) taken,
+                options(nostack),
+            );
+        }
+        taken
+    }
+
+    /// Forgets chunks and number: for the thread that remains after a fork.
+    pub(crate) fn reset(&self) {
+        self.end.set(0);
+        self.cursor.set(0);
+        self.chunk.set(0);
+        self.previous_chunk.set(0);
+        self.number_plus_one.set(0);
+        self.sequence.set(0);
+        self.last_tsc.set(0);
+    }
+}

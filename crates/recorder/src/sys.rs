@@ -1,0 +1,429 @@
+//! Raw system calls: they leave `errno` alone, cannot be interposed, and are safe in signal handlers.
+
+use core::arch::asm;
+use core::ffi::CStr;
+
+/// Makes a system call; a result in `-4095..0` is a negated `errno`.
+///
+/// # Safety
+///
+/// As the call named asks.
+#[inline]
+pub unsafe fn syscall(number: i64, arguments: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the kernel clobbers rcx and r11 and nothing else; what the call itself does is the caller's promise.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") arguments[0],
+            in("rsi") arguments[1],
+            in("rdx") arguments[2],
+            in("r10") arguments[3],
+            in("r8") arguments[4],
+            in("r9") arguments[5],
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// A failed system call's `errno`.
+pub type Errno = i32;
+
+fn check(result: isize) -> Result<usize, Errno> {
+    usize::try_from(result).map_err(|_| -(result as i32))
+}
+
+/// Returns the process's number.
+pub fn getpid() -> u32 {
+    // SAFETY: takes no arguments and has no effect.
+    unsafe { syscall(libc::SYS_getpid, [0; 6]) as u32 }
+}
+
+/// Returns the parent's number.
+pub fn getppid() -> u32 {
+    // SAFETY: takes no arguments and has no effect.
+    unsafe { syscall(libc::SYS_getppid, [0; 6]) as u32 }
+}
+
+/// Returns the calling thread's number.
+pub fn gettid() -> u32 {
+    // SAFETY: takes no arguments and has no effect.
+    unsafe { syscall(libc::SYS_gettid, [0; 6]) as u32 }
+}
+
+/// Lets another thread run.
+pub fn sched_yield() {
+    // SAFETY: takes no arguments and touches no memory.
+    unsafe { syscall(libc::SYS_sched_yield, [0; 6]) };
+}
+
+/// Returns a clock's time in nanoseconds; 0 when there is no such clock.
+#[inline]
+pub fn clock_nanos(clock: i32) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the kernel writes one timespec, and `time` is one.
+    unsafe {
+        syscall(
+            libc::SYS_clock_gettime,
+            [clock as usize, (&raw mut time) as usize, 0, 0, 0, 0],
+        );
+    }
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Returns the id of the CPU-time clock of a thread of this process.
+pub fn thread_clock_id(tid: u32) -> i32 {
+    // The kernel's encoding: the complement of the thread, and "per thread" (4) with "scheduler time" (2).
+    (!tid.cast_signed() << 3) | 6
+}
+
+/// Sleeps.
+pub fn sleep_nanos(nanos: u32) {
+    let time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(nanos),
+    };
+    // SAFETY: the kernel reads one timespec, and `time` is one; it is asked to write nothing back.
+    unsafe {
+        syscall(
+            libc::SYS_nanosleep,
+            [(&raw const time) as usize, 0, 0, 0, 0, 0],
+        );
+    }
+}
+
+/// An open file. Copying the number does not copy the file; nothing closes it by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fd(pub i32);
+
+/// Opens a file.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn open(path: &CStr, flags: i32, mode: u32) -> Result<Fd, Errno> {
+    // SAFETY: the kernel reads the path up to its NUL.
+    let result = unsafe {
+        syscall(
+            libc::SYS_openat,
+            [
+                libc::AT_FDCWD as usize,
+                path.as_ptr() as usize,
+                flags as usize,
+                mode as usize,
+                0,
+                0,
+            ],
+        )
+    };
+    check(result).map(|fd| Fd(fd as i32))
+}
+
+/// Closes a file.
+pub fn close(fd: Fd) {
+    // SAFETY: the file is the recorder's own; nobody else knows its number.
+    unsafe { syscall(libc::SYS_close, [fd.0 as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Reads into a buffer; returns how many bytes came, 0 at the end.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn read(fd: Fd, buffer: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: the kernel writes at most the buffer's length into the buffer.
+    check(unsafe {
+        syscall(
+            libc::SYS_read,
+            [
+                fd.0 as usize,
+                buffer.as_mut_ptr() as usize,
+                buffer.len(),
+                0,
+                0,
+                0,
+            ],
+        )
+    })
+}
+
+/// Reads directory entries; returns how many bytes came, 0 at the end.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn getdents(fd: Fd, buffer: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: the kernel writes at most the buffer's length into the buffer.
+    check(unsafe {
+        syscall(
+            libc::SYS_getdents64,
+            [
+                fd.0 as usize,
+                buffer.as_mut_ptr() as usize,
+                buffer.len(),
+                0,
+                0,
+                0,
+            ],
+        )
+    })
+}
+
+/// Reads a symbolic link; returns the bytes of its target.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn readlink(path: &CStr, buffer: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: the kernel reads the path up to its NUL and writes at most the buffer's length.
+    check(unsafe {
+        syscall(
+            libc::SYS_readlinkat,
+            [
+                libc::AT_FDCWD as usize,
+                path.as_ptr() as usize,
+                buffer.as_mut_ptr() as usize,
+                buffer.len(),
+                0,
+                0,
+            ],
+        )
+    })
+}
+
+/// Returns a file's device and inode, which together say whether it is the same file.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn identity(fd: Fd) -> Result<(u64, u64), Errno> {
+    let mut stat = core::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: on x86_64 the kernel's structure is libc's, and `stat` is one.
+    check(unsafe {
+        syscall(
+            libc::SYS_fstat,
+            [fd.0 as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0],
+        )
+    })?;
+    // SAFETY: all zeros is a valid stat, whatever the kernel wrote over it too.
+    let stat = unsafe { stat.assume_init() };
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+/// Moves a file to a number of at least `lowest`, so that the program's own files get the numbers they would have
+/// had.
+pub fn move_up(fd: Fd, lowest: i32) -> Fd {
+    // SAFETY: duplicating touches no memory.
+    let result = check(unsafe {
+        syscall(
+            libc::SYS_fcntl,
+            [
+                fd.0 as usize,
+                libc::F_DUPFD_CLOEXEC as usize,
+                lowest as usize,
+                0,
+                0,
+                0,
+            ],
+        )
+    });
+    let Ok(moved) = result else { return fd };
+    close(fd);
+    Fd(moved as i32)
+}
+
+/// Returns the soft limit of a resource.
+pub fn soft_limit(resource: u32) -> u64 {
+    let mut limit = libc::rlimit64 {
+        rlim_cur: u64::MAX,
+        rlim_max: u64::MAX,
+    };
+    // SAFETY: the kernel writes one limit, and `limit` is one; it is asked to set nothing.
+    unsafe {
+        syscall(
+            libc::SYS_prlimit64,
+            [0, resource as usize, 0, (&raw mut limit) as usize, 0, 0],
+        );
+    }
+    limit.rlim_cur
+}
+
+/// Makes a file hold bytes that are really there, so that writing to its mapping cannot fail.
+///
+/// # Errors
+///
+/// The `errno`, `ENOSPC` on a full disk.
+pub fn allocate(fd: Fd, offset: u64, bytes: usize) -> Result<(), Errno> {
+    // Beyond this limit the kernel would not only refuse but also kill by SIGXFSZ.
+    if offset + bytes as u64 > soft_limit(libc::RLIMIT_FSIZE) {
+        return Err(libc::EFBIG);
+    }
+    // SAFETY: the call touches the file only, which is the recorder's own.
+    let result = check(unsafe {
+        syscall(
+            libc::SYS_fallocate,
+            [fd.0 as usize, 0, offset as usize, bytes, 0, 0],
+        )
+    });
+    match result {
+        Ok(_) => Ok(()),
+        Err(libc::EOPNOTSUPP) => write_zeros(fd, offset, bytes),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn write_zeros(fd: Fd, offset: u64, bytes: usize) -> Result<(), Errno> {
+    static ZEROS: [u8; 4096] = [0; 4096];
+    let mut done = 0;
+    while done < bytes {
+        let part = (bytes - done).min(ZEROS.len());
+        // SAFETY: the kernel reads at most a page from a page of zeros.
+        done += check(unsafe {
+            syscall(
+                libc::SYS_pwrite64,
+                [
+                    fd.0 as usize,
+                    ZEROS.as_ptr() as usize,
+                    part,
+                    offset as usize + done,
+                    0,
+                    0,
+                ],
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// Maps part of a file for reading and writing, shared.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn map_shared(fd: Fd, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
+    map(
+        bytes,
+        libc::MAP_SHARED,
+        fd.0,
+        usize::try_from(offset).map_err(|_| libc::EFBIG)?,
+    )
+}
+
+/// Maps fresh zeroed memory that a forked child finds zeroed again.
+///
+/// # Errors
+///
+/// The `errno`; `EINVAL` before Linux 4.14.
+pub fn map_wiped_on_fork(bytes: usize) -> Result<*mut u8, Errno> {
+    let page = map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)?;
+    // SAFETY: the range was mapped just now and nobody knows it yet.
+    check(unsafe {
+        syscall(
+            libc::SYS_madvise,
+            [
+                page as usize,
+                bytes,
+                libc::MADV_WIPEONFORK as usize,
+                0,
+                0,
+                0,
+            ],
+        )
+    })?;
+    Ok(page)
+}
+
+fn map(bytes: usize, flags: i32, fd: i32, offset: usize) -> Result<*mut u8, Errno> {
+    // SAFETY: the kernel chooses a range that nobody uses.
+    let result = unsafe {
+        syscall(
+            libc::SYS_mmap,
+            [
+                0,
+                bytes,
+                (libc::PROT_READ | libc::PROT_WRITE) as usize,
+                flags as usize,
+                fd as usize,
+                offset,
+            ],
+        )
+    };
+    check(result).map(|address| address as *mut u8)
+}
+
+/// Unmaps memory.
+///
+/// # Safety
+///
+/// The range was mapped by this module and nobody uses it any more.
+pub unsafe fn unmap(address: *mut u8, bytes: usize) {
+    // SAFETY: by the caller's promise.
+    unsafe { syscall(libc::SYS_munmap, [address as usize, bytes, 0, 0, 0, 0]) };
+}
+
+/// All signals blocked, until this is dropped.
+#[derive(Debug)]
+pub struct SignalsBlocked {
+    before: u64,
+}
+
+/// Blocks every signal for this thread.
+#[must_use]
+pub fn block_signals() -> SignalsBlocked {
+    let mut before = 0;
+    set_mask(&u64::MAX, Some(&mut before));
+    SignalsBlocked { before }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        set_mask(&self.before, None);
+    }
+}
+
+fn set_mask(mask: &u64, before: Option<&mut u64>) {
+    let before = before.map_or(0, |before| core::ptr::from_mut(before) as usize);
+    // SAFETY: the kernel reads one set of 8 bytes and writes one where it is given a place.
+    unsafe {
+        syscall(
+            libc::SYS_rt_sigprocmask,
+            [
+                libc::SIG_SETMASK as usize,
+                core::ptr::from_ref(mask) as usize,
+                before,
+                size_of::<u64>(),
+                0,
+                0,
+            ],
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_call_gives_its_errno_and_leaves_the_c_librarys_alone() {
+        // SAFETY: errno is this thread's own.
+        unsafe { *libc::__errno_location() = 77 };
+        assert_eq!(open(c"/nonexistent/file", 0, 0), Err(libc::ENOENT));
+        // SAFETY: as above.
+        assert_eq!(unsafe { *libc::__errno_location() }, 77);
+    }
+
+    #[test]
+    fn another_threads_clock_can_be_read_by_its_number() {
+        let before = clock_nanos(thread_clock_id(gettid()));
+        let own = clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID);
+        let after = clock_nanos(thread_clock_id(gettid()));
+        assert!(before > 0 && before <= own && own <= after);
+    }
+}

@@ -1,0 +1,326 @@
+//! One journal: its header, its chunks, and what a first pass over its records finds.
+
+use std::collections::BTreeMap;
+use std::mem::offset_of;
+use std::ops::Range;
+use std::path::Path;
+
+use super::JournalError;
+use super::layout::{
+    self, CHUNK_EVENTS, CHUNK_MAGIC, CHUNK_MAPS, ChunkHeader, Header, Kind, PAGE_BYTES,
+    RECORD_BYTES, Record,
+};
+use super::modules::Snapshot;
+
+/// No chunk is longer; a length beyond it is damage.
+const LONGEST_CHUNK_BYTES: u64 = 1 << 30;
+
+/// A journal in memory.
+pub(super) struct Journal {
+    pub bytes: Vec<u8>,
+    pub clock: u32,
+    pub pid: u32,
+    pub ppid: u32,
+    pub start: Stamp,
+    pub start_unix_nanos: u64,
+    pub start_ticks: u64,
+    /// The latest moment at which counter and clock were both stored.
+    pub latest: Stamp,
+    /// The exit's moment; `None` when the process did not end by itself.
+    pub exit: Option<Stamp>,
+    pub stopped: bool,
+    pub lost_events: u64,
+    pub pretended_cpus: u32,
+    pub predecessors: u32,
+    pub program: String,
+    pub threads: Vec<JournalThread>,
+    pub snapshots: Vec<Snapshot>,
+    /// The CPU times of threads at exit, by the thread's number in the system.
+    pub finals: BTreeMap<u32, u64>,
+    /// Records whose writing was cut short.
+    pub holes: u64,
+    /// Where what could not be read lies.
+    pub damage: Vec<String>,
+}
+
+/// A moment by two clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub tsc: u64,
+    pub monotonic_nanos: u64,
+}
+
+/// A thread of a journal, by number.
+pub(super) struct JournalThread {
+    pub number: u32,
+    pub tid: u32,
+    pub pthread: u64,
+    pub start_routine: u64,
+    /// The counter when its first chunk was made.
+    pub tsc: u64,
+    /// Where its records lie in the file, in order.
+    pub parts: Vec<Range<usize>>,
+    /// Whether it did more than exist: has a record of a call.
+    pub has_events: bool,
+}
+
+/// A record, decoded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawRecord {
+    pub tsc: u64,
+    pub object: u64,
+    pub kind: Kind,
+    pub outcome: u8,
+    pub site: u64,
+}
+
+struct Chunk {
+    thread: u32,
+    sequence: u32,
+    tid: u32,
+    start_routine: u64,
+    pthread: u64,
+    tsc: u64,
+    records: Range<usize>,
+}
+
+pub(super) fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+    bytes
+        .get(offset..offset + 4)
+        .and_then(|bytes| bytes.try_into().ok())
+        .map_or(0, u32::from_le_bytes)
+}
+
+pub(super) fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    bytes
+        .get(offset..offset + 8)
+        .and_then(|bytes| bytes.try_into().ok())
+        .map_or(0, u64::from_le_bytes)
+}
+
+/// Decodes the record at an offset; `None` for a hole or a byte of no meaning.
+pub(super) fn record_at(bytes: &[u8], offset: usize) -> Option<RawRecord> {
+    let tail = u64_at(bytes, offset + offset_of!(Record, tail));
+    Some(RawRecord {
+        kind: Kind::from_byte(tail as u8)?,
+        tsc: u64_at(bytes, offset + offset_of!(Record, tsc)),
+        object: u64_at(bytes, offset + offset_of!(Record, object)),
+        outcome: (tail >> 8) as u8,
+        site: tail >> 16,
+    })
+}
+
+/// Reads a journal; `None` for one whose header was never finished.
+pub(super) fn read(path: &Path) -> Result<Option<Journal>, JournalError> {
+    let shown = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|source| JournalError::Io {
+        path: shown.clone(),
+        source,
+    })?;
+    if bytes.len() < PAGE_BYTES || u64_at(&bytes, 0) == 0 {
+        return Ok(None);
+    }
+    check_header(&shown, &bytes)?;
+    let mut journal = from_header(bytes);
+    let chunks = walk_chunks(&shown, &mut journal);
+    journal.threads = collect_threads(chunks);
+    first_pass(&mut journal);
+    Ok(Some(journal))
+}
+
+fn check_header(path: &str, bytes: &[u8]) -> Result<(), JournalError> {
+    if bytes[..8] != layout::MAGIC {
+        return Err(JournalError::Magic {
+            path: path.to_owned(),
+            expected: String::from_utf8_lossy(&layout::MAGIC).into_owned(),
+            found: String::from_utf8_lossy(&bytes[..8]).into_owned(),
+        });
+    }
+    let version = u32_at(bytes, offset_of!(Header, version));
+    if version != layout::VERSION {
+        return Err(JournalError::Version {
+            path: path.to_owned(),
+            expected: layout::VERSION,
+            found: version,
+        });
+    }
+    let offset = offset_of!(Header, clock);
+    let clock = u32_at(bytes, offset);
+    if !(layout::CLOCK_RSEQ..=layout::CLOCK_SYSTEM_CALL).contains(&clock) {
+        return Err(JournalError::Damaged {
+            path: path.to_owned(),
+            offset: offset as u64,
+            what: "the clock's kind",
+            found: u64::from(clock),
+        });
+    }
+    Ok(())
+}
+
+fn from_header(bytes: Vec<u8>) -> Journal {
+    let long = |offset| u64_at(&bytes, offset);
+    let short = |offset| u32_at(&bytes, offset);
+    let flags = long(offset_of!(Header, flags));
+    let start = Stamp {
+        tsc: long(offset_of!(Header, start_tsc)),
+        monotonic_nanos: long(offset_of!(Header, start_monotonic_nanos)),
+    };
+    let exit = (flags & layout::FLAG_CLEAN_EXIT != 0).then(|| Stamp {
+        tsc: long(offset_of!(Header, end_tsc)),
+        monotonic_nanos: long(offset_of!(Header, end_monotonic_nanos)),
+    });
+    let program = offset_of!(Header, program);
+    let length = short(offset_of!(Header, program_bytes)) as usize;
+    let end = program + length.min(layout::PROGRAM_BYTES);
+    Journal {
+        clock: short(offset_of!(Header, clock)),
+        pid: short(offset_of!(Header, pid)),
+        ppid: short(offset_of!(Header, ppid)),
+        start,
+        start_unix_nanos: long(offset_of!(Header, start_unix_nanos)),
+        start_ticks: long(offset_of!(Header, start_ticks)),
+        latest: exit.unwrap_or(start),
+        exit,
+        stopped: flags & layout::FLAG_STOPPED != 0,
+        lost_events: long(offset_of!(Header, lost_events)),
+        pretended_cpus: short(offset_of!(Header, pretended_cpus)),
+        predecessors: short(offset_of!(Header, predecessors)),
+        program: String::from_utf8_lossy(&bytes[program..end]).into_owned(),
+        threads: Vec::new(),
+        snapshots: Vec::new(),
+        finals: BTreeMap::new(),
+        holes: 0,
+        damage: Vec::new(),
+        bytes,
+    }
+}
+
+/// Finds the chunks. Pages that do not begin one are skipped: space that was taken when the program was killed.
+fn walk_chunks(path: &str, journal: &mut Journal) -> Vec<Chunk> {
+    let mut chunks = Vec::new();
+    let mut offset = PAGE_BYTES;
+    while offset + size_of::<ChunkHeader>() <= journal.bytes.len() {
+        let head = &journal.bytes[offset..];
+        if u32_at(head, offset_of!(ChunkHeader, magic)) != CHUNK_MAGIC {
+            offset += PAGE_BYTES;
+            continue;
+        }
+        let length = u64_at(head, offset_of!(ChunkHeader, length));
+        let pages = length.is_multiple_of(PAGE_BYTES as u64);
+        if length == 0 || !pages || length > LONGEST_CHUNK_BYTES {
+            journal.damage.push(format!(
+                "{path}: byte {offset}: a chunk of {length} bytes makes no sense and was skipped; events are missing"
+            ));
+            offset += PAGE_BYTES;
+            continue;
+        }
+        let end = offset + length as usize;
+        if end > journal.bytes.len() {
+            journal.damage.push(format!(
+                "{path}: byte {}: the file ends within a chunk that should end at byte {end}; events are missing",
+                journal.bytes.len()
+            ));
+        }
+        take_chunk(journal, offset..end.min(journal.bytes.len()), &mut chunks);
+        offset = end;
+    }
+    chunks
+}
+
+fn take_chunk(journal: &mut Journal, range: Range<usize>, chunks: &mut Vec<Chunk>) {
+    let head = &journal.bytes[range.clone()];
+    let stamp = Stamp {
+        tsc: u64_at(head, offset_of!(ChunkHeader, tsc)),
+        monotonic_nanos: u64_at(head, offset_of!(ChunkHeader, monotonic_nanos)),
+    };
+    if stamp.tsc > journal.latest.tsc {
+        journal.latest = stamp;
+    }
+    let body = range.start + size_of::<ChunkHeader>();
+    match u32_at(head, offset_of!(ChunkHeader, kind)) {
+        CHUNK_EVENTS => chunks.push(Chunk {
+            thread: u32_at(head, offset_of!(ChunkHeader, thread)),
+            sequence: u32_at(head, offset_of!(ChunkHeader, sequence)),
+            tid: u32_at(head, offset_of!(ChunkHeader, tid)),
+            start_routine: u64_at(head, offset_of!(ChunkHeader, start_routine)),
+            pthread: u64_at(head, offset_of!(ChunkHeader, pthread)),
+            tsc: stamp.tsc,
+            records: body..range.end,
+        }),
+        CHUNK_MAPS => {
+            let length = u64_at(head, offset_of!(ChunkHeader, text_bytes)) as usize;
+            let text = journal.bytes[body..range.end.min(body.saturating_add(length))].to_vec();
+            if u32_at(head, offset_of!(ChunkHeader, sequence)) == 0 {
+                journal.snapshots.push(Snapshot::new(stamp.tsc));
+            }
+            if let Some(snapshot) = journal.snapshots.last_mut() {
+                snapshot.text.extend(text);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn collect_threads(mut chunks: Vec<Chunk>) -> Vec<JournalThread> {
+    chunks.sort_by_key(|chunk| (chunk.thread, chunk.sequence));
+    let mut threads: Vec<JournalThread> = Vec::new();
+    for chunk in chunks {
+        if threads
+            .last()
+            .is_none_or(|thread| thread.number != chunk.thread)
+        {
+            threads.push(JournalThread {
+                number: chunk.thread,
+                tid: chunk.tid,
+                pthread: chunk.pthread,
+                start_routine: chunk.start_routine,
+                tsc: chunk.tsc,
+                parts: Vec::new(),
+                has_events: false,
+            });
+        }
+        if let Some(thread) = threads.last_mut() {
+            thread.parts.push(chunk.records);
+        }
+    }
+    threads
+}
+
+/// Looks at every record once: final times and stamps may lie anywhere, and holes are counted.
+fn first_pass(journal: &mut Journal) {
+    let Journal {
+        bytes,
+        threads,
+        finals,
+        latest,
+        holes,
+        ..
+    } = journal;
+    for thread in threads {
+        for part in &thread.parts {
+            let mut zeros = 0;
+            // A chunk does not hold a whole number of records.
+                let last = part.end.saturating_sub(RECORD_BYTES - 1);
+                for offset in (part.start..last).step_by(RECORD_BYTES) {
+                let Some(record) = record_at(bytes, offset) else {
+                    zeros += 1;
+                    continue;
+                };
+                *holes += std::mem::take(&mut zeros);
+                match record.kind {
+                    Kind::Final => {
+                        finals.insert(record.site as u32, record.object);
+                    }
+                    Kind::Stamp if record.tsc > latest.tsc => {
+                        *latest = Stamp {
+                            tsc: record.tsc,
+                            monotonic_nanos: record.object,
+                        };
+                    }
+                    Kind::Sync | Kind::Stamp | Kind::Extension | Kind::Terminate => {}
+                    _ => thread.has_events = true,
+                }
+            }
+        }
+    }
+}

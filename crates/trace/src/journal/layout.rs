@@ -1,0 +1,319 @@
+//! The journal's bytes, version 1. All numbers are little-endian.
+//!
+//! ```text
+//! +---------------------+ 0
+//! | Header, one page    |   who was recorded, when it began, how it ended
+//! +---------------------+ 4096
+//! | Chunk               |   a whole number of pages; ChunkHeader, then records or bytes
+//! +---------------------+
+//! | Chunk               |   of any thread; a thread's chunks carry consecutive sequence numbers
+//! +---------------------+
+//! ```
+//!
+//! A chunk of events is a [`ChunkHeader`] and then [`Record`]s of 24 bytes:
+//!
+//! ```text
+//! byte 0      8        16     17        18            24
+//! +----------+---------+------+---------+-------------+
+//! | tsc      | object  | kind | outcome | call site   |
+//! +----------+---------+------+---------+-------------+
+//! ```
+//!
+//! The last eight bytes are stored by one instruction and last of all; a record of kind 0 is a hole: space that was
+//! taken but not filled when the program was killed, or the unused end of a chunk. A kind with a second operand is
+//! followed by a record of kind [`Kind::Extension`], which is filled before it.
+//!
+//! The structures hold atomics because the recorder shares them between threads through a mapping; a reader takes
+//! their offsets only.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The first eight bytes of a journal.
+pub const MAGIC: [u8; 8] = *b"FTJOURNL";
+
+/// The version of this layout.
+pub const VERSION: u32 = 1;
+
+/// The header's bytes, and what chunks are aligned to.
+pub const PAGE_BYTES: usize = 4096;
+
+/// The extension of a journal's file name, `<pid>-<start time>-<n>.ftj`.
+pub const FILE_EXTENSION: &str = "ftj";
+
+/// The longest program path kept, in bytes.
+pub const PROGRAM_BYTES: usize = 1024;
+
+/// Set in [`Header::flags`] once the process has ended by itself.
+pub const FLAG_CLEAN_EXIT: u64 = 1;
+
+/// Set in [`Header::flags`] once space could not be had and recording stopped.
+pub const FLAG_STOPPED: u64 = 2;
+
+/// Set in [`Header::flags`] when the process began as a fork of a recorded one.
+pub const FLAG_FORKED: u64 = 4;
+
+/// The clock is the time-stamp counter, and rseq says when the thread left its CPU.
+pub const CLOCK_RSEQ: u32 = 1;
+
+/// The clock is the time-stamp counter within short intervals, the system call otherwise.
+pub const CLOCK_COUNTER: u32 = 2;
+
+/// The clock is the system call, at every event.
+pub const CLOCK_SYSTEM_CALL: u32 = 3;
+
+/// The first page of a journal.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Header {
+    /// Byte 0: [`MAGIC`], stored last, so that a file without it was abandoned while it was made.
+    pub magic: AtomicU64,
+    /// Byte 8: [`VERSION`].
+    pub version: AtomicU32,
+    /// Byte 12: the clock, one of the `CLOCK_` constants.
+    pub clock: AtomicU32,
+    /// Byte 16: the process.
+    pub pid: AtomicU32,
+    /// Byte 20: its parent.
+    pub ppid: AtomicU32,
+    /// Byte 24: the time-stamp counter when recording began.
+    pub start_tsc: AtomicU64,
+    /// Byte 32: `CLOCK_MONOTONIC` at the same moment, in nanoseconds.
+    pub start_monotonic_nanos: AtomicU64,
+    /// Byte 40: `CLOCK_REALTIME` at the same moment, in nanoseconds since 1970.
+    pub start_unix_nanos: AtomicU64,
+    /// Byte 48: when the process was started, in clock ticks since the system booted (`/proc/PID/stat`, field 22).
+    pub start_ticks: AtomicU64,
+    /// Byte 56: the time-stamp counter at exit; 0 when it did not come to that.
+    pub end_tsc: AtomicU64,
+    /// Byte 64: `CLOCK_MONOTONIC` at the same moment, in nanoseconds.
+    pub end_monotonic_nanos: AtomicU64,
+    /// Byte 72: `CLOCK_PROCESS_CPUTIME_ID` at the same moment, in nanoseconds.
+    pub end_cpu_nanos: AtomicU64,
+    /// Byte 80: the `FLAG_` constants that apply.
+    pub flags: AtomicU64,
+    /// Byte 88: where the next chunk will lie.
+    pub next_offset: AtomicU64,
+    /// Byte 96: events that could not be stored.
+    pub lost_events: AtomicU64,
+    /// Byte 104: how many threads were numbered, from 0.
+    pub thread_count: AtomicU32,
+    /// Byte 108: the CPUs that the program was made to believe in; 0 when it was told the truth.
+    pub pretended_cpus: AtomicU32,
+    /// Byte 112: how many journals this process had written before (by `exec`).
+    pub predecessors: AtomicU32,
+    /// Byte 116: the length of the program's path.
+    pub program_bytes: AtomicU32,
+    /// Byte 120: the program's path.
+    pub program: [u8; PROGRAM_BYTES],
+}
+
+/// The first four bytes of a chunk.
+pub const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"FTCH");
+
+/// A chunk of a thread's records.
+pub const CHUNK_EVENTS: u32 = 1;
+
+/// A chunk that holds a copy of `/proc/self/maps` as text.
+pub const CHUNK_MAPS: u32 = 2;
+
+/// A chunk for a thread that was then not created.
+pub const CHUNK_ABANDONED: u32 = 3;
+
+/// What a chunk begins with. 96 bytes, four records.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ChunkHeader {
+    /// Byte 0: [`CHUNK_MAGIC`], stored last.
+    pub magic: AtomicU32,
+    /// Byte 4: one of the `CHUNK_` constants.
+    pub kind: AtomicU32,
+    /// Byte 8: the chunk's bytes, this header included.
+    pub length: AtomicU64,
+    /// Byte 16: the thread's number in the process, from 0.
+    pub thread: AtomicU32,
+    /// Byte 20: which of the thread's chunks this is, from 0; for maps, whether this continues the one before.
+    pub sequence: AtomicU32,
+    /// Byte 24: the thread's number in the system; 0 until it runs.
+    pub tid: AtomicU32,
+    /// Byte 28: the creating thread's number plus one; 0 when it was not seen being created.
+    pub creator: AtomicU32,
+    /// Byte 32: the address of the thread's start routine; 0 when unknown.
+    pub start_routine: AtomicU64,
+    /// Byte 40: the start routine's argument.
+    pub argument: AtomicU64,
+    /// Byte 48: the thread's `pthread_t`; 0 until it runs.
+    pub pthread: AtomicU64,
+    /// Byte 56: the time-stamp counter when the chunk was made.
+    pub tsc: AtomicU64,
+    /// Byte 64: `CLOCK_MONOTONIC` at the same moment, in nanoseconds.
+    pub monotonic_nanos: AtomicU64,
+    /// Byte 72: for maps, the bytes of text that follow this header.
+    pub text_bytes: AtomicU64,
+    /// Byte 80: zero.
+    pub reserved: [u8; 16],
+}
+
+/// One record.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Record {
+    /// Byte 0: the time-stamp counter; of an extension, its first operand.
+    pub tsc: AtomicU64,
+    /// Byte 8: the object's address, or what [`Kind`] says.
+    pub object: AtomicU64,
+    /// Byte 16: the kind; byte 17: the outcome; bytes 18 to 23: the call site, an address.
+    pub tail: AtomicU64,
+}
+
+/// The bytes of a record.
+pub const RECORD_BYTES: usize = 24;
+
+const _: () = {
+    assert!(size_of::<Header>() <= PAGE_BYTES);
+    assert!(size_of::<ChunkHeader>() == 4 * RECORD_BYTES);
+    assert!(size_of::<Record>() == RECORD_BYTES);
+};
+
+/// Outcome byte: done.
+pub const OUTCOME_SUCCESS: u8 = 0;
+/// Outcome byte: a try that did not get the object.
+pub const OUTCOME_BUSY: u8 = 1;
+/// Outcome byte: the time ran out.
+pub const OUTCOME_TIMED_OUT: u8 = 2;
+/// Outcome byte: the serial thread of a barrier, or the runner of a one-time routine.
+pub const OUTCOME_CHOSEN: u8 = 3;
+/// Outcome byte: granted although the last owner died.
+pub const OUTCOME_OWNER_DIED: u8 = 4;
+/// Outcome bytes from here on: failed with the `errno` that is the difference.
+pub const OUTCOME_FAILED: u8 = 16;
+/// Outcome byte: not known yet; a [`Kind::Return`] will say.
+pub const OUTCOME_PENDING: u8 = 255;
+
+/// Packs the last eight bytes of a record.
+#[inline]
+pub const fn pack_tail(kind: Kind, outcome: u8, site: u64) -> u64 {
+    (kind as u64) | ((outcome as u64) << 8) | (site << 16)
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $byte:literal,)*) => {
+        /// What a record tells. The byte values are part of the format and never change.
+        #[repr(u8)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Kind {
+            $($(#[$doc])* $name = $byte,)*
+        }
+
+        impl Kind {
+            /// Returns the kind of a byte; `None` for a hole and for bytes of no meaning.
+            pub const fn from_byte(byte: u8) -> Option<Self> {
+                match byte {
+                    $($byte => Some(Self::$name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// The thread's CPU time at `tsc`: `object` nanoseconds.
+    Sync = 1,
+    /// The second operand of the record before: `object`, and `tsc` where it has a third.
+    Extension = 2,
+    /// Came back from a call on `object`; the call site's place holds the call's kind.
+    Return = 3,
+    /// `CLOCK_MONOTONIC` at `tsc`: `object` nanoseconds.
+    Stamp = 4,
+    /// The thread ends; the last one counts.
+    Terminate = 5,
+    /// At exit: the CPU time, `object` nanoseconds, of the thread whose number in the system is in the call site's
+    /// place; the last one counts.
+    Final = 6,
+    /// `pthread_create`; `object` is the new thread's number.
+    Create = 10,
+    /// `pthread_join`; `object` is a `pthread_t`.
+    Join = 11,
+    /// `pthread_tryjoin_np`.
+    TryJoin = 12,
+    /// `pthread_timedjoin_np`, `pthread_clockjoin_np`.
+    TimedJoin = 13,
+    /// `pthread_detach`.
+    Detach = 14,
+    /// `pthread_cancel`.
+    Cancel = 15,
+    /// `pthread_mutex_init`.
+    MutexInit = 20,
+    /// `pthread_mutex_destroy`.
+    MutexDestroy = 21,
+    /// `pthread_mutex_lock`.
+    MutexLock = 22,
+    /// `pthread_mutex_trylock`.
+    MutexTryLock = 23,
+    /// `pthread_mutex_timedlock`, `pthread_mutex_clocklock`.
+    MutexTimedLock = 24,
+    /// `pthread_mutex_unlock`.
+    MutexUnlock = 25,
+    /// `pthread_cond_init`.
+    CondInit = 30,
+    /// `pthread_cond_destroy`.
+    CondDestroy = 31,
+    /// `pthread_cond_wait`; the extension names the mutex.
+    CondWait = 32,
+    /// `pthread_cond_timedwait`, `pthread_cond_clockwait`; the extension names the mutex.
+    CondTimedWait = 33,
+    /// `pthread_cond_signal`.
+    CondSignal = 34,
+    /// `pthread_cond_broadcast`.
+    CondBroadcast = 35,
+    /// `sem_init`; the extension holds the value.
+    SemInit = 40,
+    /// `sem_destroy`.
+    SemDestroy = 41,
+    /// `sem_open`; the extension holds the value found and, in `tsc`, a hash of the name.
+    SemOpen = 42,
+    /// `sem_wait`.
+    SemWait = 43,
+    /// `sem_trywait`.
+    SemTryWait = 44,
+    /// `sem_timedwait`, `sem_clockwait`.
+    SemTimedWait = 45,
+    /// `sem_post`.
+    SemPost = 46,
+    /// `pthread_rwlock_init`.
+    RwInit = 50,
+    /// `pthread_rwlock_destroy`.
+    RwDestroy = 51,
+    /// `pthread_rwlock_rdlock`.
+    ReadLock = 52,
+    /// `pthread_rwlock_tryrdlock`.
+    TryReadLock = 53,
+    /// `pthread_rwlock_timedrdlock`, `pthread_rwlock_clockrdlock`.
+    TimedReadLock = 54,
+    /// `pthread_rwlock_wrlock`.
+    WriteLock = 55,
+    /// `pthread_rwlock_trywrlock`.
+    TryWriteLock = 56,
+    /// `pthread_rwlock_timedwrlock`, `pthread_rwlock_clockwrlock`.
+    TimedWriteLock = 57,
+    /// `pthread_rwlock_unlock`.
+    RwUnlock = 58,
+    /// `pthread_barrier_init`; the extension holds the count.
+    BarrierInit = 60,
+    /// `pthread_barrier_destroy`.
+    BarrierDestroy = 61,
+    /// `pthread_barrier_wait`.
+    BarrierWait = 62,
+    /// `pthread_spin_init`.
+    SpinInit = 70,
+    /// `pthread_spin_destroy`.
+    SpinDestroy = 71,
+    /// `pthread_spin_lock`.
+    SpinLock = 72,
+    /// `pthread_spin_trylock`.
+    SpinTryLock = 73,
+    /// `pthread_spin_unlock`.
+    SpinUnlock = 74,
+    /// `pthread_once`; pending when the caller runs the routine, or waits for the one who does.
+    Once = 80,
+}

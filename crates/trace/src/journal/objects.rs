@@ -1,0 +1,131 @@
+//! From addresses to objects: an address that was destroyed or initialized anew is another object.
+
+use std::collections::HashMap;
+
+use super::layout::Kind;
+use crate::{Object, ObjectId, ObjectKind, ProcessId};
+
+type Key = (usize, ObjectKind, u64);
+
+/// What is known of an address that was initialized, until it is used.
+#[derive(Clone, Copy, Default)]
+struct Pending {
+    initial: Option<u32>,
+}
+
+/// The objects in the order in which they were first used.
+#[derive(Default)]
+pub(super) struct Objects {
+    pub table: Vec<Object>,
+    living: HashMap<Key, ObjectId>,
+    pending: HashMap<Key, Pending>,
+    /// The names, as hashes, that semaphores were opened by.
+    opened: HashMap<Key, u64>,
+    counts: [u32; ObjectKind::ALL.len()],
+}
+
+impl Objects {
+    /// Returns the object at an address.
+    pub fn at(&mut self, process: usize, kind: ObjectKind, address: u64) -> ObjectId {
+        let key = (process, kind, address);
+        if let Some(&id) = self.living.get(&key) {
+            return id;
+        }
+        let known = self.pending.remove(&key).unwrap_or_default();
+        let count = &mut self.counts[kind as usize];
+        *count += 1;
+        let id = ObjectId::from_index(self.table.len());
+        self.table.push(Object {
+            kind,
+            name: format!("{} {count}", kind.name()),
+            process: ProcessId::from_index(process),
+            address: Some(address),
+            initial: known.initial,
+        });
+        self.living.insert(key, id);
+        id
+    }
+
+    /// Notes that an object begins at an address.
+    pub fn initialize(
+        &mut self,
+        process: usize,
+        kind: ObjectKind,
+        address: u64,
+        initial: Option<u32>,
+    ) {
+        let key = (process, kind, address);
+        self.living.remove(&key);
+        self.opened.remove(&key);
+        self.pending.insert(key, Pending { initial });
+    }
+
+    /// Notes that the object at an address is no more.
+    pub fn destroy(&mut self, process: usize, kind: ObjectKind, address: u64) {
+        let key = (process, kind, address);
+        self.living.remove(&key);
+        self.pending.remove(&key);
+        self.opened.remove(&key);
+    }
+
+    /// Notes that a named semaphore was opened; opening it again finds the same one.
+    pub fn open(&mut self, process: usize, address: u64, name: u64, value: Option<u32>) {
+        let kind = ObjectKind::Semaphore;
+        let key = (process, kind, address);
+        if self.opened.get(&key) == Some(&name) {
+            return;
+        }
+        self.initialize(process, kind, address, value);
+        self.opened.insert(key, name);
+    }
+}
+
+/// Returns what a kind of record is about; `None` for threads and the journal's own records.
+pub(super) fn object_kind(kind: Kind) -> Option<ObjectKind> {
+    match kind as u8 {
+        20..30 => Some(ObjectKind::Mutex),
+        30..40 => Some(ObjectKind::Cond),
+        40..50 => Some(ObjectKind::Semaphore),
+        50..60 => Some(ObjectKind::Rwlock),
+        60..70 => Some(ObjectKind::Barrier),
+        70..80 => Some(ObjectKind::Spin),
+        80..90 => Some(ObjectKind::Once),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_initialized_again_is_another_object() {
+        let mut objects = Objects::default();
+        objects.initialize(0, ObjectKind::Semaphore, 64, Some(2));
+        let first = objects.at(0, ObjectKind::Semaphore, 64);
+        assert_eq!(objects.at(0, ObjectKind::Semaphore, 64), first);
+        objects.destroy(0, ObjectKind::Semaphore, 64);
+        let second = objects.at(0, ObjectKind::Semaphore, 64);
+        let elsewhere = objects.at(1, ObjectKind::Semaphore, 64);
+        assert!(first != second && second != elsewhere);
+        let names: Vec<&str> = objects
+            .table
+            .iter()
+            .map(|object| object.name.as_str())
+            .collect();
+        assert_eq!(names, ["semaphore 1", "semaphore 2", "semaphore 3"]);
+        assert_eq!(objects.table[0].initial, Some(2));
+        assert_eq!(objects.table[1].initial, None);
+    }
+
+    #[test]
+    fn a_named_semaphore_opened_twice_is_one_object() {
+        let mut objects = Objects::default();
+        objects.open(0, 64, 1, Some(3));
+        let first = objects.at(0, ObjectKind::Semaphore, 64);
+        objects.open(0, 64, 1, Some(0));
+        assert_eq!(objects.at(0, ObjectKind::Semaphore, 64), first);
+        objects.open(0, 64, 2, Some(0));
+        assert_ne!(objects.at(0, ObjectKind::Semaphore, 64), first);
+    }
+}

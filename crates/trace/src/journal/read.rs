@@ -1,0 +1,107 @@
+//! Reads a directory of journals as one trace.
+
+use std::path::{Path, PathBuf};
+
+use super::JournalError;
+use super::build::Builder;
+use super::file::{self, Journal};
+use super::layout;
+use crate::{Nanos, Recording, ThreadClock, Trace};
+
+/// Merges the journals of a directory, one a process, into one trace.
+///
+/// Threads are named `main`, `T1`, `T2` and so on in the first process, and `program-pid/main` and so on in others;
+/// objects by kind and number, in the order of their first use. A call that a signal handler made while its thread
+/// waited stands before that wait. A wait for a lock or semaphore that had not come back when the recording ended is
+/// followed by a return that failed with `EINTR`; a wait for a condition, a barrier or a thread stands alone.
+///
+/// What is known only to whoever started the program (command, exit, times by the wall) is left empty in
+/// [`Trace::recording`]; its `pretended_cpus` is 0 when the program was told the truth.
+///
+/// # Errors
+///
+/// When a file cannot be read, is of another version or not a journal at all, or when there is none. What is damaged
+/// or missing within a journal is told by [`Trace::warnings`].
+pub fn read_dir(dir: &Path) -> Result<Trace, JournalError> {
+    let shown = dir.display().to_string();
+    let paths = journal_paths(dir)?;
+    let found = paths.len();
+    let mut journals = Vec::new();
+    for path in paths {
+        journals.extend(file::read(&path)?);
+    }
+    let unfinished = found - journals.len();
+    if journals.is_empty() {
+        return Err(if found == 0 {
+            JournalError::Empty { path: shown }
+        } else {
+            JournalError::Truncated { path: shown }
+        });
+    }
+    journals.sort_by_key(|journal| (journal.start.tsc, journal.pid));
+    drop_mere_launchers(&mut journals);
+    let mut trace = Builder::new(&journals, shown).build();
+    if unfinished > 0 {
+        trace.warnings.push(format!(
+            "{unfinished} journals end within their headers: those processes are missing"
+        ));
+    }
+    trace.recording = Some(recording(&journals, &trace));
+    Ok(trace)
+}
+
+fn journal_paths(dir: &Path) -> Result<Vec<PathBuf>, JournalError> {
+    let failed = |source| JournalError::Io {
+        path: dir.display().to_string(),
+        source,
+    };
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == layout::FILE_EXTENSION)
+        {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Drops processes that did nothing but become another program: `env`, `nice`, a shell's child before its `exec`.
+/// Their CPU time is that of the program that they became.
+fn drop_mere_launchers(journals: &mut Vec<Journal>) {
+    let all: Vec<(u32, u64, u32)> = journals
+        .iter()
+        .map(|journal| (journal.pid, journal.start_ticks, journal.predecessors))
+        .collect();
+    journals.retain(|journal| {
+        let next = (journal.pid, journal.start_ticks, journal.predecessors + 1);
+        journal.threads.iter().any(|thread| thread.has_events) || !all.contains(&next)
+    });
+}
+
+fn recording(journals: &[Journal], trace: &Trace) -> Recording {
+    let clock = journals.iter().map(|journal| journal.clock).max();
+    let first = trace.events.first().map_or(Nanos(0), |event| event.time);
+    let last = trace.events.last().map_or(Nanos(0), |event| event.time);
+    Recording {
+        recorder_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_seconds: journals
+            .first()
+            .map_or(0, |journal| journal.start_unix_nanos / 1_000_000_000),
+        pretended_cpus: journals.first().map_or(0, |journal| journal.pretended_cpus),
+        clock: match clock {
+            Some(layout::CLOCK_RSEQ) => ThreadClock::Rseq,
+            Some(layout::CLOCK_COUNTER) => ThreadClock::Counter,
+            _ => ThreadClock::SystemCall,
+        },
+        wall: last.since(first),
+        lost_events: journals
+            .iter()
+            .map(|journal| journal.lost_events + journal.holes)
+            .sum(),
+        ..Recording::default()
+    }
+}

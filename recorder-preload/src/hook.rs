@@ -1,0 +1,104 @@
+//! What the hooks of several families have in common.
+
+use core::ffi::c_int;
+
+use foretrace_recorder::{
+    Kind, OUTCOME_FAILED, OUTCOME_PENDING, OUTCOME_SUCCESS, outcome_of, record, returned,
+};
+
+pub use crate::init::recording;
+
+/// The outcome of a call that its thread was cancelled in.
+const CANCELLED: u8 = OUTCOME_FAILED + libc::ECANCELED as u8;
+
+/// A call recorded as pending. Dropped by an unwinding (its thread was cancelled), it records that.
+pub struct Pending {
+    kind: Kind,
+    object: u64,
+}
+
+impl Pending {
+    /// Records a call that may block.
+    #[inline]
+    pub fn record(kind: Kind, object: u64, site: u64) -> Self {
+        record(kind, object, OUTCOME_PENDING, site);
+        Self { kind, object }
+    }
+
+    /// Takes over a call that was recorded already.
+    pub fn of(kind: Kind, object: u64) -> Self {
+        Self { kind, object }
+    }
+
+    /// Records what came of it.
+    #[inline]
+    pub fn returned(self, outcome: u8) {
+        returned(self.kind, self.object, outcome);
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        returned(self.kind, self.object, CANCELLED);
+    }
+}
+
+/// Records an acquisition: as one record if a try gets the object, else as a call and its return.
+///
+/// Only success (and `EOWNERDEAD`, which is one) of the try is final: whatever else it says, the function that the
+/// program called is called, since its answer may differ.
+#[inline]
+pub fn acquire(
+    kind: Kind,
+    object: u64,
+    site: u64,
+    attempt: impl FnOnce() -> c_int,
+    wait: impl FnOnce() -> c_int,
+) -> c_int {
+    let result = attempt();
+    if result == 0 || result == libc::EOWNERDEAD {
+        record(kind, object, outcome_of(result), site);
+        return result;
+    }
+    acquire_slowly(kind, object, site, wait)
+}
+
+#[inline(never)]
+fn acquire_slowly(kind: Kind, object: u64, site: u64, wait: impl FnOnce() -> c_int) -> c_int {
+    let pending = Pending::record(kind, object, site);
+    let result = wait();
+    pending.returned(outcome_of(result));
+    result
+}
+
+/// Records a call that does not block, with what came of it.
+#[inline]
+pub fn attempt(kind: Kind, object: u64, site: u64, call: impl FnOnce() -> c_int) -> c_int {
+    let result = call();
+    record(kind, object, outcome_of(result), site);
+    result
+}
+
+/// Records a call that lets others go on, before it is made.
+#[inline]
+pub fn give(kind: Kind, object: u64, site: u64, call: impl FnOnce() -> c_int) -> c_int {
+    let slot = record(kind, object, OUTCOME_SUCCESS, site);
+    let result = call();
+    if result != 0 {
+        slot.set_outcome(outcome_of(result));
+    }
+    result
+}
+
+/// Returns whether the C library would refuse this deadline before looking at the object.
+pub unsafe fn refuses(until: *const libc::timespec) -> bool {
+    // SAFETY: by the caller's promise null or a timespec.
+    let nanos = unsafe { until.as_ref() }.map_or(0, |until| until.tv_nsec);
+    !(0..1_000_000_000).contains(&nanos)
+}
+
+/// Returns whether the C library would refuse this clock before looking at the object.
+pub fn refuses_clock(clock: libc::clockid_t) -> bool {
+    clock != libc::CLOCK_REALTIME && clock != libc::CLOCK_MONOTONIC
+}

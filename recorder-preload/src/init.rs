@@ -1,0 +1,110 @@
+//! How the library comes to life in a process: by its constructor, or by a hook that ran even earlier.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use foretrace_recorder::{clock, process};
+
+use crate::{exit, next, thread};
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = constructor;
+
+extern "C" fn constructor() {
+    recording();
+}
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = exit::at_exit;
+
+/// Returns whether hooks are to record, having found out at the first call.
+#[inline]
+pub fn recording() -> bool {
+    if process::recording() {
+        return true;
+    }
+    slow_answer()
+}
+
+#[cold]
+fn slow_answer() -> bool {
+    match process::current() {
+        process::UNBORN => wake_up(),
+        process::STOPPED => {
+            process::lose();
+            false
+        }
+        _ => false,
+    }
+}
+
+/// Finds out whether to record. A hook called from in here (by the dynamic linker's allocator, say) finds the process
+/// initializing and passes its call through.
+fn wake_up() -> bool {
+    if !process::claim() {
+        return false;
+    }
+    if process::was_recorded_before() {
+        // A forked child, whose handler did not run: its fork was a raw one.
+        return process::restart();
+    }
+    next::look_up_all();
+    // SAFETY: getenv reads the environment, which nobody changes while the process has one thread.
+    let directory = unsafe { libc::getenv(c"FORETRACE_JOURNAL".as_ptr()) };
+    if directory.is_null() {
+        process::stay_passive();
+        return false;
+    }
+    // SAFETY: an environment variable's value ends with a NUL and stays where it is; it is copied at once.
+    let directory = unsafe { CStr::from_ptr(directory) };
+    // SAFETY: looks a symbol up by a NUL-terminated name.
+    let area = clock::rseq_area(|name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
+    if !process::start(directory, wanted_cpus(), area) {
+        return false;
+    }
+    thread::watch_first();
+    watch_forks();
+    true
+}
+
+/// Reads the number of CPUs to pretend; 0 for none.
+fn wanted_cpus() -> u32 {
+    // SAFETY: as above.
+    let value = unsafe { libc::getenv(c"FORETRACE_PRETEND_CPUS".as_ptr()) };
+    if value.is_null() {
+        return 0;
+    }
+    // SAFETY: as above.
+    let value = unsafe { CStr::from_ptr(value) };
+    value
+        .to_str()
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0)
+}
+
+fn watch_forks() {
+    static WATCHED: AtomicU32 = AtomicU32::new(0);
+    unsafe extern "C" {
+        /// What `pthread_atfork` calls; that one is in glibc's static part, bound to the caller's library.
+        fn __register_atfork(
+            prepare: Option<unsafe extern "C" fn()>,
+            parent: Option<unsafe extern "C" fn()>,
+            child: Option<unsafe extern "C" fn()>,
+            library: *mut c_void,
+        ) -> c_int;
+    }
+    if WATCHED.swap(1, Ordering::Relaxed) == 0 {
+        // SAFETY: a handler for the child alone; the library is never unloaded, so it needs no handle.
+        unsafe { __register_atfork(None, None, Some(in_forked_child), core::ptr::null_mut()) };
+    }
+}
+
+unsafe extern "C" fn in_forked_child() {
+    // Where the kernel could not wipe the state, it still says that the parent records.
+    if process::current() != process::PASSIVE {
+        process::restart();
+    }
+}

@@ -1,0 +1,122 @@
+//! Mutexes.
+
+use core::ffi::c_int;
+
+use foretrace_recorder::Kind;
+use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
+
+use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock};
+use crate::next;
+
+/// Which of a mutex's integers is its kind in glibc, and the bit in it that says robust.
+const KIND_INDEX: usize = 4;
+const ROBUST: c_int = 16;
+
+/// Returns whether a try may go before a lock. Not with robust mutexes: glibc's try of one that is not recoverable
+/// leaves it locked, and the lock after it would wait for ever.
+#[inline]
+fn may_try(mutex: *mut pthread_mutex_t) -> bool {
+    // SAFETY: the kind lies within the mutex, and does not change while it is in use.
+    let kind = unsafe { mutex.cast::<c_int>().add(KIND_INDEX).read() };
+    kind & ROBUST == 0
+}
+
+pub unsafe extern "C-unwind" fn init(
+    mutex: *mut pthread_mutex_t,
+    attributes: *const pthread_mutexattr_t,
+    site: u64,
+) -> c_int {
+    // SAFETY: the program's own call.
+    let call = || unsafe { next::pthread_mutex_init(mutex, attributes) };
+    if !recording() {
+        return call();
+    }
+    attempt(Kind::MutexInit, mutex as u64, site, call)
+}
+
+pub unsafe extern "C-unwind" fn destroy(mutex: *mut pthread_mutex_t, site: u64) -> c_int {
+    // SAFETY: the program's own call.
+    let call = || unsafe { next::pthread_mutex_destroy(mutex) };
+    if !recording() {
+        return call();
+    }
+    give(Kind::MutexDestroy, mutex as u64, site, call)
+}
+
+pub unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, site: u64) -> c_int {
+    // SAFETY: the program's own call.
+    let call = || unsafe { next::pthread_mutex_lock(mutex) };
+    if !recording() {
+        return call();
+    }
+    let try_lock = || {
+        if !may_try(mutex) {
+            return libc::EBUSY;
+        }
+        // SAFETY: a try is allowed wherever a lock is.
+        unsafe { next::pthread_mutex_trylock(mutex) }
+    };
+    acquire(Kind::MutexLock, mutex as u64, site, try_lock, call)
+}
+
+pub unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, site: u64) -> c_int {
+    // SAFETY: the program's own call.
+    let call = || unsafe { next::pthread_mutex_trylock(mutex) };
+    if !recording() {
+        return call();
+    }
+    attempt(Kind::MutexTryLock, mutex as u64, site, call)
+}
+
+pub unsafe extern "C-unwind" fn timed_lock(
+    mutex: *mut pthread_mutex_t,
+    until: *const timespec,
+    site: u64,
+) -> c_int {
+    // SAFETY: the program's own call.
+    let call = || unsafe { next::pthread_mutex_timedlock(mutex, until) };
+    // SAFETY: the program's own deadline.
+    timed(mutex, unsafe { refuses(until) }, site, call)
+}
+
+pub unsafe extern "C-unwind" fn clock_lock(
+    mutex: *mut pthread_mutex_t,
+    clock: clockid_t,
+    until: *const timespec,
+    site: u64,
+) -> c_int {
+    // SAFETY: the program's own call.
+    let call = || unsafe { next::pthread_mutex_clocklock(mutex, clock, until) };
+    // SAFETY: the program's own deadline.
+    let refused = refuses_clock(clock) || unsafe { refuses(until) };
+    timed(mutex, refused, site, call)
+}
+
+fn timed(
+    mutex: *mut pthread_mutex_t,
+    refused: bool,
+    site: u64,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    if !recording() {
+        return call();
+    }
+    let try_lock = || {
+        // Where the C library might refuse the deadline, no try may go before it.
+        if refused || !may_try(mutex) {
+            return libc::EBUSY;
+        }
+        // SAFETY: a try is allowed wherever a lock is.
+        unsafe { next::pthread_mutex_trylock(mutex) }
+    };
+    acquire(Kind::MutexTimedLock, mutex as u64, site, try_lock, call)
+}
+
+pub unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, site: u64) -> c_int {
+    // SAFETY: the program's own call.
+    let call = || unsafe { next::pthread_mutex_unlock(mutex) };
+    if !recording() {
+        return call();
+    }
+    give(Kind::MutexUnlock, mutex as u64, site, call)
+}

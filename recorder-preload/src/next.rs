@@ -1,0 +1,198 @@
+//! The functions that the hooks stand in for: the next of that name in the order of symbol lookup.
+
+use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use libc::{
+    clockid_t, cpu_set_t, pid_t, pthread_attr_t, pthread_barrier_t, pthread_barrierattr_t,
+    pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_mutexattr_t, pthread_once_t,
+    pthread_rwlock_t, pthread_rwlockattr_t, pthread_spinlock_t, pthread_t, sem_t, size_t, timespec,
+};
+
+use foretrace_recorder::thread::Routine;
+
+/// A function's name and, once looked up, its address.
+pub struct Next {
+    name: &'static CStr,
+    version: Option<&'static CStr>,
+    address: AtomicPtr<c_void>,
+}
+
+impl Next {
+    /// A function of the version that a new program would be linked with.
+    pub const fn new(name: &'static CStr, version: Option<&'static CStr>) -> Self {
+        Self {
+            name,
+            version,
+            address: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
+
+    /// Returns the function's address, null if nobody defines it.
+    #[inline]
+    pub fn address(&self) -> *mut c_void {
+        let address = self.address.load(Ordering::Relaxed);
+        if address.is_null() {
+            return self.look_up();
+        }
+        address
+    }
+
+    /// Looks the function up. Doing so twice at once is harmless.
+    #[cold]
+    pub fn look_up(&self) -> *mut c_void {
+        let mut address = core::ptr::null_mut();
+        if let Some(version) = self.version {
+            // SAFETY: both are NUL-terminated.
+            address =
+                unsafe { libc::dlvsym(libc::RTLD_NEXT, self.name.as_ptr(), version.as_ptr()) };
+        }
+        if address.is_null() {
+            // SAFETY: the name is NUL-terminated.
+            address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        }
+        self.address.store(address, Ordering::Relaxed);
+        address
+    }
+}
+
+/// The version of the condition variables' functions since glibc 2.3.2; the ones before it know another structure.
+const COND: Option<&CStr> = Some(c"GLIBC_2.3.2");
+
+macro_rules! next {
+    ($($name:ident ($($argument:ident: $type:ty),*) -> $result:ty, $version:expr;)*) => {
+        $(
+            /// Calls the next function of that name.
+            ///
+            /// # Safety
+            ///
+            /// As that function asks.
+            #[inline]
+            pub unsafe fn $name($($argument: $type),*) -> $result {
+                let address = table::$name.address();
+                // SAFETY: the function of that name has this type.
+                let function = unsafe {
+                    core::mem::transmute::<
+                        *mut c_void,
+                        unsafe extern "C-unwind" fn($($type),*) -> $result,
+                    >(address)
+                };
+                // SAFETY: by the caller's promise.
+                unsafe { function($($argument),*) }
+            }
+        )*
+
+        #[expect(non_upper_case_globals, reason = "named as the functions are")]
+        mod table {
+            use super::{COND, Next};
+
+            $(pub static $name: Next = Next::new(
+                match core::ffi::CStr::from_bytes_with_nul(
+                    concat!(stringify!($name), "\0").as_bytes()
+                ) {
+                    Ok(name) => name,
+                    Err(_) => panic!("a name ends where its NUL is"),
+                },
+                $version,
+            );)*
+
+            const _: Option<&core::ffi::CStr> = COND;
+        }
+
+        /// Looks all of them up, so that no hook has to later.
+        pub fn look_up_all() {
+            $(table::$name.address();)*
+        }
+    };
+}
+
+next! {
+    pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, routine: Routine,
+        argument: *mut c_void) -> c_int, None;
+    pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int, None;
+    pthread_tryjoin_np(thread: pthread_t, result: *mut *mut c_void) -> c_int, None;
+    pthread_timedjoin_np(thread: pthread_t, result: *mut *mut c_void, until: *const timespec)
+        -> c_int, None;
+    pthread_clockjoin_np(thread: pthread_t, result: *mut *mut c_void, clock: clockid_t,
+        until: *const timespec) -> c_int, None;
+    pthread_detach(thread: pthread_t) -> c_int, None;
+    pthread_cancel(thread: pthread_t) -> c_int, None;
+
+    pthread_mutex_init(mutex: *mut pthread_mutex_t, attributes: *const pthread_mutexattr_t)
+        -> c_int, None;
+    pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c_int, None;
+    pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int, None;
+    pthread_mutex_trylock(mutex: *mut pthread_mutex_t) -> c_int, None;
+    pthread_mutex_timedlock(mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int, None;
+    pthread_mutex_clocklock(mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec)
+        -> c_int, None;
+    pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int, None;
+
+    pthread_cond_init(cond: *mut pthread_cond_t, attributes: *const pthread_condattr_t)
+        -> c_int, COND;
+    pthread_cond_destroy(cond: *mut pthread_cond_t) -> c_int, COND;
+    pthread_cond_wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int, COND;
+    pthread_cond_timedwait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t,
+        until: *const timespec) -> c_int, COND;
+    pthread_cond_clockwait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t,
+        clock: clockid_t, until: *const timespec) -> c_int, None;
+    pthread_cond_signal(cond: *mut pthread_cond_t) -> c_int, COND;
+    pthread_cond_broadcast(cond: *mut pthread_cond_t) -> c_int, COND;
+
+    sem_init(semaphore: *mut sem_t, shared: c_int, value: c_uint) -> c_int, None;
+    sem_destroy(semaphore: *mut sem_t) -> c_int, None;
+    sem_open(name: *const c_char, flags: c_int, mode: c_uint, value: c_uint) -> *mut sem_t, None;
+    sem_wait(semaphore: *mut sem_t) -> c_int, None;
+    sem_trywait(semaphore: *mut sem_t) -> c_int, None;
+    sem_timedwait(semaphore: *mut sem_t, until: *const timespec) -> c_int, None;
+    sem_clockwait(semaphore: *mut sem_t, clock: clockid_t, until: *const timespec) -> c_int, None;
+    sem_post(semaphore: *mut sem_t) -> c_int, None;
+
+    pthread_rwlock_init(lock: *mut pthread_rwlock_t, attributes: *const pthread_rwlockattr_t)
+        -> c_int, None;
+    pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> c_int, None;
+    pthread_rwlock_rdlock(lock: *mut pthread_rwlock_t) -> c_int, None;
+    pthread_rwlock_tryrdlock(lock: *mut pthread_rwlock_t) -> c_int, None;
+    pthread_rwlock_timedrdlock(lock: *mut pthread_rwlock_t, until: *const timespec)
+        -> c_int, None;
+    pthread_rwlock_clockrdlock(lock: *mut pthread_rwlock_t, clock: clockid_t,
+        until: *const timespec) -> c_int, None;
+    pthread_rwlock_wrlock(lock: *mut pthread_rwlock_t) -> c_int, None;
+    pthread_rwlock_trywrlock(lock: *mut pthread_rwlock_t) -> c_int, None;
+    pthread_rwlock_timedwrlock(lock: *mut pthread_rwlock_t, until: *const timespec)
+        -> c_int, None;
+    pthread_rwlock_clockwrlock(lock: *mut pthread_rwlock_t, clock: clockid_t,
+        until: *const timespec) -> c_int, None;
+    pthread_rwlock_unlock(lock: *mut pthread_rwlock_t) -> c_int, None;
+
+    pthread_barrier_init(barrier: *mut pthread_barrier_t,
+        attributes: *const pthread_barrierattr_t, count: c_uint) -> c_int, None;
+    pthread_barrier_destroy(barrier: *mut pthread_barrier_t) -> c_int, None;
+    pthread_barrier_wait(barrier: *mut pthread_barrier_t) -> c_int, None;
+
+    pthread_spin_init(lock: *mut pthread_spinlock_t, shared: c_int) -> c_int, None;
+    pthread_spin_destroy(lock: *mut pthread_spinlock_t) -> c_int, None;
+    pthread_spin_lock(lock: *mut pthread_spinlock_t) -> c_int, None;
+    pthread_spin_trylock(lock: *mut pthread_spinlock_t) -> c_int, None;
+    pthread_spin_unlock(lock: *mut pthread_spinlock_t) -> c_int, None;
+
+    pthread_once(control: *mut pthread_once_t, routine: OnceRoutine) -> c_int, None;
+    pthread_testcancel() -> (), None;
+
+    _exit(status: c_int) -> (), None;
+    quick_exit(status: c_int) -> (), None;
+
+    sched_getaffinity(pid: pid_t, bytes: size_t, set: *mut cpu_set_t) -> c_int,
+        Some(c"GLIBC_2.3.4");
+    pthread_getaffinity_np(thread: pthread_t, bytes: size_t, set: *mut cpu_set_t) -> c_int, None;
+    sched_setaffinity(pid: pid_t, bytes: size_t, set: *const cpu_set_t) -> c_int,
+        Some(c"GLIBC_2.3.4");
+    pthread_setaffinity_np(thread: pthread_t, bytes: size_t, set: *const cpu_set_t)
+        -> c_int, None;
+    sysconf(name: c_int) -> c_long, None;
+    get_nprocs() -> c_int, None;
+    get_nprocs_conf() -> c_int, None;
+}
+
+/// The function that `pthread_once` runs.
+pub type OnceRoutine = unsafe extern "C-unwind" fn();

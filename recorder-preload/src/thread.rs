@@ -1,0 +1,167 @@
+//! Threads: `pthread_create` and what is done to threads.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use foretrace_recorder::thread::{self as recorder, Routine};
+use foretrace_recorder::{Kind, OUTCOME_SUCCESS, outcome_of, record};
+use libc::{clockid_t, pthread_attr_t, pthread_t, timespec};
+
+use crate::hook::{Pending, attempt, give, recording};
+use crate::next;
+
+/// The rounds of destructors that glibc makes (`PTHREAD_DESTRUCTOR_ITERATIONS`).
+const ROUNDS: usize = 4;
+
+/// No key.
+const NONE: u32 = u32::MAX;
+
+/// The key whose destructor tells that a thread ends, however it ends.
+static KEY: AtomicU32 = AtomicU32::new(NONE);
+
+/// Makes the key, and watches the process's first thread.
+pub fn watch_first() {
+    let mut key = 0;
+    // SAFETY: the key is written, the destructor is a function of ours.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(at_end)) } == 0 {
+        KEY.store(key, Ordering::Relaxed);
+        watch(1);
+    }
+}
+
+/// Has [`at_end`] called for this thread with this round.
+fn watch(round: usize) {
+    let key = KEY.load(Ordering::Relaxed);
+    if key != NONE {
+        // SAFETY: the key was made; its value is a number that is never followed as a pointer.
+        unsafe { libc::pthread_setspecific(key, round as *const c_void) };
+    }
+}
+
+/// Notes a thread's end. Other destructors may still run and record after this one, so it comes again in the next
+/// round, up to the last.
+unsafe extern "C" fn at_end(value: *mut c_void) {
+    let round = value as usize;
+    recorder::end(round >= ROUNDS);
+    if round < ROUNDS {
+        watch(round + 1);
+    }
+}
+
+/// Where a created thread begins: it takes what its creator prepared, and runs what the program wanted.
+unsafe extern "C-unwind" fn trampoline(token: *mut c_void) -> *mut c_void {
+    // SAFETY: `create` passed the token of a child prepared for this one thread.
+    let (routine, argument) = unsafe { recorder::begin(token) };
+    watch(1);
+    // SAFETY: the program's own routine, with the argument that it gave.
+    unsafe { routine(argument) }
+}
+
+pub unsafe extern "C-unwind" fn create(
+    thread: *mut pthread_t,
+    attributes: *const pthread_attr_t,
+    routine: Routine,
+    argument: *mut c_void,
+    site: u64,
+) -> c_int {
+    let child = if recording() {
+        recorder::prepare(routine, argument)
+    } else {
+        None
+    };
+    let Some(child) = child else {
+        // SAFETY: the program's own call.
+        return unsafe { next::pthread_create(thread, attributes, routine, argument) };
+    };
+    let slot = record(
+        Kind::Create,
+        u64::from(child.number()),
+        OUTCOME_SUCCESS,
+        site,
+    );
+    // SAFETY: the program's own call but for the routine, which runs the program's.
+    let result = unsafe { next::pthread_create(thread, attributes, trampoline, child.token()) };
+    if result != 0 {
+        slot.set_outcome(outcome_of(result));
+        child.abandon();
+    }
+    result
+}
+
+/// Records a wait for a thread's end, which always counts as one that may block.
+fn wait_for_end(kind: Kind, thread: pthread_t, site: u64, call: impl FnOnce() -> c_int) -> c_int {
+    if !recording() {
+        return call();
+    }
+    let pending = Pending::record(kind, thread, site);
+    let result = call();
+    pending.returned(outcome_of(result));
+    result
+}
+
+pub unsafe extern "C-unwind" fn join(
+    thread: pthread_t,
+    result: *mut *mut c_void,
+    site: u64,
+) -> c_int {
+    wait_for_end(Kind::Join, thread, site, || {
+        // SAFETY: the program's own call.
+        unsafe { next::pthread_join(thread, result) }
+    })
+}
+
+pub unsafe extern "C-unwind" fn try_join(
+    thread: pthread_t,
+    result: *mut *mut c_void,
+    site: u64,
+) -> c_int {
+    // SAFETY: the program's own call.
+    let call = || unsafe { next::pthread_tryjoin_np(thread, result) };
+    if !recording() {
+        return call();
+    }
+    attempt(Kind::TryJoin, thread, site, call)
+}
+
+pub unsafe extern "C-unwind" fn timed_join(
+    thread: pthread_t,
+    result: *mut *mut c_void,
+    until: *const timespec,
+    site: u64,
+) -> c_int {
+    wait_for_end(Kind::TimedJoin, thread, site, || {
+        // SAFETY: the program's own call.
+        unsafe { next::pthread_timedjoin_np(thread, result, until) }
+    })
+}
+
+pub unsafe extern "C-unwind" fn clock_join(
+    thread: pthread_t,
+    result: *mut *mut c_void,
+    clock: clockid_t,
+    until: *const timespec,
+    site: u64,
+) -> c_int {
+    wait_for_end(Kind::TimedJoin, thread, site, || {
+        // SAFETY: the program's own call.
+        unsafe { next::pthread_clockjoin_np(thread, result, clock, until) }
+    })
+}
+
+pub unsafe extern "C-unwind" fn detach(thread: pthread_t, site: u64) -> c_int {
+    // SAFETY: the program's own call.
+    let call = || unsafe { next::pthread_detach(thread) };
+    if !recording() {
+        return call();
+    }
+    give(Kind::Detach, thread, site, call)
+}
+
+pub unsafe extern "C-unwind" fn cancel(thread: pthread_t, site: u64) -> c_int {
+    // SAFETY: the program's own call.
+    let call = || unsafe { next::pthread_cancel(thread) };
+    if !recording() {
+        return call();
+    }
+    give(Kind::Cancel, thread, site, call)
+}

@@ -1,0 +1,8 @@
+//! Records small programs, each named after the trap it sets, and looks at what was recorded, times ignored.
+
+mod harness;
+mod locks;
+mod processes;
+mod real;
+mod threads;
+mod waits;

@@ -1,0 +1,109 @@
+//! Processes: forks, programs that become others, sudden ends, and what programs do to their files and limits.
+
+use crate::harness::{record, record_with};
+use foretrace_trace::Nanos;
+
+#[test]
+fn what_a_program_did_before_kill_nine_is_there() {
+    let run = record("kill_nine.c");
+    assert_eq!(run.count("lock mutex1"), 5000);
+    assert_eq!(run.count("unlock mutex1"), 5000);
+    assert_eq!(run.count("terminate"), 0);
+    assert_eq!(run.trace.warnings.len(), 1, "{:?}", run.trace.warnings);
+    assert!(run.trace.warnings[0].starts_with("the ends of main were not seen"));
+}
+
+#[test]
+fn a_forked_child_records_into_its_own_journal() {
+    let run = record("fork_while_locked.c");
+    assert_eq!(run.stdout(), "child 5\n");
+    assert_eq!(run.trace.processes.len(), 2);
+    let child = &run.trace.processes[1];
+    assert_eq!(child.parent_pid, run.trace.processes[0].pid);
+    let name = format!("fork_while_locked-{}/main", child.pid.expect("recorded"));
+    let lines = run.lines(&name);
+    assert_eq!(lines.len(), 22, "{lines:?}");
+    assert_eq!(lines[21], "terminate");
+    assert!(lines[20].starts_with("trylock mutex") && lines[20].ends_with("busy"));
+    assert_eq!(
+        run.lines("T1").last().map(String::as_str),
+        Some("terminate")
+    );
+}
+
+#[test]
+fn a_fork_that_no_handler_hears_of_is_noticed() {
+    let run = record("raw_fork.c");
+    assert_eq!(run.lines("main").len(), 2 * 5 + 1);
+    let child = run.trace.processes[1].pid.expect("recorded");
+    assert_eq!(
+        run.lines(&format!("raw_fork-{child}/main")).len(),
+        2 * 7 + 1
+    );
+}
+
+#[test]
+fn a_child_of_vfork_does_not_end_its_parent() {
+    let run = record("vfork_exits.c");
+    assert_eq!(run.lines("main"), ["lock mutex1"]);
+    assert_eq!(run.trace.warnings.len(), 1, "{:?}", run.trace.warnings);
+}
+
+#[test]
+fn a_program_that_becomes_another_counts_its_time_once() {
+    let run = record("exec_self.c");
+    assert_eq!(run.trace.processes.len(), 2);
+    assert_eq!(run.trace.processes[0].pid, run.trace.processes[1].pid);
+    assert_eq!(
+        run.lines("main"),
+        ["lock mutex1", "unlock mutex1", "terminate"]
+    );
+    // Counted twice, the first one's time would be in the second one's.
+    let first = run.trace.events.iter().rev().find(|event| {
+        let thread = run.trace.call(event).thread;
+        run.trace.threads[thread.index()].name == "main"
+    });
+    let first = first.and_then(|event| event.cpu).expect("it has events");
+    let second = Nanos(run.trace.total_cpu().0 - first.0);
+    assert!(
+        second.0 < first.0 * 17 / 10,
+        "both do the same work: {first} and {second}"
+    );
+}
+
+#[test]
+fn a_program_that_closes_every_file_goes_on_being_recorded() {
+    let run = record("closes_all_files.c");
+    assert_eq!(run.count("lock mutex1"), 20_000);
+}
+
+#[test]
+fn a_limit_on_files_stops_the_recording_and_not_the_program() {
+    let run = record("file_size_limit.c");
+    assert_eq!(run.stdout(), "0 0\n");
+    let recording = run.trace.recording.as_ref().expect("it was recorded");
+    let kept = run.trace.events.len() as u64;
+    assert!(kept > 1000 && recording.lost_events > 1000);
+    assert!(run.trace.warnings[0].contains("for want of space"));
+}
+
+#[test]
+fn all_ways_to_ask_for_the_number_of_cpus_agree() {
+    use crate::harness::{compile, record_command};
+    let program = compile("pretend_cpus.c", "pretend_cpus", &[]);
+    let run = record_command(&program, &[], &[("FORETRACE_PRETEND_CPUS", "5")]);
+    assert_eq!(run.stdout(), "5 5 5 5 5 5 0 0\n");
+    let recording = run.trace.recording.as_ref().expect("it was recorded");
+    assert_eq!(recording.pretended_cpus, 5);
+}
+
+#[test]
+fn without_rseq_another_clock_is_used() {
+    let run = record_with(
+        "sem_ping_pong.c",
+        &[("GLIBC_TUNABLES", "glibc.pthread.rseq=0")],
+    );
+    let recording = run.trace.recording.as_ref().expect("it was recorded");
+    assert_eq!(recording.clock, foretrace_trace::ThreadClock::Counter);
+    assert_eq!(run.count("sem_wait"), 200);
+}

@@ -1,0 +1,100 @@
+//! How threads begin and end.
+
+use crate::harness::record;
+use foretrace_trace::Operation;
+
+#[test]
+fn a_thread_may_end_in_three_ways() {
+    let run = record("thread_ends.c");
+    for thread in ["T1", "T2", "T3"] {
+        assert_eq!(run.lines_without_once(thread), ["terminate"]);
+    }
+    let main = run.lines("main");
+    assert_eq!(
+        main[..5],
+        ["create T1", "create T2", "create T3", "join T1", "return"]
+    );
+    // The one that could not be created is no thread.
+    assert_eq!(run.trace.threads.len(), 4);
+}
+
+#[test]
+fn threads_begin_in_the_routine_that_they_were_given() {
+    let run = record("thread_ends.c");
+    let thread = run.trace.thread_named("T1").expect("it was created");
+    let routine = run.trace.threads[thread.index()].start_routine;
+    let site = run
+        .trace
+        .site_text(routine.expect("the routine lies in the program"));
+    assert!(site.starts_with("thread_ends+0x"), "{site}");
+}
+
+#[test]
+fn destructors_that_lock_come_before_the_end() {
+    let run = record("tls_destructor_locks.c");
+    let lines = run.lines("T1");
+    assert_eq!(
+        lines.len(),
+        9,
+        "four times lock and unlock, and the end: {lines:?}"
+    );
+    assert_eq!(lines.last().map(String::as_str), Some("terminate"));
+    assert_eq!(lines.iter().filter(|line| *line == "terminate").count(), 1);
+}
+
+#[test]
+fn the_smallest_stack_is_large_enough() {
+    let run = record("small_stack.c");
+    assert_eq!(run.stdout(), "0 0 0\n");
+    assert_eq!(run.count("lock mutex1"), 2000);
+}
+
+#[test]
+fn detached_threads_end_and_their_identities_are_used_again() {
+    let run = record("detached.c");
+    let detached: Vec<usize> = run
+        .trace
+        .events
+        .iter()
+        .filter_map(|event| match run.trace.call(event).operation {
+            Operation::Detach(thread) => Some(thread.index()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(detached, [1, 2, 3, 4, 5]);
+    assert_eq!(run.count("terminate"), 7);
+}
+
+#[test]
+fn a_thread_that_ends_the_process_ends_all() {
+    let run = record("exit_from_thread.c");
+    assert_eq!(run.output.status.code(), Some(7));
+    assert_eq!(run.lines("main"), ["create T1", "join T1", "terminate"]);
+    assert_eq!(run.lines("T1"), ["lock mutex1", "terminate"]);
+    assert!(run.trace.warnings.is_empty());
+}
+
+#[test]
+fn nothing_stays_mapped_of_threads_that_ended() {
+    let run = record("many_threads.c");
+    assert_eq!(run.trace.threads.len(), 2001);
+    assert_eq!(run.count("terminate"), 2001);
+}
+
+#[test]
+fn a_library_opened_later_is_found_by_the_programs_own_search_path() {
+    use crate::harness::{compile, record_command};
+    let program = compile("opens_library.c", "opens_library", &["-Wl,-rpath,$ORIGIN"]);
+    let library = compile("opened.c", "opened", &["-shared", "-fPIC"]);
+    let beside = program.with_file_name("libopened.so");
+    std::fs::copy(library, beside).expect("both lie in the scratch directory");
+    let run = record_command(&program, &[], &[]);
+    assert_eq!(run.stdout(), "opened\n");
+    let sites: Vec<String> = run
+        .trace
+        .calls
+        .iter()
+        .filter_map(|call| Some(run.trace.site_text(call.site?)))
+        .collect();
+    assert!(sites[0].starts_with("libopened.so+0x"), "{sites:?}");
+}
