@@ -5,7 +5,7 @@ use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, ThreadId};
 use crate::{
     Action, GateId,
     lower::{Lowering, NONE, ObjectLog, Open, OpenKind},
-    matching::{Acquired, ConditionLog, MutexLog, OpRef, RwlockLog, SemaphoreLog, Waiter, WokenBy},
+    matching::{Acquired, ConditionLog, MutexLog, OpRef, RwlockLog, SemaphoreLog},
 };
 
 impl Lowering<'_> {
@@ -23,7 +23,7 @@ impl Lowering<'_> {
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
             Op::CondWait { cond, mutex } | Op::CondTimedWait { cond, mutex } => {
-                self.condition_wait(index, thread, (cond, mutex), outcome);
+                self.condition_wait(index, thread, (cond, mutex));
             }
             _ if outcome == Outcome::TimedOut => self.timed_out(index, thread),
             Op::CondSignal(cond) => self.signal(index, thread, cond),
@@ -46,7 +46,7 @@ impl Lowering<'_> {
     }
 
     /// Returns what came of a call: what its return says where it has one, else what it says itself.
-    fn outcome(&self, index: usize, call: Call) -> Outcome {
+    pub fn outcome(&self, index: usize, call: Call) -> Outcome {
         self.return_of(index)
             .map_or(call.outcome, |back| match back.outcome {
                 Outcome::Success => match call.outcome {
@@ -59,7 +59,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the explicit return of an event's call, where one follows at once.
-    fn return_of(&self, index: usize) -> Option<Call> {
+    pub fn return_of(&self, index: usize) -> Option<Call> {
         let next = self.next[index];
         if next == NONE {
             return None;
@@ -254,113 +254,6 @@ impl Lowering<'_> {
         self.edges = edges;
     }
 
-    fn condition_wait(
-        &mut self,
-        index: usize,
-        thread: u32,
-        objects: (ObjectId, ObjectId),
-        outcome: Outcome,
-    ) {
-        let (cond, mutex) = objects;
-        let timed_out = outcome == Outcome::TimedOut;
-        let cut_short = self.is_cut_short(index);
-        let never = self.is_explicit() && self.next[index] == NONE;
-        let waits = !timed_out && !cut_short && !never;
-        let action = if waits {
-            Action::CondWait { cond, mutex }
-        } else {
-            Action::Unlock(mutex)
-        };
-        let at = self.push(index, thread, action);
-        let mut edges = std::mem::take(&mut self.edges);
-        let depth = self.mutex(mutex).give_up(at, &mut edges);
-        self.edges = edges;
-        if waits {
-            let from = self
-                .return_of(index)
-                .and_then(|back| back.from)
-                .map(|from| from.0);
-            let waiter = Waiter {
-                wait: at,
-                mutex,
-                back: self.next[index],
-                from,
-            };
-            self.condition(cond).wait(waiter);
-            self.set_open(at, OpenKind::Condition { cond, mutex, depth });
-        } else if never {
-            self.never_came_back(Open {
-                operation: at,
-                kind: OpenKind::Other,
-            });
-            self.set_action(at, Action::Unlock(mutex));
-        } else {
-            let meanwhile = if timed_out {
-                let nanos = self.recorded_delay(index);
-                self.delay(nanos)
-            } else {
-                self.cancel_or(thread, GateId(thread))
-            };
-            self.push(index, thread, meanwhile);
-            let relock = self.push(index, thread, Action::Lock(mutex));
-            self.set_open(relock, OpenKind::Relock(mutex, depth));
-        }
-    }
-
-    fn condition_returned(&mut self, wait: OpRef, cond: ObjectId, mutex: ObjectId, depth: u32) {
-        let woken_by = self.condition(cond).returned(wait);
-        self.mutex(mutex).reacquire(wait.thread, depth);
-        match woken_by {
-            WokenBy::Known => {}
-            WokenBy::Late(signal) => {
-                self.set_action(signal, Action::Signal(cond));
-                self.edges.push(crate::matching::Edge {
-                    acquire: wait,
-                    release: signal,
-                });
-            }
-            WokenBy::Nobody => {
-                let event = self.lists[wait.thread as usize][wait.index as usize].event as usize;
-                self.set_action(wait, Action::Unlock(mutex));
-                self.push(event, wait.thread, Action::Lock(mutex));
-            }
-        }
-    }
-
-    fn signal(&mut self, index: usize, thread: u32, cond: ObjectId) {
-        let signal = self.push(index, thread, Action::Pass);
-        if let Some(waiter) = self.condition(cond).signal(signal) {
-            self.set_action(signal, Action::Signal(cond));
-            self.woke(signal, waiter);
-        }
-    }
-
-    fn broadcast(&mut self, index: usize, thread: u32, cond: ObjectId) {
-        let broadcast = self.push(index, thread, Action::Pass);
-        let woken = self.condition(cond).broadcast();
-        if !woken.is_empty() {
-            self.set_action(
-                broadcast,
-                Action::Broadcast {
-                    cond,
-                    woken: woken.len() as u32,
-                },
-            );
-        }
-        for waiter in woken {
-            self.woke(broadcast, waiter);
-        }
-    }
-
-    fn woke(&mut self, release: OpRef, waiter: Waiter) {
-        self.edges.push(crate::matching::Edge {
-            acquire: waiter.wait,
-            release,
-        });
-        self.mutex(waiter.mutex)
-            .require_next_release(release.thread, waiter.wait);
-    }
-
     fn once(&mut self, index: usize, thread: u32, once: ObjectId, outcome: Outcome) {
         if outcome == Outcome::Chosen {
             self.push(index, thread, Action::Pass);
@@ -389,7 +282,7 @@ impl Lowering<'_> {
     }
 
     fn timed_out(&mut self, index: usize, thread: u32) {
-        let nanos = self.recorded_delay(index);
+        let nanos = self.recorded_delay(index, index);
         let delay = self.delay(nanos);
         let at = self.push(index, thread, delay);
         if self.return_of(index).is_some() {
@@ -397,25 +290,13 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns how long a timed-out call waited: until its return, or until the row before its thread's next one,
-    /// since the time after that row is the thread's work.
-    fn recorded_delay(&self, index: usize) -> u64 {
-        let events = &self.trace.events;
-        let until = match self.next[index] {
-            NONE => events.last().map_or(0, |event| event.time.0),
-            next if self.return_of(index).is_some() => events[next as usize].time.0,
-            next => events[next as usize - 1].time.0,
-        };
-        until.saturating_sub(events[index].time.0)
-    }
-
     /// Returns whether a call that always returns did not, although its thread went on: it was cancelled.
-    fn is_cut_short(&self, index: usize) -> bool {
+    pub fn is_cut_short(&self, index: usize) -> bool {
         self.is_explicit() && self.next[index] != NONE && self.return_of(index).is_none()
     }
 
     /// Waits for the thread's cancellation where one was recorded, else for nothing or for what was waited for.
-    fn cancel_or(&self, thread: u32, gate: GateId) -> Action {
+    pub fn cancel_or(&self, thread: u32, gate: GateId) -> Action {
         let cancelled = self
             .trace
             .calls
@@ -432,7 +313,7 @@ impl Lowering<'_> {
         GateId(2 * self.trace.threads.len() as u32 + once.0)
     }
 
-    fn set_open(&mut self, operation: OpRef, kind: OpenKind) {
+    pub fn set_open(&mut self, operation: OpRef, kind: OpenKind) {
         self.open[operation.thread as usize] = Some(Open { operation, kind });
     }
 
@@ -450,14 +331,14 @@ impl Lowering<'_> {
         }
     }
 
-    fn mutex(&mut self, id: ObjectId) -> &mut MutexLog {
+    pub fn mutex(&mut self, id: ObjectId) -> &mut MutexLog {
         match &mut self.logs[id.index()] {
             ObjectLog::Mutex(log) => log,
             other => unreachable!("a valid trace locks mutexes only, not {other:?}"),
         }
     }
 
-    fn condition(&mut self, id: ObjectId) -> &mut ConditionLog {
+    pub fn condition(&mut self, id: ObjectId) -> &mut ConditionLog {
         match &mut self.logs[id.index()] {
             ObjectLog::Condition(log) => log,
             other => unreachable!("a valid trace signals conditions only, not {other:?}"),

@@ -30,6 +30,8 @@ pub(crate) struct Lowering<'t> {
     /// The CPU time of each thread since its last operation that lies before returns: going to sleep and waking up in
     /// a blocking call. It is work before the next operation.
     pub carried: Vec<u64>,
+    /// The event up to which each thread's events are part of a wait that began before.
+    pub swallowed_until: Vec<u32>,
     /// The next event of the same thread, per event.
     pub next: Vec<u32>,
     /// The operations of each thread so far.
@@ -114,6 +116,7 @@ impl<'t> Lowering<'t> {
             trace,
             work: work_before_events(trace),
             carried: vec![0; threads],
+            swallowed_until: vec![0; threads],
             next: next_of_thread(trace),
             lists: vec![Vec::new(); threads],
             edges: Vec::new(),
@@ -132,6 +135,10 @@ impl<'t> Lowering<'t> {
     fn event(&mut self, index: usize) {
         let call = *self.trace.call(&self.trace.events[index]);
         let thread = call.thread.0;
+        if index as u32 <= self.swallowed_until[thread as usize] && index > 0 {
+            self.carried[thread as usize] += self.work.before[index];
+            return;
+        }
         if self.lists[thread as usize].is_empty() {
             self.delay_late_comer(index, thread);
         }

@@ -130,6 +130,34 @@ fn a_wait_that_timed_out_takes_as_long_as_it_took() {
 }
 
 #[test]
+fn a_wait_that_times_out_and_only_looks_before_it_waits_again_is_one_wait() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n1 A lock m cpu=1\n\
+                2 A cond_timedwait c m cpu=2\n102 A return timedout cpu=2\n102 A unlock m cpu=2\n\
+                104 A lock m cpu=4\n104 A cond_timedwait c m cpu=4\n110 B lock m cpu=9\n110 B cond_signal c cpu=9\n\
+                110 B unlock m cpu=9\n110 B terminate cpu=9\n111 A return cpu=5\n111 A unlock m cpu=5\n111 A terminate cpu=6\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 1 lock; 1 cond_wait <-B.1 <-B.2; 3 unlock; 1 terminate",
+            "B; 9 lock <-A.2; cond_signal; unlock; terminate"
+        ]
+    );
+}
+
+#[test]
+fn a_wait_that_times_out_and_works_before_it_waits_again_is_two_waits() {
+    let rows = "process A\nreturns explicit\n1 A lock m cpu=1\n2 A cond_timedwait c m cpu=2\n\
+                102 A return timedout cpu=2\n112 A cond_timedwait c m cpu=12\n152 A return timedout cpu=12\n\
+                152 A unlock m cpu=12\n152 A terminate cpu=12\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; 1 lock; 1 unlock; timed wait 100; lock <-A.1; 10 unlock; timed wait 40; lock <-A.4; unlock; terminate"
+        ]
+    );
+}
+
+#[test]
 fn in_a_listing_a_timed_out_wait_lasts_until_the_row_before_its_threads_next() {
     let rows = "process A\nprocess B\n0 A create B\n0 A lock m\n0 A cond_timedwait c m timedout\n6 B lock n\n\
                 9 A unlock m\n9 A terminate\n9 B terminate\n";
