@@ -211,6 +211,9 @@ mod tests {
     #[test]
     fn a_directory_is_not_read_as_a_file() {
         let error = read(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_err();
-        assert!(error.to_string().contains("a directory without a journal"), "{error}");
+        assert!(
+            error.to_string().contains("a directory without a journal"),
+            "{error}"
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! Runs foretrace as its users do, and looks at what it prints and how it ends.
 
-mod recording;
 mod environment;
 mod files;
 mod help;
 mod predictions;
+mod recording;
 mod refusals;

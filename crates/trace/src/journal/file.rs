@@ -300,8 +300,8 @@ fn first_pass(journal: &mut Journal) {
         for part in &thread.parts {
             let mut zeros = 0;
             // A chunk does not hold a whole number of records.
-                let last = part.end.saturating_sub(RECORD_BYTES - 1);
-                for offset in (part.start..last).step_by(RECORD_BYTES) {
+            let last = part.end.saturating_sub(RECORD_BYTES - 1);
+            for offset in (part.start..last).step_by(RECORD_BYTES) {
                 let Some(record) = record_at(bytes, offset) else {
                     zeros += 1;
                     continue;
