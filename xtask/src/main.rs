@@ -3,6 +3,7 @@
 //! Deliberately absent: dependencies. This is the first thing that is built on a new machine, and it should be there in
 //! a second.
 
+mod bench;
 mod packages;
 mod run;
 mod test;
@@ -17,7 +18,7 @@ struct Chore {
 }
 
 /// The chores, in the order in which the help lists them.
-const CHORES: [Chore; 2] = [
+const CHORES: [Chore; 3] = [
     Chore {
         name: "test",
         about: "Set up the machine, then check the format, the lints and all tests",
@@ -27,6 +28,11 @@ const CHORES: [Chore; 2] = [
         name: "setup",
         about: "Install the system packages that the tests need",
         run: packages::set_up,
+    },
+    Chore {
+        name: "bench",
+        about: "Measure the cost of recording, the size of traces and the speed of replay",
+        run: bench::all,
     },
 ];
 

@@ -4,5 +4,6 @@ mod environment;
 mod files;
 mod help;
 mod predictions;
+mod real_programs;
 mod recording;
 mod refusals;

@@ -1,0 +1,143 @@
+//! Real programs: recorded, they write what they write alone, and one CPU is predicted to take what it took.
+
+use std::{fmt::Write as _, fs, process::Command};
+
+use serde_json::Value;
+
+use crate::environment::TestEnvironment;
+
+/// So many bytes of text with words that recur: enough for every compressor to give each thread some blocks.
+const BYTES: usize = 24_000_000;
+
+/// Prose of random words; the same on every machine.
+fn prose() -> String {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut text = String::with_capacity(BYTES + 16);
+    while text.len() < BYTES {
+        // Small numbers are frequent, as frequent words are in a language.
+        let word = random() % 20_000 * (random() % 1_000) / 1_000;
+        let end = if random() % 16 == 0 { '\n' } else { ' ' };
+        write!(text, "{word:x}{end}").expect("a string can be written");
+    }
+    text
+}
+
+fn json(environment: &TestEnvironment, arguments: &[&str]) -> Value {
+    let output = environment
+        .command(arguments)
+        .output()
+        .expect("foretrace was built");
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).expect("it is one JSON document")
+}
+
+fn check(program: &[&str]) {
+    let environment = TestEnvironment::new();
+    environment.file("prose", prose(), 0o644);
+    let mut alone = Command::new(program[0]);
+    let alone = alone
+        .args(&program[1..])
+        .current_dir(environment.path(""))
+        .output();
+    let alone = alone.expect("xtask setup installed it");
+
+    let mut record = vec!["record", "--quiet", "-o", "out.ftrace", "--"];
+    record.extend(program);
+    let recorded = environment
+        .command(&record)
+        .output()
+        .expect("foretrace was built");
+    assert_eq!(recorded.status.code(), alone.status.code());
+    assert!(!recorded.stdout.is_empty());
+    assert!(
+        recorded.stdout == alone.stdout,
+        "{program:?} compressed to other bytes"
+    );
+    assert_eq!(
+        String::from_utf8_lossy(&recorded.stderr),
+        String::from_utf8_lossy(&alone.stderr)
+    );
+
+    let info = json(&environment, &["info", "out.ftrace", "--json"]);
+    let cpu_time = info["trace"]["recording"]["process_cpu_time_ns"]
+        .as_f64()
+        .expect("the kernel told it");
+    let predicted = json(
+        &environment,
+        &["predict", "out.ftrace", "--cpus", "1,2,4", "--json"],
+    );
+    let makespans: Vec<f64> = predicted["predictions"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|prediction| {
+            prediction["makespan_ns"]
+                .as_f64()
+                .expect("some model answered")
+        })
+        .collect();
+    let [one, two, four] = makespans[..] else {
+        panic!("three predictions, not {makespans:?}")
+    };
+    let error = (one / cpu_time - 1.0).abs();
+    assert!(
+        error < 0.03,
+        "{program:?}: one CPU predicted {one} ns, recorded {cpu_time} ns"
+    );
+    assert!(
+        one > two && two >= four,
+        "{program:?} runs no faster on more CPUs: {makespans:?}"
+    );
+    assert!(
+        four >= one / 4.0,
+        "{program:?} is faster than its work allows: {makespans:?}"
+    );
+
+    // A picture of it can be drawn.
+    let drawn = environment.run(&[
+        "export",
+        "out.ftrace",
+        "--format",
+        "svg",
+        "--cpus",
+        "4",
+        "-o",
+        "out.svg",
+    ]);
+    assert!(drawn.contains("exit code: 0"), "{drawn}");
+    assert!(
+        fs::read_to_string(environment.path("out.svg"))
+            .expect("it was drawn")
+            .contains("</svg>")
+    );
+}
+
+#[test]
+fn pigz_compresses_the_same_and_is_predicted() {
+    check(&["pigz", "-p", "4", "-c", "prose"]);
+}
+
+#[test]
+fn xz_compresses_the_same_and_is_predicted() {
+    check(&["xz", "-T4", "-0", "-c", "prose"]);
+}
+
+#[test]
+fn zstd_compresses_the_same_and_is_predicted() {
+    check(&["zstd", "-T4", "-9", "-c", "prose"]);
+}
+
+#[test]
+fn pbzip2_compresses_the_same_and_is_predicted() {
+    check(&["pbzip2", "-p4", "-c", "prose"]);
+}
