@@ -81,9 +81,9 @@ impl Lowering<'_> {
                 let send = self.push(index, thread, Action::Send { to, event });
                 self.rendezvous.entry((to, event)).or_default().send(send);
             }
-            Op::Join(child) if self.is_cut_short(index) => {
-                let gate = self.cancel_or(thread, GateId(child.0));
-                self.push(index, thread, gate);
+            Op::Join(_) if self.is_cut_short(index) => {
+                let until = self.until_cancelled(thread);
+                self.push(index, thread, until);
             }
             Op::Join(child) => {
                 let join = self.push(index, thread, Action::Await(GateId(child.0)));
@@ -203,21 +203,24 @@ impl Lowering<'_> {
         }
     }
 
-    /// Ends a thread where it was blocked when the recording ended.
+    /// Ends a thread where it was blocked when it was cancelled, or when the program or the recording ended.
     pub fn never_came_back(&mut self, open: Open) {
         let at = open.operation;
-        let action = match self.lists[at.thread as usize][at.index as usize].action {
+        let gate = self.cancellation(at.thread);
+        let instead = gate.map_or(Action::Pass, Action::Await);
+        let operation = &mut self.lists[at.thread as usize][at.index as usize];
+        let event = operation.event as usize;
+        if let Action::CondWait { mutex, .. } = operation.action {
             // Its mutex was given up all the same.
-            Action::CondWait { mutex, .. } => Action::Unlock(mutex),
-            _ => Action::Pass,
-        };
-        self.set_action(at, action);
-        let thread = &self.trace.threads[at.thread as usize].name;
-        let event = self.lists[at.thread as usize][at.index as usize].event as usize;
-        let name = self.trace.call(&self.trace.events[event]).operation.name();
-        self.warnings.push(format!(
-            "thread {thread} never ended: it was still blocked in {name} when the recording ended; taken to end there"
-        ));
+            operation.action = Action::Unlock(mutex);
+            self.push(event, at.thread, instead);
+        } else {
+            operation.action = instead;
+        }
+        if gate.is_none() {
+            let call = self.trace.call(&self.trace.events[event]).operation.name();
+            self.left_blocked.entry(call).or_default().push(at.thread);
+        }
     }
 
     fn acquired(&mut self, at: OpRef, mutex: ObjectId, depth: u32) {
@@ -292,21 +295,26 @@ impl Lowering<'_> {
 
     /// Returns whether a call that always returns did not, although its thread went on: it was cancelled.
     pub fn is_cut_short(&self, index: usize) -> bool {
-        self.is_explicit() && self.next[index] != NONE && self.return_of(index).is_none()
+        self.is_explicit() && self.return_of(index).is_none() && !self.is_last_call(index)
     }
 
-    /// Waits for the thread's cancellation where one was recorded, else for nothing or for what was waited for.
-    pub fn cancel_or(&self, thread: u32, gate: GateId) -> Action {
-        let cancelled = self
-            .trace
-            .calls
-            .iter()
-            .any(|call| call.operation == Op::Cancel(ThreadId(thread)));
-        match cancelled {
-            true => Action::Await(GateId(self.trace.threads.len() as u32 + thread)),
-            false if gate.0 == thread => Action::Pass,
-            false => Action::Await(gate),
-        }
+    /// Returns whether a thread made no further call: nothing follows, or its end.
+    pub fn is_last_call(&self, index: usize) -> bool {
+        let next = self.next[index];
+        next == NONE
+            || self.trace.call(&self.trace.events[next as usize]).operation == Op::Terminate
+    }
+
+    /// Returns the gate that opens when a thread is cancelled, if it was.
+    fn cancellation(&self, thread: u32) -> Option<GateId> {
+        let gate = GateId(self.trace.threads.len() as u32 + thread);
+        self.cancelled.contains(&ThreadId(thread)).then_some(gate)
+    }
+
+    /// Waits for the thread's cancellation where one was recorded, for nothing otherwise.
+    pub fn until_cancelled(&self, thread: u32) -> Action {
+        self.cancellation(thread)
+            .map_or(Action::Pass, Action::Await)
     }
 
     fn once_gate(&self, once: ObjectId) -> GateId {

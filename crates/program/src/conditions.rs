@@ -3,7 +3,7 @@
 use foretrace_trace::{ObjectId, Operation as Op, Outcome};
 
 use crate::{
-    Action, GateId,
+    Action,
     lower::{Lowering, NONE, Open, OpenKind},
     matching::{Edge, OpRef, Waiter, WokenBy},
 };
@@ -22,8 +22,9 @@ impl Lowering<'_> {
         let call = *self.trace.call(&self.trace.events[index]);
         let timed_out = self.outcome(index, call) == Outcome::TimedOut;
         let cut_short = self.is_cut_short(index);
-        let never = self.is_explicit() && self.next[index] == NONE;
-        let waits = !timed_out && !cut_short && !never;
+        let never =
+            self.is_explicit() && self.return_of(index).is_none() && self.is_last_call(index);
+        let waits = !timed_out && !cut_short;
         let action = if waits {
             Action::CondWait { cond, mutex }
         } else {
@@ -33,11 +34,15 @@ impl Lowering<'_> {
         let mut edges = std::mem::take(&mut self.edges);
         let depth = self.mutex(mutex).give_up(at, &mut edges);
         self.edges = edges;
-        if waits {
-            let from = self
-                .return_of(index)
-                .and_then(|back| back.from)
-                .map(|from| from.0);
+        if never {
+            let kind = OpenKind::Other;
+            self.never_came_back(Open {
+                operation: at,
+                kind,
+            });
+        } else if waits {
+            let back = self.return_of(index);
+            let from = back.and_then(|back| back.from).map(|from| from.0);
             let waiter = Waiter {
                 wait: at,
                 mutex,
@@ -46,18 +51,12 @@ impl Lowering<'_> {
             };
             self.condition(cond).wait(waiter);
             self.set_open(at, OpenKind::Condition { cond, mutex, depth });
-        } else if never {
-            self.never_came_back(Open {
-                operation: at,
-                kind: OpenKind::Other,
-            });
-            self.set_action(at, Action::Unlock(mutex));
         } else {
             let meanwhile = if timed_out {
                 let nanos = self.recorded_delay(begin, index);
                 self.delay(nanos)
             } else {
-                self.cancel_or(thread, GateId(thread))
+                self.until_cancelled(thread)
             };
             self.push(begin, thread, meanwhile);
             let relock = self.push(begin, thread, Action::Lock(mutex));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foretrace_trace::{ObjectId, ObjectKind, Operation as Call, Returns, ThreadId, Trace};
+use foretrace_trace::{ObjectId, ObjectKind, Operation as Call, Outcome, Returns, ThreadId, Trace};
 
 use crate::{
     Action, Operation, Program, Thread,
@@ -19,6 +19,9 @@ pub(crate) fn lower(trace: &Trace) -> Program {
     lowering.end();
     lowering.finish()
 }
+
+/// Threads beyond this many are counted, not named, in a warning.
+const NAMED: usize = 8;
 
 /// Stands for "no event follows".
 pub(crate) const NONE: u32 = u32::MAX;
@@ -48,6 +51,9 @@ pub(crate) struct Lowering<'t> {
     /// How many threads arrived at each barrier.
     pub arrivals: BTreeMap<ObjectId, u32>,
     pub created: BTreeSet<ThreadId>,
+    pub cancelled: BTreeSet<ThreadId>,
+    /// Threads that were still blocked at the end, by call.
+    pub left_blocked: BTreeMap<&'static str, Vec<u32>>,
     pub delays: Vec<u64>,
     pub warnings: Vec<String>,
 }
@@ -109,7 +115,11 @@ impl<'t> Lowering<'t> {
             ObjectKind::Event | ObjectKind::Barrier | ObjectKind::Once => ObjectLog::Other,
         });
         let created = trace.calls.iter().filter_map(|call| match call.operation {
-            Call::Create(child) => Some(child),
+            Call::Create(child) if !matches!(call.outcome, Outcome::Failed(_)) => Some(child),
+            _ => None,
+        });
+        let cancelled = trace.calls.iter().filter_map(|call| match call.operation {
+            Call::Cancel(victim) => Some(victim),
             _ => None,
         });
         Self {
@@ -127,6 +137,8 @@ impl<'t> Lowering<'t> {
             initialized: BTreeSet::new(),
             arrivals: BTreeMap::new(),
             created: created.collect(),
+            cancelled: cancelled.collect(),
+            left_blocked: BTreeMap::new(),
             delays: Vec::new(),
             warnings: trace.warnings.clone(),
         }
@@ -144,7 +156,11 @@ impl<'t> Lowering<'t> {
         }
         let open = self.open[thread as usize].take();
         if let Some(open) = open {
-            self.came_back(open);
+            if call.operation == Call::Terminate && !self.can_have_come_back(open) {
+                self.never_came_back(open);
+            } else {
+                self.came_back(open);
+            }
         }
         match call.operation {
             Call::Return => self.returned(index, thread, open),
@@ -254,6 +270,7 @@ impl<'t> Lowering<'t> {
             }
         }
         self.size_barriers(&mut objects);
+        self.tell_left_blocked();
         let threads = self.lay_out_threads();
         let (operations, requirements) = self.lay_out_operations(&threads);
         Program {
@@ -286,6 +303,21 @@ impl<'t> Lowering<'t> {
                 "barrier {}: its size was not recorded; taken to be the {} threads that use it",
                 object.name,
                 users.len()
+            ));
+        }
+    }
+
+    fn tell_left_blocked(&mut self) {
+        for (call, threads) in std::mem::take(&mut self.left_blocked) {
+            let name = |&thread: &u32| self.trace.threads[thread as usize].name.as_str();
+            let mut names: Vec<&str> = threads.iter().take(NAMED).map(name).collect();
+            if threads.len() > NAMED {
+                names.push("...");
+            }
+            self.warnings.push(format!(
+                "{} still blocked in {call} when the program or the recording ended: taken to end there ({})",
+                if threads.len() == 1 { "1 thread was".to_owned() } else { format!("{} threads were", threads.len()) },
+                names.join(", ")
             ));
         }
     }

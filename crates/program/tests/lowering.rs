@@ -224,12 +224,24 @@ fn whoever_passes_a_one_time_initialization_waits_for_the_thread_that_ran_it() {
 fn a_thread_still_blocked_at_the_end_ends_there_and_a_warning_says_so() {
     let rows = "process A\nprocess B\nreturns explicit\n0 A create B\n1 B lock m\n1 B cond_wait c m\n5 A terminate\n";
     let program = Program::from_trace(&trace(rows));
-    assert_eq!(lowered(rows)[1], "B; 1 lock; unlock; terminate");
+    assert_eq!(lowered(rows)[1], "B; 1 lock; unlock; pass; terminate");
+    let ended = rows.replace("5 A terminate", "5 A terminate\n5 B terminate");
+    assert_eq!(lowered(&ended)[1], "B; 1 lock; unlock; pass; terminate");
     assert!(
         program
             .warnings
             .iter()
-            .any(|warning| warning.contains("still blocked in cond_wait"))
+            .any(|warning| warning.starts_with("1 thread was still blocked in cond_wait"))
+    );
+}
+
+#[test]
+fn a_wait_that_is_cancelled_for_good_ends_with_the_cancellation() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B\n1 B lock m\n1 B cond_wait c m\n4 A cancel B\n\
+                4 A join B\n4 B terminate\n5 A return\n5 A terminate\n";
+    assert_eq!(
+        lowered(rows)[1],
+        "B; 1 lock; unlock; cancelled wait; terminate"
     );
 }
 
