@@ -18,6 +18,7 @@
 
 mod calls;
 mod conditions;
+mod layout;
 mod lower;
 mod matching;
 mod operation;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use foretrace_trace::{ObjectId, ObjectKind, Operation as Call, Outcome, Returns, ThreadId, Trace};
 
 use crate::{
-    Action, Operation, Program, Thread,
+    Action, Operation, Program,
     matching::{ConditionLog, Edge, MutexLog, OpRef, RendezvousLog, RwlockLog, SemaphoreLog},
     work::{Work, work_before_events},
 };
@@ -19,9 +19,6 @@ pub(crate) fn lower(trace: &Trace) -> Program {
     lowering.end();
     lowering.finish()
 }
-
-/// Threads beyond this many are counted, not named, in a warning.
-const NAMED: usize = 8;
 
 /// Stands for "no event follows".
 pub(crate) const NONE: u32 = u32::MAX;
@@ -52,6 +49,8 @@ pub(crate) struct Lowering<'t> {
     pub arrivals: BTreeMap<ObjectId, u32>,
     pub created: BTreeSet<ThreadId>,
     pub cancelled: BTreeSet<ThreadId>,
+    /// Threads that nobody was seen to start.
+    pub late_comers: Vec<u32>,
     /// Threads that were still blocked at the end, by call.
     pub left_blocked: BTreeMap<&'static str, Vec<u32>>,
     pub delays: Vec<u64>,
@@ -138,6 +137,7 @@ impl<'t> Lowering<'t> {
             arrivals: BTreeMap::new(),
             created: created.collect(),
             cancelled: cancelled.collect(),
+            late_comers: Vec::new(),
             left_blocked: BTreeMap::new(),
             delays: Vec::new(),
             warnings: trace.warnings.clone(),
@@ -180,21 +180,17 @@ impl<'t> Lowering<'t> {
     }
 
     /// Delays a thread of a recording that nobody was seen to create (of another process, or made by a raw system
-    /// call) until what was recorded before it is done, for want of better knowledge.
+    /// call) until what was recorded before it is done, for want of better knowledge. The first thread of all was
+    /// there from the beginning, however late its first event is.
     fn delay_late_comer(&mut self, index: usize, thread: u32) {
         let elapsed = self.work.elapsed_at_birth[thread as usize];
-        if self.trace.recording.is_none()
-            || elapsed == 0
-            || self.created.contains(&ThreadId(thread))
-        {
+        let known = thread == 0 || self.created.contains(&ThreadId(thread));
+        if self.trace.recording.is_none() || elapsed == 0 || known {
             return;
         }
         let delay = self.delay(elapsed);
         self.push(index, thread, delay);
-        let name = &self.trace.threads[thread as usize].name;
-        self.warnings.push(format!(
-            "nobody was seen to start thread {name}: it is taken to start when everything recorded before it is done"
-        ));
+        self.late_comers.push(thread);
     }
 
     /// Adds an operation to a thread; the first of an event carries the event's work.
@@ -248,138 +244,6 @@ impl<'t> Lowering<'t> {
                 self.never_came_back(open);
             }
         }
-    }
-
-    fn finish(mut self) -> Program {
-        for log in self.rendezvous.values() {
-            log.edges(&mut self.edges);
-        }
-        let mut objects = self.trace.objects.clone();
-        for (object, log) in objects.iter_mut().zip(&self.logs) {
-            if let ObjectLog::Semaphore(log) = log {
-                let missing = log.missing_tokens();
-                if missing > 0 && object.initial.is_some() {
-                    self.warnings.push(format!(
-                        "semaphore {}: {missing} more waits than tokens in the recording; taken as initial tokens",
-                        object.name
-                    ));
-                }
-                let initial = object.initial.unwrap_or(0) + missing;
-                object.initial = Some(initial);
-                log.edges(initial, &mut self.edges);
-            }
-        }
-        self.size_barriers(&mut objects);
-        self.tell_left_blocked();
-        let threads = self.lay_out_threads();
-        let (operations, requirements) = self.lay_out_operations(&threads);
-        Program {
-            source: self.trace.source.clone(),
-            processes: self.trace.processes.clone(),
-            threads,
-            objects,
-            operations,
-            requirements,
-            delays: self.delays,
-            warnings: self.warnings,
-        }
-    }
-
-    /// Fills in the size of barriers that were made before the recording began: the number of threads that use it.
-    fn size_barriers(&mut self, objects: &mut [foretrace_trace::Object]) {
-        for (index, object) in objects.iter_mut().enumerate() {
-            if object.kind != ObjectKind::Barrier || object.initial.is_some() {
-                continue;
-            }
-            let barrier = Call::BarrierWait(ObjectId::from_index(index));
-            let calls = self
-                .trace
-                .calls
-                .iter()
-                .filter(|call| call.operation == barrier);
-            let users: BTreeSet<ThreadId> = calls.map(|call| call.thread).collect();
-            object.initial = Some(users.len() as u32);
-            self.warnings.push(format!(
-                "barrier {}: its size was not recorded; taken to be the {} threads that use it",
-                object.name,
-                users.len()
-            ));
-        }
-    }
-
-    fn tell_left_blocked(&mut self) {
-        for (call, threads) in std::mem::take(&mut self.left_blocked) {
-            let name = |&thread: &u32| self.trace.threads[thread as usize].name.as_str();
-            let mut names: Vec<&str> = threads.iter().take(NAMED).map(name).collect();
-            if threads.len() > NAMED {
-                names.push("...");
-            }
-            self.warnings.push(format!(
-                "{} still blocked in {call} when the program or the recording ended: taken to end there ({})",
-                if threads.len() == 1 { "1 thread was".to_owned() } else { format!("{} threads were", threads.len()) },
-                names.join(", ")
-            ));
-        }
-    }
-
-    /// Gives every thread an end, and its place among the operations of all.
-    fn lay_out_threads(&mut self) -> Vec<Thread> {
-        let mut start = 0;
-        let mut threads = Vec::with_capacity(self.lists.len());
-        for (index, list) in self.lists.iter_mut().enumerate() {
-            let tail = self.carried[index];
-            if list
-                .last()
-                .is_none_or(|last| last.action != Action::Terminate)
-            {
-                let event = list.last().map_or(0, |last| last.event);
-                list.push(Operation {
-                    work_nanos: tail,
-                    action: Action::Terminate,
-                    event,
-                    requirements_start: 0,
-                });
-            }
-            let recorded = &self.trace.threads[index];
-            let end = start + list.len() as u32;
-            threads.push(Thread {
-                name: recorded.name.clone(),
-                process: recorded.process,
-                priority: recorded.priority,
-                cpu: recorded.cpu,
-                operations: start..end,
-                created: self.created.contains(&ThreadId::from_index(index)),
-            });
-            start = end;
-        }
-        threads
-    }
-
-    /// Joins the lists and turns edges into each operation's requirements.
-    fn lay_out_operations(&mut self, threads: &[Thread]) -> (Vec<Operation>, Vec<u32>) {
-        let place = |at: OpRef| threads[at.thread as usize].operations.start + at.index;
-        let mut edges: Vec<(u32, u32)> = self
-            .edges
-            .drain(..)
-            .map(|edge| (place(edge.acquire), place(edge.release)))
-            .collect();
-        edges.sort_unstable();
-        edges.dedup();
-        let mut operations: Vec<Operation> = self.lists.drain(..).flatten().collect();
-        let mut next_edge = 0;
-        for (index, operation) in operations.iter_mut().enumerate() {
-            operation.requirements_start = next_edge as u32;
-            while edges
-                .get(next_edge)
-                .is_some_and(|&(acquire, _)| acquire as usize == index)
-            {
-                next_edge += 1;
-            }
-        }
-        (
-            operations,
-            edges.into_iter().map(|(_, release)| release).collect(),
-        )
     }
 }
 

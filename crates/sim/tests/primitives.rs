@@ -61,7 +61,7 @@ fn a_signal_that_woke_nobody_does_nothing() {
         program
             .warnings
             .iter()
-            .any(|warning| warning.contains("1 thread was still blocked in cond_wait")),
+            .any(|warning| warning.contains("still blocked in cond_wait")),
         "{:?}",
         program.warnings
     );

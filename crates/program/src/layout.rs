@@ -1,0 +1,166 @@
+//! The end of the sweep: what was found is put in its place, and what had to be assumed is told.
+
+use std::collections::BTreeSet;
+
+use foretrace_trace::{Object, ObjectId, ObjectKind, Operation as Call, ThreadId};
+
+use crate::{
+    Action, Operation, Program, Thread,
+    lower::{Lowering, ObjectLog},
+    matching::OpRef,
+};
+
+/// Threads beyond this many are counted, not named, in a warning.
+const NAMED: usize = 8;
+
+impl Lowering<'_> {
+    /// Makes the program of what the sweep found.
+    pub fn finish(mut self) -> Program {
+        for log in self.rendezvous.values() {
+            log.edges(&mut self.edges);
+        }
+        let mut objects = self.trace.objects.clone();
+        for (object, log) in objects.iter_mut().zip(&self.logs) {
+            if let ObjectLog::Semaphore(log) = log {
+                let missing = log.missing_tokens();
+                if missing > 0 && object.initial.is_some() {
+                    self.warnings.push(format!(
+                        "semaphore {}: {missing} more waits than tokens in the recording; taken as initial tokens",
+                        object.name
+                    ));
+                }
+                let initial = object.initial.unwrap_or(0) + missing;
+                object.initial = Some(initial);
+                log.edges(initial, &mut self.edges);
+            }
+        }
+        self.size_barriers(&mut objects);
+        self.tell_assumptions();
+        let threads = self.lay_out_threads();
+        let (operations, requirements) = self.lay_out_operations(&threads);
+        Program {
+            source: self.trace.source.clone(),
+            processes: self.trace.processes.clone(),
+            threads,
+            objects,
+            operations,
+            requirements,
+            delays: self.delays,
+            warnings: self.warnings,
+        }
+    }
+
+    /// Fills in the size of barriers that were made before the recording began: the number of threads that use it.
+    fn size_barriers(&mut self, objects: &mut [Object]) {
+        for (index, object) in objects.iter_mut().enumerate() {
+            if object.kind != ObjectKind::Barrier || object.initial.is_some() {
+                continue;
+            }
+            let barrier = Call::BarrierWait(ObjectId::from_index(index));
+            let calls = self
+                .trace
+                .calls
+                .iter()
+                .filter(|call| call.operation == barrier);
+            let users: BTreeSet<ThreadId> = calls.map(|call| call.thread).collect();
+            object.initial = Some(users.len() as u32);
+            self.warnings.push(format!(
+                "barrier {}: its size was not recorded; taken to be the {} threads that use it",
+                object.name,
+                users.len()
+            ));
+        }
+    }
+
+    /// Warns of what had to be assumed about threads' begins and ends.
+    fn tell_assumptions(&mut self) {
+        if !self.late_comers.is_empty() {
+            let late_comers = std::mem::take(&mut self.late_comers);
+            let threads = self.named(late_comers);
+            self.warnings.push(format!(
+                "nobody was seen to start {threads}: taken to start when everything recorded before is done"
+            ));
+        }
+        for (call, threads) in std::mem::take(&mut self.left_blocked) {
+            let threads = self.named(threads);
+            self.warnings.push(format!(
+                "still blocked in {call} when the program or the recording ended: {threads}; taken to end there"
+            ));
+        }
+    }
+
+    /// Counts and names threads.
+    fn named(&self, mut threads: Vec<u32>) -> String {
+        threads.sort_unstable();
+        let name = |&thread: &u32| self.trace.threads[thread as usize].name.as_str();
+        let mut names: Vec<&str> = threads.iter().take(NAMED).map(name).collect();
+        if threads.len() > NAMED {
+            names.push("...");
+        }
+        let names = names.join(", ");
+        match threads.len() {
+            1 => format!("thread {names}"),
+            count => format!("{count} threads ({names})"),
+        }
+    }
+
+    /// Gives every thread an end, and its place among the operations of all.
+    fn lay_out_threads(&mut self) -> Vec<Thread> {
+        let mut start = 0;
+        let mut threads = Vec::with_capacity(self.lists.len());
+        for (index, list) in self.lists.iter_mut().enumerate() {
+            let tail = self.carried[index];
+            if list
+                .last()
+                .is_none_or(|last| last.action != Action::Terminate)
+            {
+                let event = list.last().map_or(0, |last| last.event);
+                list.push(Operation {
+                    work_nanos: tail,
+                    action: Action::Terminate,
+                    event,
+                    requirements_start: 0,
+                });
+            }
+            let recorded = &self.trace.threads[index];
+            let end = start + list.len() as u32;
+            threads.push(Thread {
+                name: recorded.name.clone(),
+                process: recorded.process,
+                priority: recorded.priority,
+                cpu: recorded.cpu,
+                operations: start..end,
+                created: self.created.contains(&ThreadId::from_index(index)),
+            });
+            start = end;
+        }
+        threads
+    }
+
+    /// Joins the lists and turns edges into each operation's requirements.
+    fn lay_out_operations(&mut self, threads: &[Thread]) -> (Vec<Operation>, Vec<u32>) {
+        let place = |at: OpRef| threads[at.thread as usize].operations.start + at.index;
+        let mut edges: Vec<(u32, u32)> = self
+            .edges
+            .drain(..)
+            .map(|edge| (place(edge.acquire), place(edge.release)))
+            .collect();
+        edges.sort_unstable();
+        edges.dedup();
+        let mut operations: Vec<Operation> = self.lists.drain(..).flatten().collect();
+        let mut next_edge = 0;
+        for (index, operation) in operations.iter_mut().enumerate() {
+            operation.requirements_start = next_edge as u32;
+            while edges
+                .get(next_edge)
+                .is_some_and(|&(acquire, _)| acquire as usize == index)
+            {
+                next_edge += 1;
+            }
+        }
+        (
+            operations,
+            edges.into_iter().map(|(_, release)| release).collect(),
+        )
+    }
+}
