@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use foretrace_program::Program;
 use foretrace_schedule::{Schedule, SimTime};
 use foretrace_sim::{Attempt, Choice, Machine, ModelKind, Run, SchedulerKind};
@@ -50,18 +50,25 @@ impl Prediction {
 }
 
 impl Study {
-    /// Prepares predictions from a trace.
-    pub fn new(trace: &Trace, how: ModelArgs, all_models: bool) -> Self {
-        Self {
-            program: Program::from_trace(trace),
+    /// Prepares predictions from a trace, and adds to its warnings what had to be assumed about the program.
+    ///
+    /// # Errors
+    ///
+    /// When the trace has no events.
+    pub fn new(trace: &mut Trace, how: ModelArgs, all_models: bool) -> anyhow::Result<Self> {
+        if trace.events.is_empty() {
+            bail!(
+                "{}: holds no events, so there is nothing to predict; record the program again and let it run longer",
+                trace.source
+            );
+        }
+        let program = Program::from_trace(trace);
+        trace.warnings.extend_from_slice(&program.warnings);
+        Ok(Self {
+            program,
             how,
             all_models,
-        }
-    }
-
-    /// Returns what had to be assumed about the program.
-    pub fn warnings(&self) -> &[String] {
-        &self.program.warnings
+        })
     }
 
     /// Predicts the run on each of these numbers of CPUs, calling `on_progress` after each.
@@ -147,6 +154,11 @@ fn bind(bind: Bind) -> foretrace_sim::Bind {
 /// Reads a trace from a sealed trace, a text trace, or a directory in which the recorder left a journal.
 pub fn read_trace(path: &Path) -> anyhow::Result<Trace> {
     Ok(foretrace_trace::read(path)?)
+}
+
+/// Returns what a prediction has to assume about a trace's program.
+pub fn assumptions(trace: &Trace) -> Vec<String> {
+    Program::from_trace(trace).warnings
 }
 
 /// Reads a text trace.

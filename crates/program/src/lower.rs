@@ -113,11 +113,12 @@ impl<'t> Lowering<'t> {
             ObjectKind::Rwlock => ObjectLog::Rwlock(RwlockLog::default()),
             ObjectKind::Event | ObjectKind::Barrier | ObjectKind::Once => ObjectLog::Other,
         });
-        let created = trace.calls.iter().filter_map(|call| match call.operation {
+        let calls = || trace.events.iter().map(|event| trace.call(event));
+        let created = calls().filter_map(|call| match call.operation {
             Call::Create(child) if !matches!(call.outcome, Outcome::Failed(_)) => Some(child),
             _ => None,
         });
-        let cancelled = trace.calls.iter().filter_map(|call| match call.operation {
+        let cancelled = calls().filter_map(|call| match call.operation {
             Call::Cancel(victim) => Some(victim),
             _ => None,
         });
@@ -140,7 +141,7 @@ impl<'t> Lowering<'t> {
             late_comers: Vec::new(),
             left_blocked: BTreeMap::new(),
             delays: Vec::new(),
-            warnings: trace.warnings.clone(),
+            warnings: Vec::new(),
         }
     }
 

@@ -23,7 +23,7 @@ pub struct Program {
     pub requirements: Vec<u32>,
     /// Lengths of delays, in nanoseconds.
     pub delays: Vec<u64>,
-    /// What had to be assumed, for the user's eyes.
+    /// What had to be assumed, for the user's eyes; what the trace itself warns of is not repeated.
     pub warnings: Vec<String>,
 }
 

@@ -42,16 +42,15 @@ pub fn run() -> anyhow::Result<Finish> {
     if recorded.exit != ExitStatus::Code(0) {
         return Err(ProgramFailed(recorded.exit).into());
     }
-    let trace = recorded.trace;
-    output::warn(&trace.warnings);
+    let mut trace = recorded.trace;
 
     let how = ModelArgs {
         model: Model::Auto,
         scheduler: None,
         bind: Bind::None,
     };
-    let study = Study::new(&trace, how, false);
-    output::warn(study.warnings());
+    let study = Study::new(&mut trace, how, false)?;
+    output::warn(&trace.warnings);
     let predictions = predict_watched(&study, &CpuList::up_to(CPUS).0);
     let pictured = predictions
         .last()

@@ -13,20 +13,19 @@ use crate::{
 
 /// Runs the command.
 pub fn run(args: &ExportArgs) -> anyhow::Result<Finish> {
-    let trace = core::read_trace(&args.file)?;
+    let mut trace = core::read_trace(&args.file)?;
     let contents = match args.format {
-        ExportFormat::Svg => svg(args, &trace)?,
+        ExportFormat::Svg => svg(args, &mut trace)?,
         ExportFormat::Text => core::text_of(&trace)?,
     };
     output::write_to(args.output.as_deref(), &contents)?;
     Ok(Finish::Fine)
 }
 
-fn svg(args: &ExportArgs, trace: &Trace) -> anyhow::Result<String> {
-    output::warn(&trace.warnings);
+fn svg(args: &ExportArgs, trace: &mut Trace) -> anyhow::Result<String> {
     let cpus = args.cpus.unwrap_or_else(|| default_cpus(trace));
-    let study = Study::new(trace, args.how, false);
-    output::warn(study.warnings());
+    let study = Study::new(trace, args.how, false)?;
+    output::warn(&trace.warnings);
     let predictions = predict_watched(&study, &[cpus]);
     let prediction = predictions
         .first()

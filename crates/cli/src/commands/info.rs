@@ -4,7 +4,8 @@ use crate::{args::InfoArgs, core, failure::Finish, output, report::info::Info};
 
 /// Runs the command.
 pub fn run(args: &InfoArgs) -> anyhow::Result<Finish> {
-    let trace = core::read_trace(&args.file)?;
+    let mut trace = core::read_trace(&args.file)?;
+    trace.warnings.extend(core::assumptions(&trace));
     let info = Info::new(&trace);
     if args.json {
         output::print_json(&info.json())?;

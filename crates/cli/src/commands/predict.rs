@@ -12,10 +12,9 @@ use crate::{
 
 /// Runs the command.
 pub fn run(args: &PredictArgs) -> anyhow::Result<Finish> {
-    let trace = core::read_trace(&args.file)?;
+    let mut trace = core::read_trace(&args.file)?;
+    let study = Study::new(&mut trace, args.how, args.all_models)?;
     output::warn(&trace.warnings);
-    let study = Study::new(&trace, args.how, args.all_models);
-    output::warn(study.warnings());
     let predictions = predict_watched(&study, &args.cpus.0);
     if let (Some(path), Some(last)) = (&args.output, predictions.last()) {
         core::write_schedule(&study.schedule(last)?, path)?;

@@ -20,9 +20,11 @@ impl RendezvousLog {
         self.waits.push(wait);
     }
 
-    /// Adds an edge for every wait that was answered.
+    /// Adds an edge for every wait. One that was never answered is made to need itself: no model may pass it.
     pub fn edges(&self, edges: &mut Vec<Edge>) {
-        let matched = self.waits.iter().zip(&self.sends);
-        edges.extend(matched.map(|(&acquire, &release)| Edge { acquire, release }));
+        for (index, &acquire) in self.waits.iter().enumerate() {
+            let release = self.sends.get(index).copied().unwrap_or(acquire);
+            edges.push(Edge { acquire, release });
+        }
     }
 }

@@ -24,7 +24,7 @@ pub(super) const ROW_BYTES: usize = 12;
 pub(super) const ESCAPE_BYTES: usize = 8;
 
 /// The rows of a full block.
-pub(super) const BLOCK_ROWS: usize = 65_536;
+pub(super) const BLOCK_ROWS: usize = 16_384;
 
 /// The longest payload of a block: each row may take an escape for its time and one for its CPU time.
 pub(super) const BLOCK_LIMIT_BYTES: u64 =

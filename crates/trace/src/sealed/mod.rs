@@ -20,7 +20,7 @@
 //! META        number of events, recording, returns, processes, threads, objects, modules, sites, calls, warnings:
 //!             in this order, in the encoding below
 //!
-//! EVTS        0  4  rows       1 to 65,536; every block but the last of a file is full
+//! EVTS        0  4  rows       1 to 16,384; every block but the last of a file is full
 //!             4  4  escapes
 //!             8  8  start      time of the block's first event, in nanoseconds
 //!            16     rows       12 bytes each
