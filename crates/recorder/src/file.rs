@@ -78,7 +78,7 @@ pub(crate) fn create(directory: &CStr, birth: Birth) -> Result<&'static Header, 
     let fd = sys::move_up(fd, PREFERRED_FD.min(limit.saturating_sub(8)) as i32);
     let (device, inode) = sys::identity(fd)?;
     sys::allocate(fd, 0, PAGE_BYTES)?;
-    let header: *mut Header = sys::map_shared(fd, 0, PAGE_BYTES)?.cast();
+    let header: *mut Header = sys::map_shared(fd, 0, PAGE_BYTES, false)?.cast();
     fill_program(header);
     // SAFETY: a page, zeroed and aligned, mapped just now and never unmapped; the path is filled in already.
     let header: &'static Header = unsafe { &*header };
@@ -172,14 +172,14 @@ fn fill(header: &Header, birth: Birth, start_ticks: u64, predecessors: u32) {
 }
 
 /// Takes a new chunk of the file and maps it. Its magic is not set yet: see [`ChunkHeader::magic`].
-pub(crate) fn new_chunk(bytes: usize) -> Result<*mut u8, Errno> {
+pub(crate) fn new_chunk(bytes: usize, present: bool) -> Result<*mut u8, Errno> {
     let header = header().ok_or(libc::EBADF)?;
     let fd = usable_fd()?;
     let offset = header
         .next_offset
         .fetch_add(bytes as u64, Ordering::Relaxed);
     sys::allocate(fd, offset, bytes)?;
-    sys::map_shared(fd, offset, bytes)
+    sys::map_shared(fd, offset, bytes, present)
 }
 
 /// Fills what every chunk's header says and makes it valid.

@@ -132,9 +132,16 @@ fn open(flags: u64) -> bool {
         return false;
     }
     state().store(RECORDING, Ordering::Release);
-    maps::copy();
-    // The calling thread begins here, as number 0.
-    buffer::synchronize(ThreadState::current());
+    // The calling thread begins here, as number 0. What it did so far is the program's start.
+    let thread = ThreadState::current();
+    buffer::synchronize(thread);
+    buffer::as_overhead(thread, || {
+        maps::copy();
+        let cost = buffer::measure_cost(thread);
+        if let Some(header) = file::header() {
+            header.record_cost.store(cost, Ordering::Relaxed);
+        }
+    });
     true
 }
 
@@ -182,10 +189,18 @@ pub fn finish() {
 
 fn record_final_times(state: &ThreadState) {
     buffer::synchronize(state);
-    for_each_thread(|tid| {
-        let cpu = sys::clock_nanos(sys::thread_clock_id(tid));
+    let own = sys::gettid();
+    let record = |tid, clock| {
+        let cpu = sys::clock_nanos(clock);
         if cpu > 0 {
             buffer::put(state, Kind::Final, clock::tsc(), cpu, u64::from(tid));
+        }
+    };
+    // This thread first: looking for the others is not the program's work.
+    record(own, libc::CLOCK_THREAD_CPUTIME_ID);
+    for_each_thread(|tid| {
+        if tid != own {
+            record(tid, sys::thread_clock_id(tid));
         }
     });
 }
@@ -194,7 +209,6 @@ fn record_final_times(state: &ThreadState) {
 fn for_each_thread(mut visit: impl FnMut(u32)) {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
     let Ok(directory) = sys::open(c"/proc/self/task", flags, 0) else {
-        visit(sys::gettid());
         return;
     };
     // Small, since it may have to lie on a small stack.

@@ -182,10 +182,7 @@ impl<'a> Builder<'a> {
             process,
             thread: id,
             dropped: false,
-            end: end.map(|end| End {
-                cpu: end.cpu.map(|cpu| cpu.saturating_sub(base)),
-                ..end
-            }),
+            end,
         }
     }
 
@@ -247,7 +244,8 @@ impl<'a> Builder<'a> {
     fn push_end(&mut self, stream: &Stream<'a>, tsc: u64) {
         let (_, latest) = stream.decoder.latest();
         let own = stream.decoder.terminate().map(|terminate| terminate.cpu);
-        let cpu = own.or(stream.end.and_then(|end| end.cpu)).unwrap_or(0);
+        let last = stream.end.and_then(|end| end.cpu);
+        let cpu = own.or(last.map(|cpu| stream.decoder.own(cpu))).unwrap_or(0);
         let call = Call {
             thread: stream.thread,
             operation: Operation::Terminate,
@@ -414,7 +412,7 @@ fn is_successor(journal: &Journal, other: &Journal) -> bool {
         && journal.predecessors + 1 == other.predecessors
 }
 
-/// Returns the CPU time of a process's first thread at its last event.
+/// Returns the CPU time of a process's first thread at its last event, as the kernel counts it.
 fn main_cpu(journal: &Journal, scale: Timescale) -> u64 {
     let Some(main) = journal
         .threads
@@ -425,7 +423,7 @@ fn main_cpu(journal: &Journal, scale: Timescale) -> u64 {
     };
     let mut decoder = Decoder::new(journal, main, scale, 0);
     while decoder.next().is_some() {}
-    decoder.latest().1
+    decoder.kernel_cpu()
 }
 
 /// Names at most a few.
