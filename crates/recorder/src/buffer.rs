@@ -4,6 +4,7 @@
 //! then it is filled, its kind last. A signal handler that records in between takes the next space; a kill in between
 //! leaves a hole.
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use foretrace_trace::journal::layout::{
@@ -271,11 +272,12 @@ pub(crate) fn measure_cost(state: &ThreadState) -> u64 {
     const RECORDS: u64 = 64;
     let _signals = sys::block_signals();
     let start = state.cursor.get();
-    if state.end.get() < start + (RECORDS + 4) * STEP {
+    if state.end.get() < start + 4 * RECORDS * STEP {
         return 0;
     }
     // Between the program's own instructions some of the cost is hidden; one locked addition stands for them.
     let word = AtomicU64::new(0);
+    let used = Cell::new(start);
     let run = |with_records: bool| {
         let mut least = 0;
         for _ in 0..16 {
@@ -289,6 +291,7 @@ pub(crate) fn measure_cost(state: &ThreadState) -> u64 {
                 }
             }
             let ticks = clock::tsc().wrapping_sub(before);
+            used.set(used.get().max(state.cursor.get()));
             if clock::undisturbed() && (least == 0 || ticks < least) {
                 least = ticks;
             }
@@ -296,10 +299,9 @@ pub(crate) fn measure_cost(state: &ThreadState) -> u64 {
         least
     };
     let (without, with) = (run(false), run(true));
-    let used = state.cursor.get();
     state.cursor.set(start);
     let mut at = start;
-    while at < used {
+    while at < used.get() {
         fill(at, 0, 0, 0);
         at += STEP;
     }

@@ -12,7 +12,7 @@ use crate::state::ThreadState;
 use crate::{buffer, file, process, sys};
 
 /// A copy's chunk; a longer text takes several.
-const CHUNK_BYTES: usize = 64 << 10;
+const CHUNK_BYTES: usize = 16 << 10;
 
 /// How often a stale copy is renewed: the library may not be mapped yet at the first time.
 const RENEWALS: u32 = 3;

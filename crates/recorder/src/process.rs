@@ -11,7 +11,7 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use foretrace_trace::journal::layout::{FLAG_CLEAN_EXIT, FLAG_FORKED, FLAG_STOPPED, Kind};
 
@@ -38,6 +38,8 @@ static STATE: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const FIRST_STATE).cas
 
 static DIRECTORY: Directory = Directory(UnsafeCell::new([0; 4096]));
 static CLOCK: AtomicU32 = AtomicU32::new(0);
+/// What recording an event costs; 0 before it was measured, or if it could not be.
+static RECORD_COST: AtomicU64 = AtomicU64::new(0);
 static PRETENDED_CPUS: AtomicU32 = AtomicU32::new(0);
 
 struct Directory(UnsafeCell<[u8; 4096]>);
@@ -137,8 +139,11 @@ fn open(flags: u64) -> bool {
     buffer::synchronize(thread);
     buffer::as_overhead(thread, || {
         maps::copy();
-        let cost = buffer::measure_cost(thread);
+        if RECORD_COST.load(Ordering::Relaxed) == 0 {
+            RECORD_COST.store(buffer::measure_cost(thread), Ordering::Relaxed);
+        }
         if let Some(header) = file::header() {
+            let cost = RECORD_COST.load(Ordering::Relaxed);
             header.record_cost.store(cost, Ordering::Relaxed);
         }
     });

@@ -32,10 +32,14 @@ struct Stream<'a> {
     next: Option<Decoded>,
     process: usize,
     thread: ThreadId,
+    is_main: bool,
     /// Whether the pending call was not about anything known, so that its return is dropped too.
     dropped: bool,
     end: Option<End>,
 }
+
+/// The ends of threads, by time; at the process's exit the first thread's is the last.
+type Ends = BinaryHeap<Reverse<(u64, bool, usize)>>;
 
 /// How a thread ended whose own end was not seen.
 #[derive(Clone, Copy)]
@@ -181,6 +185,7 @@ impl<'a> Builder<'a> {
             decoder,
             process,
             thread: id,
+            is_main: thread.tid == journal.pid,
             dropped: false,
             end,
         }
@@ -193,7 +198,7 @@ impl<'a> Builder<'a> {
             .filter_map(|(index, stream)| Some(Reverse((stream.next?.tsc, index))))
             .collect();
         // A thread without events still ends.
-        let mut ends: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
+        let mut ends = Ends::new();
         for (index, stream) in streams.iter().enumerate() {
             if stream.next.is_none() {
                 self.schedule_end(&mut ends, stream, index);
@@ -201,10 +206,10 @@ impl<'a> Builder<'a> {
         }
         loop {
             let event = heap.peek().map(|&Reverse((tsc, _))| tsc);
-            let end = ends.peek().map(|&Reverse((tsc, _))| tsc);
+            let end = ends.peek().map(|&Reverse((tsc, _, _))| tsc);
             let end_is_next = end.is_some_and(|end| event.is_none_or(|event| end < event));
             if end_is_next {
-                let Some(Reverse((tsc, index))) = ends.pop() else {
+                let Some(Reverse((tsc, _, index))) = ends.pop() else {
                     return;
                 };
                 self.push_end(&streams[index], tsc);
@@ -225,16 +230,11 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn schedule_end(
-        &mut self,
-        ends: &mut BinaryHeap<Reverse<(u64, usize)>>,
-        stream: &Stream<'a>,
-        index: usize,
-    ) {
+    fn schedule_end(&mut self, ends: &mut Ends, stream: &Stream<'a>, index: usize) {
         let (latest, _) = stream.decoder.latest();
         let seen = stream.decoder.terminate().map(|terminate| terminate.tsc);
         if let Some(tsc) = seen.or(stream.end.map(|end| end.tsc)) {
-            ends.push(Reverse((tsc.max(latest), index)));
+            ends.push(Reverse((tsc.max(latest), stream.is_main, index)));
         } else {
             let name = &self.trace.threads[stream.thread.index()].name;
             self.endless.push(name.clone());
@@ -409,7 +409,7 @@ impl<'a> Builder<'a> {
 fn is_successor(journal: &Journal, other: &Journal) -> bool {
     journal.pid == other.pid
         && journal.start_ticks == other.start_ticks
-        && journal.predecessors + 1 == other.predecessors
+        && Some(other.predecessors) == journal.predecessors.checked_add(1)
 }
 
 /// Returns the CPU time of a process's first thread at its last event, as the kernel counts it.

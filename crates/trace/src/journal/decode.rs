@@ -90,7 +90,9 @@ impl<'a> Decoder<'a> {
     /// Returns the latest CPU time as the kernel counts it.
     #[expect(clippy::cast_sign_loss, reason = "a sum of non-negative costs")]
     pub fn kernel_cpu(&self) -> u64 {
-        self.last_cpu + self.base + self.overhead as u64
+        self.last_cpu
+            .saturating_add(self.base)
+            .saturating_add(self.overhead as u64)
     }
 
     fn next_record(&mut self) -> Option<RawRecord> {
@@ -120,7 +122,7 @@ impl<'a> Decoder<'a> {
     fn cpu_at(&self, tsc: u64) -> u64 {
         let (pair_tsc, pair_cpu) = self.pair;
         let cpu = if tsc >= pair_tsc {
-            pair_cpu + self.scale.nanos(tsc - pair_tsc)
+            pair_cpu.saturating_add(self.scale.nanos(tsc - pair_tsc))
         } else {
             pair_cpu.saturating_sub(self.scale.nanos(pair_tsc - tsc))
         };

@@ -24,5 +24,8 @@ mod objects;
 #[cfg(feature = "std")]
 mod read;
 
+#[cfg(test)]
+mod tests;
+
 #[cfg(feature = "std")]
 pub use {error::JournalError, read::read_dir};
