@@ -48,6 +48,9 @@ fn threads_that_share_a_cpu_have_their_own_times() {
     }
 }
 
+/// How many records the interrupted thread makes.
+const RECORDS: usize = 20_000;
+
 static HANDLED: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn on_alarm(_: i32) {
@@ -61,22 +64,21 @@ fn a_handler_tears_no_record() {
     // SAFETY: the handler only adds and records, both of which are safe in handlers.
     unsafe { libc::signal(libc::SIGUSR1, on_alarm as *const () as usize) };
     let target = std::thread::spawn(|| {
-        let mut records = 0;
-        while HANDLED.load(Ordering::Relaxed) < 20_000 {
+        for _ in 0..RECORDS {
             record(Kind::SemPost, 0x3000, OUTCOME_SUCCESS, 0);
-            records += 1;
+            work(2_000);
         }
-        records
     });
     let pthread = std::os::unix::thread::JoinHandleExt::as_pthread_t(&target);
-    while HANDLED.load(Ordering::Relaxed) < 20_000 {
+    while !target.is_finished() {
         // SAFETY: the thread is not joined yet, so that its identity is valid.
         unsafe { libc::pthread_kill(pthread, libc::SIGUSR1) };
     }
-    let records: usize = target.join().expect("it only records");
+    target.join().expect("it only records");
     let trace = trace();
-    assert_eq!(recorded(&trace, 0x3000).len(), records);
+    assert_eq!(recorded(&trace, 0x3000).len(), RECORDS);
     let handled = HANDLED.load(Ordering::Relaxed) as usize;
+    assert!(handled > 0, "no signal came");
     assert_eq!(recorded(&trace, 0x3001).len(), handled);
     assert_eq!(
         trace.recording.map(|recording| recording.lost_events),
