@@ -4,7 +4,6 @@
 //! then it is filled, its kind last. A signal handler that records in between takes the next space; a kill in between
 //! leaves a hole.
 
-use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use foretrace_trace::journal::layout::{
@@ -116,6 +115,15 @@ fn fill(at: u64, tsc: u64, object: u64, tail: u64) {
 
 fn fill_extension(at: u64, (second, third): (u64, u64)) {
     fill(at, third, second, pack_tail(Kind::Extension, 0, 0));
+}
+
+/// Makes holes of the records from one address to another.
+pub(crate) fn erase(start: u64, end: u64) {
+    let mut at = start;
+    while at < end {
+        fill(at, 0, 0, 0);
+        at += STEP;
+    }
 }
 
 #[cold]
@@ -264,51 +272,6 @@ pub(crate) fn as_overhead<T>(state: &ThreadState, work: impl FnOnce() -> T) -> T
         put_overhead(state, before);
     }
     result
-}
-
-/// Measures what recording an event costs, in sixteenths of a tick; 0 if that cannot be told. The records made for
-/// it are taken back.
-pub(crate) fn measure_cost(state: &ThreadState) -> u64 {
-    const RECORDS: u64 = 64;
-    let _signals = sys::block_signals();
-    let start = state.cursor.get();
-    if state.end.get() < start + 4 * RECORDS * STEP {
-        return 0;
-    }
-    // Between the program's own instructions some of the cost is hidden; one locked addition stands for them.
-    let word = AtomicU64::new(0);
-    let used = Cell::new(start);
-    let run = |with_records: bool| {
-        let mut least = 0;
-        for _ in 0..16 {
-            clock::synchronize(state);
-            state.cursor.set(start);
-            let before = clock::tsc();
-            for _ in 0..RECORDS {
-                word.fetch_add(1, Ordering::SeqCst);
-                if with_records {
-                    record(Kind::Stamp, 0, 0, 0);
-                }
-            }
-            let ticks = clock::tsc().wrapping_sub(before);
-            used.set(used.get().max(state.cursor.get()));
-            if clock::undisturbed() && (least == 0 || ticks < least) {
-                least = ticks;
-            }
-        }
-        least
-    };
-    let (without, with) = (run(false), run(true));
-    state.cursor.set(start);
-    let mut at = start;
-    while at < used.get() {
-        fill(at, 0, 0, 0);
-        at += STEP;
-    }
-    if without == 0 {
-        return 0;
-    }
-    with.saturating_sub(without) * 16 / RECORDS
 }
 
 /// Makes a chunk the thread's current one.

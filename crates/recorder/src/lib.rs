@@ -36,6 +36,7 @@ compile_error!("the recorder knows x86_64 Linux only");
 
 mod buffer;
 pub mod clock;
+mod cost;
 mod file;
 pub mod maps;
 pub mod process;

@@ -17,7 +17,7 @@ use foretrace_trace::journal::layout::{FLAG_CLEAN_EXIT, FLAG_FORKED, FLAG_STOPPE
 
 use crate::clock::{self, RseqArea};
 use crate::state::ThreadState;
-use crate::{buffer, file, maps, sys};
+use crate::{buffer, cost, file, maps, sys};
 
 /// Not asked yet whether to record. Zero, so that a wiped page says it.
 pub const UNBORN: u32 = 0;
@@ -140,7 +140,7 @@ fn open(flags: u64) -> bool {
     buffer::as_overhead(thread, || {
         maps::copy();
         if RECORD_COST.load(Ordering::Relaxed) == 0 {
-            RECORD_COST.store(buffer::measure_cost(thread), Ordering::Relaxed);
+            RECORD_COST.store(cost::measure(thread), Ordering::Relaxed);
         }
         if let Some(header) = file::header() {
             let cost = RECORD_COST.load(Ordering::Relaxed);

@@ -6,15 +6,13 @@ use std::collections::{BinaryHeap, HashMap};
 use super::clock::Timescale;
 use super::decode::{Decoded, Decoder};
 use super::file::{Journal, JournalThread};
-use super::layout::{
-    Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_OWNER_DIED, OUTCOME_PENDING,
-    OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,
-};
+use super::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS};
 use super::modules::{AddressSpace, Sites};
+use super::names::{list, object_operation, outcome, program_name, wait_operation};
 use super::objects::{Objects, object_kind};
 use crate::{
-    Call, CallId, Event, Nanos, ObjectId, ObjectKind, Operation, Outcome, Process, ProcessId,
-    Returns, SiteId, Thread, ThreadId, Trace,
+    Call, CallId, Event, Nanos, ObjectKind, Operation, Outcome, Process, ProcessId, Returns,
+    SiteId, Thread, ThreadId, Trace,
 };
 
 /// A process as the builder needs it.
@@ -424,83 +422,4 @@ fn main_cpu(journal: &Journal, scale: Timescale) -> u64 {
     let mut decoder = Decoder::new(journal, main, scale, 0);
     while decoder.next().is_some() {}
     decoder.kernel_cpu()
-}
-
-/// Names at most a few.
-fn list(names: &[String]) -> String {
-    match names {
-        [first, second, third, _, ..] => {
-            format!("{first}, {second}, {third} and {} others", names.len() - 3)
-        }
-        names => names.join(", "),
-    }
-}
-
-/// Returns a program's name: its path's last part, without what a text trace could not hold in a word.
-fn program_name(path: &str) -> String {
-    let last = path.rsplit('/').next().unwrap_or(path);
-    let name: String = last
-        .chars()
-        .map(|c| {
-            if c.is_whitespace() || c.is_control() {
-                '_'
-            } else {
-                c
-            }
-        })
-        .collect();
-    if name.is_empty() {
-        "program".to_owned()
-    } else {
-        name
-    }
-}
-
-fn outcome(byte: u8) -> Outcome {
-    match byte {
-        OUTCOME_BUSY => Outcome::Busy,
-        OUTCOME_TIMED_OUT => Outcome::TimedOut,
-        OUTCOME_CHOSEN => Outcome::Chosen,
-        OUTCOME_OWNER_DIED => Outcome::OwnerDied,
-        // At the call itself: its return says more.
-        OUTCOME_SUCCESS | OUTCOME_PENDING => Outcome::Success,
-        byte => Outcome::Failed(u16::from(byte.saturating_sub(OUTCOME_FAILED))),
-    }
-}
-
-fn wait_operation(kind: Kind, cond: ObjectId, mutex: ObjectId) -> Operation {
-    if kind == Kind::CondWait {
-        Operation::CondWait { cond, mutex }
-    } else {
-        Operation::CondTimedWait { cond, mutex }
-    }
-}
-
-fn object_operation(kind: Kind, object: ObjectId) -> Option<Operation> {
-    let operation = match kind {
-        Kind::MutexLock => Operation::Lock,
-        Kind::MutexTryLock => Operation::TryLock,
-        Kind::MutexTimedLock => Operation::TimedLock,
-        Kind::MutexUnlock => Operation::Unlock,
-        Kind::CondSignal => Operation::CondSignal,
-        Kind::CondBroadcast => Operation::CondBroadcast,
-        Kind::SemWait => Operation::SemWait,
-        Kind::SemTryWait => Operation::SemTryWait,
-        Kind::SemTimedWait => Operation::SemTimedWait,
-        Kind::SemPost => Operation::SemPost,
-        Kind::ReadLock => Operation::ReadLock,
-        Kind::TryReadLock => Operation::TryReadLock,
-        Kind::TimedReadLock => Operation::TimedReadLock,
-        Kind::WriteLock => Operation::WriteLock,
-        Kind::TryWriteLock => Operation::TryWriteLock,
-        Kind::TimedWriteLock => Operation::TimedWriteLock,
-        Kind::RwUnlock => Operation::RwUnlock,
-        Kind::BarrierWait => Operation::BarrierWait,
-        Kind::SpinLock => Operation::SpinLock,
-        Kind::SpinTryLock => Operation::SpinTryLock,
-        Kind::SpinUnlock => Operation::SpinUnlock,
-        Kind::Once => Operation::Once,
-        _ => return None,
-    };
-    Some(operation(object))
 }

@@ -20,6 +20,8 @@ mod file;
 #[cfg(feature = "std")]
 mod modules;
 #[cfg(feature = "std")]
+mod names;
+#[cfg(feature = "std")]
 mod objects;
 #[cfg(feature = "std")]
 mod read;
