@@ -1,11 +1,12 @@
 //! Builds a trace from journals: merges the threads' events and gives everything an id.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
 use super::clock::Timescale;
 use super::decode::{Decoded, Decoder};
 use super::file::{Journal, JournalThread};
+use super::hash::FastMap;
 use super::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS};
 use super::modules::{AddressSpace, Sites};
 use super::names::{list, object_operation, outcome, program_name, wait_operation};
@@ -19,9 +20,9 @@ use crate::{
 struct BuiltProcess {
     space: AddressSpace,
     /// The trace's threads by number in the journal.
-    by_number: HashMap<u32, ThreadId>,
+    by_number: FastMap<u32, ThreadId>,
     /// The threads that had a `pthread_t`, by when they were made.
-    by_pthread: HashMap<u64, Vec<(u64, ThreadId)>>,
+    by_pthread: FastMap<u64, Vec<(u64, ThreadId)>>,
 }
 
 /// A thread's stream of events, with the one that comes next.
@@ -54,7 +55,7 @@ pub(super) struct Builder<'a> {
     processes: Vec<BuiltProcess>,
     sites: Sites,
     objects: Objects,
-    calls: HashMap<Call, CallId>,
+    calls: FastMap<Call, CallId>,
     unknown_threads: u64,
     endless: Vec<String>,
 }
@@ -73,7 +74,7 @@ impl<'a> Builder<'a> {
             processes: Vec::new(),
             sites: Sites::default(),
             objects: Objects::default(),
-            calls: HashMap::new(),
+            calls: FastMap::default(),
             unknown_threads: 0,
             endless: Vec::new(),
         }
@@ -111,8 +112,8 @@ impl<'a> Builder<'a> {
         };
         let mut built = BuiltProcess {
             space: AddressSpace::new(&journal.snapshots),
-            by_number: HashMap::new(),
-            by_pthread: HashMap::new(),
+            by_number: FastMap::default(),
+            by_pthread: FastMap::default(),
         };
         let mut others = 0;
         for thread in &journal.threads {

@@ -18,6 +18,8 @@ mod error;
 #[cfg(feature = "std")]
 mod file;
 #[cfg(feature = "std")]
+mod hash;
+#[cfg(feature = "std")]
 mod modules;
 #[cfg(feature = "std")]
 mod names;
