@@ -251,12 +251,15 @@ fn make_room(state: &ThreadState, bytes: u64) -> bool {
     release(state.previous_chunk.get());
     state.previous_chunk.set(state.chunk.get());
     adopt(state, chunk);
-    put_overhead(state, before);
+    // A process's beginning is counted as a whole, by `process::start`.
+    if number != 0 || sequence != 0 {
+        put_overhead(state, before);
+    }
     true
 }
 
 /// Records the CPU time since `before` as the recorder's own. There must be room.
-fn put_overhead(state: &ThreadState, before: u64) {
+pub(crate) fn put_overhead(state: &ThreadState, before: u64) {
     let spent = sys::clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID).saturating_sub(before);
     let at = state.take(STEP);
     if at + STEP <= state.end.get() {

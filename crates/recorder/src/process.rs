@@ -88,7 +88,9 @@ pub fn pretended_cpus() -> u32 {
 }
 
 /// Begins recording into a directory, and returns whether that worked.
-pub fn start(directory: &CStr, pretended_cpus: u32, rseq: Option<RseqArea>) -> bool {
+///
+/// `began` is the thread's CPU time when the recorder's own work began, which is not the program's.
+pub fn start(directory: &CStr, pretended_cpus: u32, rseq: Option<RseqArea>, began: u64) -> bool {
     let bytes = directory.to_bytes_with_nul();
     // SAFETY: no thread records yet, so nobody reads the directory.
     let kept = unsafe { &mut *DIRECTORY.0.get() };
@@ -105,20 +107,26 @@ pub fn start(directory: &CStr, pretended_cpus: u32, rseq: Option<RseqArea>) -> b
         unsafe { &*page }.store(INITIALIZING, Ordering::Relaxed);
         STATE.store(page, Ordering::Release);
     }
-    open(0)
+    open(0, began)
 }
 
 /// Begins recording anew, in the child of a fork.
 pub fn restart() -> bool {
+    let began = own_cpu_nanos();
     let thread = ThreadState::current();
     clock::forget(thread);
     thread.reset();
     maps::forget();
     file::abandon();
-    open(FLAG_FORKED)
+    open(FLAG_FORKED, began)
 }
 
-fn open(flags: u64) -> bool {
+/// Returns the calling thread's CPU time.
+pub fn own_cpu_nanos() -> u64 {
+    sys::clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn open(flags: u64, began: u64) -> bool {
     // SAFETY: the directory was written before recording first began, and not since.
     let buffer = unsafe { &*DIRECTORY.0.get() };
     let birth = file::Birth {
@@ -134,19 +142,18 @@ fn open(flags: u64) -> bool {
         return false;
     }
     state().store(RECORDING, Ordering::Release);
-    // The calling thread begins here, as number 0. What it did so far is the program's start.
+    // The calling thread begins here, as number 0.
     let thread = ThreadState::current();
     buffer::synchronize(thread);
-    buffer::as_overhead(thread, || {
-        maps::copy();
-        if RECORD_COST.load(Ordering::Relaxed) == 0 {
-            RECORD_COST.store(cost::measure(thread), Ordering::Relaxed);
-        }
-        if let Some(header) = file::header() {
-            let cost = RECORD_COST.load(Ordering::Relaxed);
-            header.record_cost.store(cost, Ordering::Relaxed);
-        }
-    });
+    maps::copy();
+    if RECORD_COST.load(Ordering::Relaxed) == 0 {
+        RECORD_COST.store(cost::measure(thread), Ordering::Relaxed);
+    }
+    if let Some(header) = file::header() {
+        let cost = RECORD_COST.load(Ordering::Relaxed);
+        header.record_cost.store(cost, Ordering::Relaxed);
+    }
+    buffer::put_overhead(thread, began);
     true
 }
 

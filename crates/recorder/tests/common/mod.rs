@@ -20,7 +20,11 @@ pub fn start(with_rseq: bool) {
             unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
         };
         let area = clock::rseq_area(symbol).filter(|_| with_rseq);
-        assert!(process::start(&path, 0, area), "recording does not begin");
+        let began = process::own_cpu_nanos();
+        assert!(
+            process::start(&path, 0, area, began),
+            "recording does not begin"
+        );
         directory
     });
 }
