@@ -13,8 +13,8 @@ use foretrace_trace::journal::layout::{
     self, CHUNK_MAGIC, ChunkHeader, Header, MAGIC, PAGE_BYTES, VERSION,
 };
 
-use crate::clock;
 use crate::sys::{self, Errno, Fd};
+use crate::{clock, process};
 
 /// The longest path of a journal, its NUL included.
 const PATH_BYTES: usize = 4096;
@@ -72,6 +72,9 @@ pub(crate) struct Birth {
 
 /// Makes this process's journal in a directory. Nobody may be recording yet.
 pub(crate) fn create(directory: &CStr, birth: Birth) -> Result<&'static Header, Errno> {
+    if process::confined() {
+        return Err(libc::EPERM);
+    }
     let start_ticks = start_ticks().unwrap_or(0);
     let (fd, predecessors) = open_fresh(directory, start_ticks)?;
     let limit = sys::soft_limit(libc::RLIMIT_NOFILE);
@@ -174,6 +177,9 @@ fn fill(header: &Header, birth: Birth, start_ticks: u64, predecessors: u32) {
 /// Takes a new chunk of the file and maps it. Its magic is not set yet: see [`ChunkHeader::magic`].
 pub(crate) fn new_chunk(bytes: usize, present: bool) -> Result<*mut u8, Errno> {
     let header = header().ok_or(libc::EBADF)?;
+    if process::confined() {
+        return Err(libc::EPERM);
+    }
     let fd = usable_fd()?;
     let offset = header
         .next_offset

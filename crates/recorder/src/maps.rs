@@ -41,7 +41,10 @@ pub(crate) fn refresh(state: &ThreadState) {
 
 /// Copies the maps into the journal. Failing does no harm: call sites stay addresses.
 pub fn copy() {
-    if !process::recording() || COPIES.fetch_add(1, Ordering::Relaxed) >= MOST_COPIES {
+    if !process::recording() || process::confined() {
+        return;
+    }
+    if COPIES.fetch_add(1, Ordering::Relaxed) >= MOST_COPIES {
         return;
     }
     let _signals = sys::block_signals();

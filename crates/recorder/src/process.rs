@@ -40,6 +40,8 @@ static DIRECTORY: Directory = Directory(UnsafeCell::new([0; 4096]));
 static CLOCK: AtomicU32 = AtomicU32::new(0);
 /// What recording an event costs; 0 before it was measured, or if it could not be.
 static RECORD_COST: AtomicU64 = AtomicU64::new(0);
+/// Not zero once system calls may have been given up; a forked child inherits that.
+static CONFINED: AtomicU32 = AtomicU32::new(0);
 static PRETENDED_CPUS: AtomicU32 = AtomicU32::new(0);
 
 struct Directory(UnsafeCell<[u8; 4096]>);
@@ -85,6 +87,16 @@ pub fn was_recorded_before() -> bool {
 /// Returns how many CPUs the program is made to believe in; 0 for the truth.
 pub fn pretended_cpus() -> u32 {
     PRETENDED_CPUS.load(Ordering::Relaxed)
+}
+
+/// Says that the process is about to give up system calls, and may be killed for those that it gave up.
+pub fn confine() {
+    CONFINED.store(1, Ordering::Relaxed);
+}
+
+/// Returns whether system calls may have been given up.
+pub fn confined() -> bool {
+    CONFINED.load(Ordering::Relaxed) != 0
 }
 
 /// Begins recording into a directory, and returns whether that worked.
@@ -210,6 +222,9 @@ fn record_final_times(state: &ThreadState) {
     };
     // This thread first: looking for the others is not the program's work.
     record(own, libc::CLOCK_THREAD_CPUTIME_ID);
+    if confined() {
+        return;
+    }
     for_each_thread(|tid| {
         if tid != own {
             record(tid, sys::thread_clock_id(tid));

@@ -125,3 +125,11 @@ fn without_a_journal_calls_are_passed_on_and_nothing_is_pretended() {
         assert!(output.stderr.is_empty(), "the library prints");
     }
 }
+
+#[test]
+fn a_program_that_gave_up_system_calls_is_not_killed_for_the_recorders() {
+    let run = record("confines_itself.c");
+    assert_eq!(run.stdout(), "0 0\n");
+    assert!(run.count("lock mutex1") > 100);
+    assert!(run.trace.warnings[0].contains("for want of space"));
+}
