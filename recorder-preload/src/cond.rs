@@ -32,7 +32,7 @@ pub unsafe extern "C-unwind" fn destroy(cond: *mut pthread_cond_t, site: u64) ->
 }
 
 /// Records a wait: always a call and a return. Cancelled, it returns too, with the mutex locked.
-fn wait_for_signal(
+pub fn wait_for_signal(
     kind: Kind,
     cond: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,

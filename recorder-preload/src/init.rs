@@ -50,6 +50,7 @@ fn wake_up() -> bool {
         // A forked child, whose handler did not run: its fork was a raw one.
         return process::restart();
     }
+    let began = process::own_cpu_nanos();
     next::look_up_all();
     // SAFETY: getenv reads the environment, which nobody changes while the process has one thread.
     let directory = unsafe { libc::getenv(c"FORETRACE_JOURNAL".as_ptr()) };
@@ -61,7 +62,7 @@ fn wake_up() -> bool {
     let directory = unsafe { CStr::from_ptr(directory) };
     // SAFETY: looks a symbol up by a NUL-terminated name.
     let area = clock::rseq_area(|name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
-    if !process::start(directory, wanted_cpus(), area) {
+    if !process::start(directory, wanted_cpus(), area, began) {
         return false;
     }
     thread::watch_first();

@@ -21,11 +21,14 @@
 )]
 
 mod barrier;
+mod c11;
 mod cond;
+mod confine;
 mod cpus;
 mod exit;
 mod hook;
 mod init;
+mod jump;
 mod libraries;
 mod mutex;
 mod next;
@@ -68,7 +71,7 @@ macro_rules! export {
 
 /// The exports.
 pub mod exports {
-    use super::{barrier, cond, cpus, exit, mutex, once, rwlock, semaphore, spin, thread};
+    use super::{barrier, c11, cond, cpus, exit, mutex, once, rwlock, semaphore, spin, thread};
 
     export! {
         pthread_create / 4 => thread::create;
@@ -128,6 +131,23 @@ pub mod exports {
 
         pthread_once / 2 => once::once;
 
+        thrd_create / 3 => c11::create;
+        thrd_join / 2 => c11::join;
+        thrd_detach / 1 => c11::detach;
+        mtx_init / 2 => c11::mutex_init;
+        mtx_destroy / 1 => c11::mutex_destroy;
+        mtx_lock / 1 => c11::mutex_lock;
+        mtx_trylock / 1 => c11::mutex_try_lock;
+        mtx_timedlock / 2 => c11::mutex_timed_lock;
+        mtx_unlock / 1 => c11::mutex_unlock;
+        cnd_init / 1 => c11::cond_init;
+        cnd_destroy / 1 => c11::cond_destroy;
+        cnd_wait / 2 => c11::cond_wait;
+        cnd_timedwait / 3 => c11::cond_timed_wait;
+        cnd_signal / 1 => c11::cond_signal;
+        cnd_broadcast / 1 => c11::cond_broadcast;
+        call_once / 2 => c11::call_once;
+
         _exit / 1 => exit::exit_now;
         _Exit / 1 => exit::exit_now;
         quick_exit / 1 => exit::quick_exit;
@@ -141,6 +161,7 @@ pub mod exports {
         get_nprocs_conf / 0 => cpus::get_nprocs_conf;
     }
 
-    // These two are written out: see `libraries` why they must not have a frame of their own either.
+    // These are not called from here but jumped to: see `jump`.
+    pub use crate::confine::{prctl, syscall};
     pub use crate::libraries::{dlclose, dlmopen, dlopen};
 }

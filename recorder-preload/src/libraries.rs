@@ -7,6 +7,7 @@ use core::ffi::c_void;
 
 use foretrace_recorder::maps;
 
+use crate::jump::jump;
 use crate::next::Next;
 
 static DLOPEN: Next = Next::new(c"dlopen", None);
@@ -27,33 +28,6 @@ extern "C" fn closing() -> *mut c_void {
     // The addresses in it are about to lose their meaning.
     maps::copy();
     DLCLOSE.address()
-}
-
-/// Defines a hook that calls a function of ours and then jumps to the address it returned, its own arguments and its
-/// caller's address untouched.
-macro_rules! jump {
-    ($name:ident, $before:path) => {
-        #[doc = concat!("Stands in for the C library's `", stringify!($name), "`.")]
-        ///
-        /// # Safety
-        ///
-        /// As the C library's.
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        pub unsafe extern "C-unwind" fn $name() {
-            core::arch::naked_asm!(
-                "push rdi",
-                "push rsi",
-                "push rdx",
-                "call {before}",
-                "pop rdx",
-                "pop rsi",
-                "pop rdi",
-                "jmp rax",
-                before = sym $before,
-            )
-        }
-    };
 }
 
 jump!(dlopen, opening);

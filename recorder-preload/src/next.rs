@@ -179,6 +179,23 @@ next! {
     pthread_once(control: *mut pthread_once_t, routine: OnceRoutine) -> c_int, None;
     pthread_testcancel() -> (), None;
 
+    thrd_create(thread: *mut pthread_t, routine: Routine, argument: *mut c_void) -> c_int, None;
+    thrd_join(thread: pthread_t, result: *mut c_int) -> c_int, None;
+    thrd_detach(thread: pthread_t) -> c_int, None;
+    mtx_init(mutex: *mut pthread_mutex_t, kind: c_int) -> c_int, None;
+    mtx_destroy(mutex: *mut pthread_mutex_t) -> (), None;
+    mtx_lock(mutex: *mut pthread_mutex_t) -> c_int, None;
+    mtx_trylock(mutex: *mut pthread_mutex_t) -> c_int, None;
+    mtx_timedlock(mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int, None;
+    mtx_unlock(mutex: *mut pthread_mutex_t) -> c_int, None;
+    cnd_init(cond: *mut pthread_cond_t) -> c_int, None;
+    cnd_destroy(cond: *mut pthread_cond_t) -> (), None;
+    cnd_wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int, None;
+    cnd_timedwait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t,
+        until: *const timespec) -> c_int, None;
+    cnd_signal(cond: *mut pthread_cond_t) -> c_int, None;
+    cnd_broadcast(cond: *mut pthread_cond_t) -> c_int, None;
+
     _exit(status: c_int) -> (), None;
     quick_exit(status: c_int) -> (), None;
 

@@ -64,32 +64,52 @@ pub unsafe extern "C-unwind" fn create(
     argument: *mut c_void,
     site: u64,
 ) -> c_int {
+    create_with(
+        routine,
+        argument,
+        site,
+        |result| result,
+        |routine, argument| {
+            // SAFETY: the program's own call, perhaps with a routine that runs the program's.
+            unsafe { next::pthread_create(thread, attributes, routine, argument) }
+        },
+    )
+}
+
+/// Creates a thread that is recorded by a function that takes a routine and its argument, and whose result `errno`
+/// translates.
+pub fn create_with(
+    routine: Routine,
+    argument: *mut c_void,
+    site: u64,
+    errno: impl Fn(c_int) -> c_int,
+    call: impl FnOnce(Routine, *mut c_void) -> c_int,
+) -> c_int {
     let child = if recording() {
         recorder::prepare(routine, argument)
     } else {
         None
     };
     let Some(child) = child else {
-        // SAFETY: the program's own call.
-        return unsafe { next::pthread_create(thread, attributes, routine, argument) };
+        return call(routine, argument);
     };
-    let slot = record(
-        Kind::Create,
-        u64::from(child.number()),
-        OUTCOME_SUCCESS,
-        site,
-    );
-    // SAFETY: the program's own call but for the routine, which runs the program's.
-    let result = unsafe { next::pthread_create(thread, attributes, trampoline, child.token()) };
+    let number = u64::from(child.number());
+    let slot = record(Kind::Create, number, OUTCOME_SUCCESS, site);
+    let result = call(trampoline, child.token());
     if result != 0 {
-        slot.set_outcome(outcome_of(result));
+        slot.set_outcome(outcome_of(errno(result)));
         child.abandon();
     }
     result
 }
 
 /// Records a wait for a thread's end, which always counts as one that may block.
-fn wait_for_end(kind: Kind, thread: pthread_t, site: u64, call: impl FnOnce() -> c_int) -> c_int {
+pub fn wait_for_end(
+    kind: Kind,
+    thread: pthread_t,
+    site: u64,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
     if !recording() {
         return call();
     }

@@ -26,11 +26,14 @@ const LATER_FIRST_CHUNK_BYTES: usize = 4 << 10;
 /// How many threads a process has before their chunks begin small.
 const MANY_THREADS: u32 = 64;
 
-/// What chunks grow to.
-const LARGEST_CHUNK_BYTES: usize = 1 << 20;
+/// What chunks grow to: their pages are made present at once, which holds the thread up.
+const LARGEST_CHUNK_BYTES: usize = 512 << 10;
 
 /// How often counter and clock are stamped, in ticks: about a tenth of a second.
 const STAMP_TICKS: u64 = 1 << 28;
+
+/// No system call that was not disturbed takes more ticks.
+const CREDIBLE_COST: u64 = 1 << 15;
 
 /// The counter at the latest stamp.
 static LAST_STAMP: AtomicU64 = AtomicU64::new(0);
@@ -114,6 +117,15 @@ fn fill_extension(at: u64, (second, third): (u64, u64)) {
     fill(at, third, second, pack_tail(Kind::Extension, 0, 0));
 }
 
+/// Makes holes of the records from one address to another.
+pub(crate) fn erase(start: u64, end: u64) {
+    let mut at = start;
+    while at < end {
+        fill(at, 0, 0, 0);
+        at += STEP;
+    }
+}
+
 #[cold]
 fn record_slowly(
     state: &ThreadState,
@@ -159,7 +171,13 @@ fn now(state: &ThreadState) -> u64 {
 
 fn put_pair(state: &ThreadState, pair: Pair) {
     if let Some(at) = room(state, 1) {
-        fill(at, pair.tsc, pair.cpu_nanos, pack_tail(Kind::Sync, 0, 0));
+        // A reading that was disturbed on every attempt says nothing of its cost.
+        let cost = if pair.cost < CREDIBLE_COST {
+            pair.cost
+        } else {
+            0
+        };
+        fill(at, pair.tsc, pair.cpu_nanos, pack_tail(Kind::Sync, 0, cost));
     }
 }
 
@@ -170,7 +188,7 @@ fn stamp(state: &ThreadState) {
     if let Some(at) = room(state, 1) {
         fill(at, tsc, monotonic, pack_tail(Kind::Stamp, 0, 0));
     }
-    maps::refresh();
+    maps::refresh(state);
 }
 
 /// Records the thread's CPU time, whether or not it was disturbed.
@@ -215,6 +233,7 @@ fn make_room(state: &ThreadState, bytes: u64) -> bool {
     if state.cursor.get() + bytes <= state.end.get() {
         return true;
     }
+    let before = sys::clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID);
     let Some(number) = number(state) else {
         return false;
     };
@@ -232,7 +251,30 @@ fn make_room(state: &ThreadState, bytes: u64) -> bool {
     release(state.previous_chunk.get());
     state.previous_chunk.set(state.chunk.get());
     adopt(state, chunk);
+    // A process's beginning is counted as a whole, by `process::start`.
+    if number != 0 || sequence != 0 {
+        put_overhead(state, before);
+    }
     true
+}
+
+/// Records the CPU time since `before` as the recorder's own. There must be room.
+pub(crate) fn put_overhead(state: &ThreadState, before: u64) {
+    let spent = sys::clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID).saturating_sub(before);
+    let at = state.take(STEP);
+    if at + STEP <= state.end.get() {
+        fill(at, clock::tsc(), spent, pack_tail(Kind::Overhead, 0, 0));
+    }
+}
+
+/// Does work of the recorder's that takes long, and records the CPU time that it took.
+pub(crate) fn as_overhead<T>(state: &ThreadState, work: impl FnOnce() -> T) -> T {
+    let before = sys::clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID);
+    let result = work();
+    if state.chunk.get() != 0 {
+        put_overhead(state, before);
+    }
+    result
 }
 
 /// Makes a chunk the thread's current one.
@@ -273,7 +315,9 @@ pub(crate) fn new_events_chunk(thread: u32, sequence: u32) -> Option<u64> {
         LATER_FIRST_CHUNK_BYTES
     };
     let bytes = (first << (2 * sequence).min(8)).min(LARGEST_CHUNK_BYTES);
-    let chunk = file::new_chunk(bytes).ok()?;
+    // A thread that filled a chunk will likely fill the next: its pages are made present where that is counted as
+    // the recorder's work, not fault by fault within the program's.
+    let chunk = file::new_chunk(bytes, sequence > 0).ok()?;
     // SAFETY: mapped just now, page-aligned, zeroed; only this thread knows it.
     let header = unsafe { &*chunk.cast::<ChunkHeader>() };
     header.thread.store(thread, Ordering::Relaxed);

@@ -213,6 +213,8 @@ pub struct Pair {
     pub tsc: u64,
     /// The thread's CPU time.
     pub cpu_nanos: u64,
+    /// How long asking for it took, in ticks.
+    pub cost: u64,
 }
 
 /// What is known about the present moment.
@@ -264,10 +266,15 @@ fn pair_with(begin: impl Fn(), good: impl Fn() -> bool) -> Now {
         let after = tsc();
         attempt += 1;
         if good() || attempt == ATTEMPTS {
-            let tsc = before + after.wrapping_sub(before) / 2;
+            let cost = after.wrapping_sub(before);
+            let tsc = before + cost / 2;
             return Now {
                 tsc: after,
-                pair: Some(Pair { tsc, cpu_nanos }),
+                pair: Some(Pair {
+                    tsc,
+                    cpu_nanos,
+                    cost,
+                }),
             };
         }
     }

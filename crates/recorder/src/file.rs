@@ -13,8 +13,8 @@ use foretrace_trace::journal::layout::{
     self, CHUNK_MAGIC, ChunkHeader, Header, MAGIC, PAGE_BYTES, VERSION,
 };
 
-use crate::clock;
 use crate::sys::{self, Errno, Fd};
+use crate::{clock, process};
 
 /// The longest path of a journal, its NUL included.
 const PATH_BYTES: usize = 4096;
@@ -72,13 +72,16 @@ pub(crate) struct Birth {
 
 /// Makes this process's journal in a directory. Nobody may be recording yet.
 pub(crate) fn create(directory: &CStr, birth: Birth) -> Result<&'static Header, Errno> {
+    if process::confined() {
+        return Err(libc::EPERM);
+    }
     let start_ticks = start_ticks().unwrap_or(0);
     let (fd, predecessors) = open_fresh(directory, start_ticks)?;
     let limit = sys::soft_limit(libc::RLIMIT_NOFILE);
     let fd = sys::move_up(fd, PREFERRED_FD.min(limit.saturating_sub(8)) as i32);
     let (device, inode) = sys::identity(fd)?;
     sys::allocate(fd, 0, PAGE_BYTES)?;
-    let header: *mut Header = sys::map_shared(fd, 0, PAGE_BYTES)?.cast();
+    let header: *mut Header = sys::map_shared(fd, 0, PAGE_BYTES, false)?.cast();
     fill_program(header);
     // SAFETY: a page, zeroed and aligned, mapped just now and never unmapped; the path is filled in already.
     let header: &'static Header = unsafe { &*header };
@@ -172,14 +175,17 @@ fn fill(header: &Header, birth: Birth, start_ticks: u64, predecessors: u32) {
 }
 
 /// Takes a new chunk of the file and maps it. Its magic is not set yet: see [`ChunkHeader::magic`].
-pub(crate) fn new_chunk(bytes: usize) -> Result<*mut u8, Errno> {
+pub(crate) fn new_chunk(bytes: usize, present: bool) -> Result<*mut u8, Errno> {
     let header = header().ok_or(libc::EBADF)?;
+    if process::confined() {
+        return Err(libc::EPERM);
+    }
     let fd = usable_fd()?;
     let offset = header
         .next_offset
         .fetch_add(bytes as u64, Ordering::Relaxed);
     sys::allocate(fd, offset, bytes)?;
-    sys::map_shared(fd, offset, bytes)
+    sys::map_shared(fd, offset, bytes, present)
 }
 
 /// Fills what every chunk's header says and makes it valid.

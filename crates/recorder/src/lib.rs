@@ -7,7 +7,8 @@
 //! ```no_run
 //! use foretrace_recorder::{process, record, Kind, OUTCOME_SUCCESS};
 //!
-//! if process::start(c"/tmp/journal", 0, None) {
+//! let began = process::own_cpu_nanos();
+//! if process::start(c"/tmp/journal", 0, None, began) {
 //!     record(Kind::MutexLock, 0x1234, OUTCOME_SUCCESS, 0x5678);
 //! }
 //! ```
@@ -36,6 +37,7 @@ compile_error!("the recorder knows x86_64 Linux only");
 
 mod buffer;
 pub mod clock;
+mod cost;
 mod file;
 pub mod maps;
 pub mod process;

@@ -8,10 +8,11 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use foretrace_trace::journal::layout::{CHUNK_MAPS, ChunkHeader};
 
-use crate::{file, process, sys};
+use crate::state::ThreadState;
+use crate::{buffer, file, process, sys};
 
 /// A copy's chunk; a longer text takes several.
-const CHUNK_BYTES: usize = 64 << 10;
+const CHUNK_BYTES: usize = 16 << 10;
 
 /// How often a stale copy is renewed: the library may not be mapped yet at the first time.
 const RENEWALS: u32 = 3;
@@ -30,17 +31,20 @@ pub fn stale() {
 }
 
 /// Takes another copy if the last one is stale.
-pub(crate) fn refresh() {
+pub(crate) fn refresh(state: &ThreadState) {
     let due = STALE.load(Ordering::Relaxed);
     if due > 0 {
         STALE.store(due - 1, Ordering::Relaxed);
-        copy();
+        buffer::as_overhead(state, copy);
     }
 }
 
 /// Copies the maps into the journal. Failing does no harm: call sites stay addresses.
 pub fn copy() {
-    if !process::recording() || COPIES.fetch_add(1, Ordering::Relaxed) >= MOST_COPIES {
+    if !process::recording() || process::confined() {
+        return;
+    }
+    if COPIES.fetch_add(1, Ordering::Relaxed) >= MOST_COPIES {
         return;
     }
     let _signals = sys::block_signals();
@@ -63,7 +67,7 @@ pub(crate) fn forget() {
 
 /// Fills one chunk; returns whether there is more.
 fn copy_part(maps: sys::Fd, part: u32) -> bool {
-    let Ok(chunk) = file::new_chunk(CHUNK_BYTES) else {
+    let Ok(chunk) = file::new_chunk(CHUNK_BYTES, false) else {
         return false;
     };
     let room = CHUNK_BYTES - size_of::<ChunkHeader>();

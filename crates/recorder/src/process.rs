@@ -11,13 +11,13 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use foretrace_trace::journal::layout::{FLAG_CLEAN_EXIT, FLAG_FORKED, FLAG_STOPPED, Kind};
 
 use crate::clock::{self, RseqArea};
 use crate::state::ThreadState;
-use crate::{buffer, file, maps, sys};
+use crate::{buffer, cost, file, maps, sys};
 
 /// Not asked yet whether to record. Zero, so that a wiped page says it.
 pub const UNBORN: u32 = 0;
@@ -38,6 +38,10 @@ static STATE: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const FIRST_STATE).cas
 
 static DIRECTORY: Directory = Directory(UnsafeCell::new([0; 4096]));
 static CLOCK: AtomicU32 = AtomicU32::new(0);
+/// What recording an event costs; 0 before it was measured, or if it could not be.
+static RECORD_COST: AtomicU64 = AtomicU64::new(0);
+/// Not zero once system calls may have been given up; a forked child inherits that.
+static CONFINED: AtomicU32 = AtomicU32::new(0);
 static PRETENDED_CPUS: AtomicU32 = AtomicU32::new(0);
 
 struct Directory(UnsafeCell<[u8; 4096]>);
@@ -85,8 +89,20 @@ pub fn pretended_cpus() -> u32 {
     PRETENDED_CPUS.load(Ordering::Relaxed)
 }
 
+/// Says that the process is about to give up system calls, and may be killed for those that it gave up.
+pub fn confine() {
+    CONFINED.store(1, Ordering::Relaxed);
+}
+
+/// Returns whether system calls may have been given up.
+pub fn confined() -> bool {
+    CONFINED.load(Ordering::Relaxed) != 0
+}
+
 /// Begins recording into a directory, and returns whether that worked.
-pub fn start(directory: &CStr, pretended_cpus: u32, rseq: Option<RseqArea>) -> bool {
+///
+/// `began` is the thread's CPU time when the recorder's own work began, which is not the program's.
+pub fn start(directory: &CStr, pretended_cpus: u32, rseq: Option<RseqArea>, began: u64) -> bool {
     let bytes = directory.to_bytes_with_nul();
     // SAFETY: no thread records yet, so nobody reads the directory.
     let kept = unsafe { &mut *DIRECTORY.0.get() };
@@ -103,20 +119,26 @@ pub fn start(directory: &CStr, pretended_cpus: u32, rseq: Option<RseqArea>) -> b
         unsafe { &*page }.store(INITIALIZING, Ordering::Relaxed);
         STATE.store(page, Ordering::Release);
     }
-    open(0)
+    open(0, began)
 }
 
 /// Begins recording anew, in the child of a fork.
 pub fn restart() -> bool {
+    let began = own_cpu_nanos();
     let thread = ThreadState::current();
     clock::forget(thread);
     thread.reset();
     maps::forget();
     file::abandon();
-    open(FLAG_FORKED)
+    open(FLAG_FORKED, began)
 }
 
-fn open(flags: u64) -> bool {
+/// Returns the calling thread's CPU time.
+pub fn own_cpu_nanos() -> u64 {
+    sys::clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn open(flags: u64, began: u64) -> bool {
     // SAFETY: the directory was written before recording first began, and not since.
     let buffer = unsafe { &*DIRECTORY.0.get() };
     let birth = file::Birth {
@@ -132,9 +154,18 @@ fn open(flags: u64) -> bool {
         return false;
     }
     state().store(RECORDING, Ordering::Release);
-    maps::copy();
     // The calling thread begins here, as number 0.
-    buffer::synchronize(ThreadState::current());
+    let thread = ThreadState::current();
+    buffer::synchronize(thread);
+    maps::copy();
+    if RECORD_COST.load(Ordering::Relaxed) == 0 {
+        RECORD_COST.store(cost::measure(thread), Ordering::Relaxed);
+    }
+    if let Some(header) = file::header() {
+        let cost = RECORD_COST.load(Ordering::Relaxed);
+        header.record_cost.store(cost, Ordering::Relaxed);
+    }
+    buffer::put_overhead(thread, began);
     true
 }
 
@@ -182,10 +213,21 @@ pub fn finish() {
 
 fn record_final_times(state: &ThreadState) {
     buffer::synchronize(state);
-    for_each_thread(|tid| {
-        let cpu = sys::clock_nanos(sys::thread_clock_id(tid));
+    let own = sys::gettid();
+    let record = |tid, clock| {
+        let cpu = sys::clock_nanos(clock);
         if cpu > 0 {
             buffer::put(state, Kind::Final, clock::tsc(), cpu, u64::from(tid));
+        }
+    };
+    // This thread first: looking for the others is not the program's work.
+    record(own, libc::CLOCK_THREAD_CPUTIME_ID);
+    if confined() {
+        return;
+    }
+    for_each_thread(|tid| {
+        if tid != own {
+            record(tid, sys::thread_clock_id(tid));
         }
     });
 }
@@ -194,7 +236,6 @@ fn record_final_times(state: &ThreadState) {
 fn for_each_thread(mut visit: impl FnMut(u32)) {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
     let Ok(directory) = sys::open(c"/proc/self/task", flags, 0) else {
-        visit(sys::gettid());
         return;
     };
     // Small, since it may have to lie on a small stack.

@@ -302,18 +302,32 @@ fn write_zeros(fd: Fd, offset: u64, bytes: usize) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Maps part of a file for reading and writing, shared.
+/// Maps part of a file for reading and writing, shared; if asked to, with its pages present already.
 ///
 /// # Errors
 ///
 /// The `errno`.
-pub fn map_shared(fd: Fd, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
-    map(
-        bytes,
-        libc::MAP_SHARED,
-        fd.0,
-        usize::try_from(offset).map_err(|_| libc::EFBIG)?,
-    )
+pub fn map_shared(fd: Fd, offset: u64, bytes: usize, present: bool) -> Result<*mut u8, Errno> {
+    let offset = usize::try_from(offset).map_err(|_| libc::EFBIG)?;
+    let address = map(bytes, libc::MAP_SHARED, fd.0, offset)?;
+    if present {
+        // MAP_POPULATE would only read shared pages. Before Linux 5.14 this fails, and they come one by one.
+        // SAFETY: the range was mapped just now.
+        unsafe {
+            syscall(
+                libc::SYS_madvise,
+                [
+                    address as usize,
+                    bytes,
+                    libc::MADV_POPULATE_WRITE as usize,
+                    0,
+                    0,
+                    0,
+                ],
+            );
+        }
+    }
+    Ok(address)
 }
 
 /// Maps fresh zeroed memory that a forked child finds zeroed again.

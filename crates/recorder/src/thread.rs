@@ -23,6 +23,10 @@ pub fn prepare(routine: Routine, argument: *mut c_void) -> Option<Child> {
         return None;
     }
     let state = ThreadState::current();
+    buffer::as_overhead(state, || prepare_child(state, routine, argument))
+}
+
+fn prepare_child(state: &ThreadState, routine: Routine, argument: *mut c_void) -> Option<Child> {
     let number = buffer::new_number()?;
     let Some(chunk) = buffer::new_events_chunk(number, 0) else {
         process::stop();
@@ -94,10 +98,8 @@ pub fn end(last: bool) {
     if !process::recording() {
         return;
     }
-    let state = ThreadState::current();
-    let tsc = buffer::synchronize(state);
-    buffer::put(state, Kind::Terminate, tsc, 0, 0);
+    buffer::record(Kind::Terminate, 0, 0, 0);
     if last {
-        buffer::retire(state);
+        buffer::retire(ThreadState::current());
     }
 }

@@ -107,3 +107,29 @@ fn without_rseq_another_clock_is_used() {
     assert_eq!(recording.clock, foretrace_trace::ThreadClock::Counter);
     assert_eq!(run.count("sem_wait"), 200);
 }
+
+#[test]
+fn without_a_journal_calls_are_passed_on_and_nothing_is_pretended() {
+    use crate::harness::{compile, library, pinned};
+    let program = compile("pretend_cpus.c", "pretend_nothing", &[]);
+    let plain = pinned(&program).output().expect("taskset is installed");
+    for journal in ["", "/nonexistent/directory"] {
+        let mut command = pinned(&program);
+        command.env("LD_PRELOAD", library());
+        command.env("FORETRACE_PRETEND_CPUS", "5");
+        if !journal.is_empty() {
+            command.env("FORETRACE_JOURNAL", journal);
+        }
+        let output = command.output().expect("taskset is installed");
+        assert_eq!(output.stdout, plain.stdout);
+        assert!(output.stderr.is_empty(), "the library prints");
+    }
+}
+
+#[test]
+fn a_program_that_gave_up_system_calls_is_not_killed_for_the_recorders() {
+    let run = record("confines_itself.c");
+    assert_eq!(run.stdout(), "0 0\n");
+    assert!(run.count("lock mutex1") > 100);
+    assert!(run.trace.warnings[0].contains("for want of space"));
+}

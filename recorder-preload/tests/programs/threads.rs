@@ -98,3 +98,28 @@ fn a_library_opened_later_is_found_by_the_programs_own_search_path() {
         .collect();
     assert!(sites[0].starts_with("libopened.so+0x"), "{sites:?}");
 }
+
+#[test]
+fn c11_threads_are_recorded_as_posix_ones() {
+    let run = record("c11_threads.c");
+    assert_eq!(
+        run.lines("T1"),
+        [
+            "once once1 chosen",
+            "return chosen",
+            "lock mutex1",
+            "cond_signal cond1",
+            "unlock mutex1",
+            "terminate"
+        ]
+    );
+    let main = run.lines("main");
+    let beginning = ["lock mutex1", "trylock mutex1 busy", "create T1"];
+    assert_eq!(main[..3], beginning.map(str::to_owned));
+    assert!(
+        main.contains(&"cond_wait cond1 mutex1".to_owned()),
+        "{main:?}"
+    );
+    assert!(main.contains(&"return timedout".to_owned()), "{main:?}");
+    assert!(main.contains(&"join T1".to_owned()), "{main:?}");
+}

@@ -1,29 +1,28 @@
 //! Builds a trace from journals: merges the threads' events and gives everything an id.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
 use super::clock::Timescale;
 use super::decode::{Decoded, Decoder};
 use super::file::{Journal, JournalThread};
-use super::layout::{
-    Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_OWNER_DIED, OUTCOME_PENDING,
-    OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,
-};
+use super::hash::FastMap;
+use super::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS};
 use super::modules::{AddressSpace, Sites};
+use super::names::{list, object_operation, outcome, program_name, wait_operation};
 use super::objects::{Objects, object_kind};
 use crate::{
-    Call, CallId, Event, Nanos, ObjectId, ObjectKind, Operation, Outcome, Process, ProcessId,
-    Returns, SiteId, Thread, ThreadId, Trace,
+    Call, CallId, Event, Nanos, ObjectKind, Operation, Outcome, Process, ProcessId, Returns,
+    SiteId, Thread, ThreadId, Trace,
 };
 
 /// A process as the builder needs it.
 struct BuiltProcess {
     space: AddressSpace,
     /// The trace's threads by number in the journal.
-    by_number: HashMap<u32, ThreadId>,
+    by_number: FastMap<u32, ThreadId>,
     /// The threads that had a `pthread_t`, by when they were made.
-    by_pthread: HashMap<u64, Vec<(u64, ThreadId)>>,
+    by_pthread: FastMap<u64, Vec<(u64, ThreadId)>>,
 }
 
 /// A thread's stream of events, with the one that comes next.
@@ -32,10 +31,14 @@ struct Stream<'a> {
     next: Option<Decoded>,
     process: usize,
     thread: ThreadId,
+    is_main: bool,
     /// Whether the pending call was not about anything known, so that its return is dropped too.
     dropped: bool,
     end: Option<End>,
 }
+
+/// The ends of threads, by time; at the process's exit the first thread's is the last.
+type Ends = BinaryHeap<Reverse<(u64, bool, usize)>>;
 
 /// How a thread ended whose own end was not seen.
 #[derive(Clone, Copy)]
@@ -52,7 +55,7 @@ pub(super) struct Builder<'a> {
     processes: Vec<BuiltProcess>,
     sites: Sites,
     objects: Objects,
-    calls: HashMap<Call, CallId>,
+    calls: FastMap<Call, CallId>,
     unknown_threads: u64,
     endless: Vec<String>,
 }
@@ -71,7 +74,7 @@ impl<'a> Builder<'a> {
             processes: Vec::new(),
             sites: Sites::default(),
             objects: Objects::default(),
-            calls: HashMap::new(),
+            calls: FastMap::default(),
             unknown_threads: 0,
             endless: Vec::new(),
         }
@@ -109,8 +112,8 @@ impl<'a> Builder<'a> {
         };
         let mut built = BuiltProcess {
             space: AddressSpace::new(&journal.snapshots),
-            by_number: HashMap::new(),
-            by_pthread: HashMap::new(),
+            by_number: FastMap::default(),
+            by_pthread: FastMap::default(),
         };
         let mut others = 0;
         for thread in &journal.threads {
@@ -181,11 +184,9 @@ impl<'a> Builder<'a> {
             decoder,
             process,
             thread: id,
+            is_main: thread.tid == journal.pid,
             dropped: false,
-            end: end.map(|end| End {
-                cpu: end.cpu.map(|cpu| cpu.saturating_sub(base)),
-                ..end
-            }),
+            end,
         }
     }
 
@@ -196,7 +197,7 @@ impl<'a> Builder<'a> {
             .filter_map(|(index, stream)| Some(Reverse((stream.next?.tsc, index))))
             .collect();
         // A thread without events still ends.
-        let mut ends: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
+        let mut ends = Ends::new();
         for (index, stream) in streams.iter().enumerate() {
             if stream.next.is_none() {
                 self.schedule_end(&mut ends, stream, index);
@@ -204,10 +205,10 @@ impl<'a> Builder<'a> {
         }
         loop {
             let event = heap.peek().map(|&Reverse((tsc, _))| tsc);
-            let end = ends.peek().map(|&Reverse((tsc, _))| tsc);
+            let end = ends.peek().map(|&Reverse((tsc, _, _))| tsc);
             let end_is_next = end.is_some_and(|end| event.is_none_or(|event| end < event));
             if end_is_next {
-                let Some(Reverse((tsc, index))) = ends.pop() else {
+                let Some(Reverse((tsc, _, index))) = ends.pop() else {
                     return;
                 };
                 self.push_end(&streams[index], tsc);
@@ -228,16 +229,11 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn schedule_end(
-        &mut self,
-        ends: &mut BinaryHeap<Reverse<(u64, usize)>>,
-        stream: &Stream<'a>,
-        index: usize,
-    ) {
+    fn schedule_end(&mut self, ends: &mut Ends, stream: &Stream<'a>, index: usize) {
         let (latest, _) = stream.decoder.latest();
         let seen = stream.decoder.terminate().map(|terminate| terminate.tsc);
         if let Some(tsc) = seen.or(stream.end.map(|end| end.tsc)) {
-            ends.push(Reverse((tsc.max(latest), index)));
+            ends.push(Reverse((tsc.max(latest), stream.is_main, index)));
         } else {
             let name = &self.trace.threads[stream.thread.index()].name;
             self.endless.push(name.clone());
@@ -247,7 +243,8 @@ impl<'a> Builder<'a> {
     fn push_end(&mut self, stream: &Stream<'a>, tsc: u64) {
         let (_, latest) = stream.decoder.latest();
         let own = stream.decoder.terminate().map(|terminate| terminate.cpu);
-        let cpu = own.or(stream.end.and_then(|end| end.cpu)).unwrap_or(0);
+        let last = stream.end.and_then(|end| end.cpu);
+        let cpu = own.or(last.map(|cpu| stream.decoder.own(cpu))).unwrap_or(0);
         let call = Call {
             thread: stream.thread,
             operation: Operation::Terminate,
@@ -411,10 +408,10 @@ impl<'a> Builder<'a> {
 fn is_successor(journal: &Journal, other: &Journal) -> bool {
     journal.pid == other.pid
         && journal.start_ticks == other.start_ticks
-        && journal.predecessors + 1 == other.predecessors
+        && Some(other.predecessors) == journal.predecessors.checked_add(1)
 }
 
-/// Returns the CPU time of a process's first thread at its last event.
+/// Returns the CPU time of a process's first thread at its last event, as the kernel counts it.
 fn main_cpu(journal: &Journal, scale: Timescale) -> u64 {
     let Some(main) = journal
         .threads
@@ -425,84 +422,5 @@ fn main_cpu(journal: &Journal, scale: Timescale) -> u64 {
     };
     let mut decoder = Decoder::new(journal, main, scale, 0);
     while decoder.next().is_some() {}
-    decoder.latest().1
-}
-
-/// Names at most a few.
-fn list(names: &[String]) -> String {
-    match names {
-        [first, second, third, _, ..] => {
-            format!("{first}, {second}, {third} and {} others", names.len() - 3)
-        }
-        names => names.join(", "),
-    }
-}
-
-/// Returns a program's name: its path's last part, without what a text trace could not hold in a word.
-fn program_name(path: &str) -> String {
-    let last = path.rsplit('/').next().unwrap_or(path);
-    let name: String = last
-        .chars()
-        .map(|c| {
-            if c.is_whitespace() || c.is_control() {
-                '_'
-            } else {
-                c
-            }
-        })
-        .collect();
-    if name.is_empty() {
-        "program".to_owned()
-    } else {
-        name
-    }
-}
-
-fn outcome(byte: u8) -> Outcome {
-    match byte {
-        OUTCOME_BUSY => Outcome::Busy,
-        OUTCOME_TIMED_OUT => Outcome::TimedOut,
-        OUTCOME_CHOSEN => Outcome::Chosen,
-        OUTCOME_OWNER_DIED => Outcome::OwnerDied,
-        // At the call itself: its return says more.
-        OUTCOME_SUCCESS | OUTCOME_PENDING => Outcome::Success,
-        byte => Outcome::Failed(u16::from(byte.saturating_sub(OUTCOME_FAILED))),
-    }
-}
-
-fn wait_operation(kind: Kind, cond: ObjectId, mutex: ObjectId) -> Operation {
-    if kind == Kind::CondWait {
-        Operation::CondWait { cond, mutex }
-    } else {
-        Operation::CondTimedWait { cond, mutex }
-    }
-}
-
-fn object_operation(kind: Kind, object: ObjectId) -> Option<Operation> {
-    let operation = match kind {
-        Kind::MutexLock => Operation::Lock,
-        Kind::MutexTryLock => Operation::TryLock,
-        Kind::MutexTimedLock => Operation::TimedLock,
-        Kind::MutexUnlock => Operation::Unlock,
-        Kind::CondSignal => Operation::CondSignal,
-        Kind::CondBroadcast => Operation::CondBroadcast,
-        Kind::SemWait => Operation::SemWait,
-        Kind::SemTryWait => Operation::SemTryWait,
-        Kind::SemTimedWait => Operation::SemTimedWait,
-        Kind::SemPost => Operation::SemPost,
-        Kind::ReadLock => Operation::ReadLock,
-        Kind::TryReadLock => Operation::TryReadLock,
-        Kind::TimedReadLock => Operation::TimedReadLock,
-        Kind::WriteLock => Operation::WriteLock,
-        Kind::TryWriteLock => Operation::TryWriteLock,
-        Kind::TimedWriteLock => Operation::TimedWriteLock,
-        Kind::RwUnlock => Operation::RwUnlock,
-        Kind::BarrierWait => Operation::BarrierWait,
-        Kind::SpinLock => Operation::SpinLock,
-        Kind::SpinTryLock => Operation::SpinTryLock,
-        Kind::SpinUnlock => Operation::SpinUnlock,
-        Kind::Once => Operation::Once,
-        _ => return None,
-    };
-    Some(operation(object))
+    decoder.kernel_cpu()
 }

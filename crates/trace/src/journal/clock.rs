@@ -52,6 +52,11 @@ impl Timescale {
     pub fn nanos(self, ticks: u64) -> u64 {
         (ticks as f64 * self.nanos_per_tick).round() as u64
     }
+
+    /// Returns the nanoseconds in a part of a tick, or several.
+    pub fn exact_nanos(self, ticks: f64) -> f64 {
+        ticks * self.nanos_per_tick
+    }
 }
 
 #[cfg(test)]

@@ -39,6 +39,10 @@ pub(super) struct Decoder<'a> {
     pair: (u64, u64),
     /// What the CPU time began at, in a program that another became by `exec`.
     base: u64,
+    /// What the recorder itself used of it so far, in nanoseconds.
+    overhead: f64,
+    /// What each event adds to that.
+    overhead_per_event: f64,
     last_tsc: u64,
     last_cpu: u64,
     /// Calls that did not come back yet, the innermost last.
@@ -62,6 +66,8 @@ impl<'a> Decoder<'a> {
             scale,
             pair: (thread.tsc, base),
             base,
+            overhead: 0.0,
+            overhead_per_event: scale.exact_nanos(journal.record_cost),
             last_tsc: 0,
             last_cpu: 0,
             waiting: Vec::new(),
@@ -79,6 +85,14 @@ impl<'a> Decoder<'a> {
     /// Returns the latest time and CPU time.
     pub fn latest(&self) -> (u64, u64) {
         (self.last_tsc, self.last_cpu)
+    }
+
+    /// Returns the latest CPU time as the kernel counts it.
+    #[expect(clippy::cast_sign_loss, reason = "a sum of non-negative costs")]
+    pub fn kernel_cpu(&self) -> u64 {
+        self.last_cpu
+            .saturating_add(self.base)
+            .saturating_add(self.overhead as u64)
     }
 
     fn next_record(&mut self) -> Option<RawRecord> {
@@ -108,11 +122,19 @@ impl<'a> Decoder<'a> {
     fn cpu_at(&self, tsc: u64) -> u64 {
         let (pair_tsc, pair_cpu) = self.pair;
         let cpu = if tsc >= pair_tsc {
-            pair_cpu + self.scale.nanos(tsc - pair_tsc)
+            pair_cpu.saturating_add(self.scale.nanos(tsc - pair_tsc))
         } else {
             pair_cpu.saturating_sub(self.scale.nanos(pair_tsc - tsc))
         };
+        self.own(cpu)
+    }
+
+    /// Takes out of a CPU time what is not the program's: what another program used before it became this one, and
+    /// what the recorder used.
+    #[expect(clippy::cast_sign_loss, reason = "a sum of non-negative costs")]
+    pub fn own(&self, cpu: u64) -> u64 {
         cpu.saturating_sub(self.base)
+            .saturating_sub(self.overhead as u64)
     }
 
     /// Decodes records until an event is ready or there are no more.
@@ -123,7 +145,11 @@ impl<'a> Decoder<'a> {
             return;
         };
         match record.kind {
-            Kind::Sync => self.pair = (record.tsc, record.object),
+            Kind::Sync => {
+                self.pair = (record.tsc, record.object);
+                self.overhead += self.scale.exact_nanos(record.site as f64);
+            }
+            Kind::Overhead => self.overhead += record.object as f64,
             Kind::Stamp | Kind::Final | Kind::Extension => {}
             Kind::Terminate => self.terminate = Some(self.decode(record)),
             Kind::Return => self.come_back(record),
@@ -134,6 +160,7 @@ impl<'a> Decoder<'a> {
     fn decode(&mut self, record: RawRecord) -> Decoded {
         self.last_tsc = self.last_tsc.max(record.tsc);
         self.last_cpu = self.last_cpu.max(self.cpu_at(record.tsc));
+        self.overhead += self.overhead_per_event;
         Decoded {
             tsc: self.last_tsc,
             cpu: self.last_cpu,

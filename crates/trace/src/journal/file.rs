@@ -32,6 +32,8 @@ pub(super) struct Journal {
     pub lost_events: u64,
     pub pretended_cpus: u32,
     pub predecessors: u32,
+    /// What recording one event cost, in ticks.
+    pub record_cost: f64,
     pub program: String,
     pub threads: Vec<JournalThread>,
     pub snapshots: Vec<Snapshot>,
@@ -185,6 +187,7 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         lost_events: long(offset_of!(Header, lost_events)),
         pretended_cpus: short(offset_of!(Header, pretended_cpus)),
         predecessors: short(offset_of!(Header, predecessors)),
+        record_cost: long(offset_of!(Header, record_cost)) as f64 / 16.0,
         program: String::from_utf8_lossy(&bytes[program..end]).into_owned(),
         threads: Vec::new(),
         snapshots: Vec::new(),
@@ -317,7 +320,11 @@ fn first_pass(journal: &mut Journal) {
                             monotonic_nanos: record.object,
                         };
                     }
-                    Kind::Sync | Kind::Stamp | Kind::Extension | Kind::Terminate => {}
+                    Kind::Sync
+                    | Kind::Stamp
+                    | Kind::Extension
+                    | Kind::Overhead
+                    | Kind::Terminate => {}
                     _ => thread.has_events = true,
                 }
             }

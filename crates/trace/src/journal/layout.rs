@@ -103,7 +103,10 @@ pub struct Header {
     pub predecessors: AtomicU32,
     /// Byte 116: the length of the program's path.
     pub program_bytes: AtomicU32,
-    /// Byte 120: the program's path.
+    /// Byte 120: what recording one event costs, in sixteenths of a tick, as measured at the beginning; 0 for
+    /// unknown.
+    pub record_cost: AtomicU64,
+    /// Byte 128: the program's path.
     pub program: [u8; PROGRAM_BYTES],
 }
 
@@ -217,7 +220,8 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// The thread's CPU time at `tsc`: `object` nanoseconds.
+    /// The thread's CPU time at `tsc`: `object` nanoseconds. The call site's place holds what asking for it cost, in
+    /// ticks, half of it before `tsc`.
     Sync = 1,
     /// The second operand of the record before: `object`, and `tsc` where it has a third.
     Extension = 2,
@@ -230,6 +234,8 @@ kinds! {
     /// At exit: the CPU time, `object` nanoseconds, of the thread whose number in the system is in the call site's
     /// place; the last one counts.
     Final = 6,
+    /// The recorder itself used `object` nanoseconds of the thread's CPU time, before this record.
+    Overhead = 7,
     /// `pthread_create`; `object` is the new thread's number.
     Create = 10,
     /// `pthread_join`; `object` is a `pthread_t`.

@@ -18,11 +18,18 @@ mod error;
 #[cfg(feature = "std")]
 mod file;
 #[cfg(feature = "std")]
+mod hash;
+#[cfg(feature = "std")]
 mod modules;
+#[cfg(feature = "std")]
+mod names;
 #[cfg(feature = "std")]
 mod objects;
 #[cfg(feature = "std")]
 mod read;
+
+#[cfg(test)]
+mod tests;
 
 #[cfg(feature = "std")]
 pub use {error::JournalError, read::read_dir};

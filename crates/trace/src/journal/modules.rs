@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::hash::FastMap;
 use crate::{CallSite, Module, ModuleId, SiteId};
 
 /// What was mapped at one moment.
@@ -108,7 +109,7 @@ pub(super) struct Sites {
     pub table: Vec<CallSite>,
     module_ids: HashMap<String, ModuleId>,
     site_ids: HashMap<CallSite, SiteId>,
-    known: HashMap<(usize, usize, u64), Option<SiteId>>,
+    known: FastMap<(usize, usize, u64), Option<SiteId>>,
 }
 
 impl Sites {

@@ -1,7 +1,6 @@
 //! From addresses to objects: an address that was destroyed or initialized anew is another object.
 
-use std::collections::HashMap;
-
+use super::hash::FastMap;
 use super::layout::Kind;
 use crate::{Object, ObjectId, ObjectKind, ProcessId};
 
@@ -17,10 +16,10 @@ struct Pending {
 #[derive(Default)]
 pub(super) struct Objects {
     pub table: Vec<Object>,
-    living: HashMap<Key, ObjectId>,
-    pending: HashMap<Key, Pending>,
+    living: FastMap<Key, ObjectId>,
+    pending: FastMap<Key, Pending>,
     /// The names, as hashes, that semaphores were opened by.
-    opened: HashMap<Key, u64>,
+    opened: FastMap<Key, u64>,
     counts: [u32; ObjectKind::ALL.len()],
 }
 

@@ -77,7 +77,11 @@ fn drop_mere_launchers(journals: &mut Vec<Journal>) {
         .map(|journal| (journal.pid, journal.start_ticks, journal.predecessors))
         .collect();
     journals.retain(|journal| {
-        let next = (journal.pid, journal.start_ticks, journal.predecessors + 1);
+        let next = (
+            journal.pid,
+            journal.start_ticks,
+            journal.predecessors.saturating_add(1),
+        );
         journal.threads.iter().any(|thread| thread.has_events) || !all.contains(&next)
     });
 }
@@ -100,8 +104,8 @@ fn recording(journals: &[Journal], trace: &Trace) -> Recording {
         wall: last.since(first),
         lost_events: journals
             .iter()
-            .map(|journal| journal.lost_events + journal.holes)
-            .sum(),
+            .map(|journal| journal.lost_events.saturating_add(journal.holes))
+            .fold(0, u64::saturating_add),
         ..Recording::default()
     }
 }

@@ -1,0 +1,118 @@
+//! Records in this process, with the clock that relies on rseq where there is one.
+#![expect(unsafe_code, reason = "sets a signal handler")]
+
+mod common;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use common::{check_intervals, mark, recorded, start, trace, work};
+use foretrace_recorder::{Kind, OUTCOME_SUCCESS, record, sys};
+
+#[test]
+fn intervals_of_work_and_sleep_are_told_apart() {
+    start(true);
+    std::thread::spawn(|| check_intervals(0x1000))
+        .join()
+        .expect("the intervals agree");
+}
+
+#[test]
+fn threads_that_share_a_cpu_have_their_own_times() {
+    start(true);
+    let threads: Vec<_> = (0..4_u64)
+        .map(|index| {
+            std::thread::spawn(move || {
+                let object = 0x2000 + index;
+                let before = mark(object);
+                // More threads than CPUs, each long enough to be preempted.
+                for _ in 0..200 {
+                    work(200_000);
+                    mark(object + 0x100);
+                }
+                mark(object) - before
+            })
+        })
+        .collect();
+    let told: Vec<u64> = threads
+        .into_iter()
+        .map(|thread| thread.join().expect("it only works"))
+        .collect();
+    let trace = trace();
+    for (index, told) in told.into_iter().enumerate() {
+        let recorded = recorded(&trace, 0x2000 + index as u64);
+        let recorded = recorded[1] - recorded[0];
+        assert!(
+            told.abs_diff(recorded) < told / 100,
+            "thread {index}: {recorded} ns recorded, {told} ns told"
+        );
+    }
+}
+
+/// How many records the interrupted thread makes.
+const RECORDS: usize = 20_000;
+
+static HANDLED: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn on_alarm(_: i32) {
+    HANDLED.fetch_add(1, Ordering::Relaxed);
+    record(Kind::SemPost, 0x3001, OUTCOME_SUCCESS, 0);
+}
+
+#[test]
+fn a_handler_tears_no_record() {
+    start(true);
+    // SAFETY: the handler only adds and records, both of which are safe in handlers.
+    unsafe { libc::signal(libc::SIGUSR1, on_alarm as *const () as usize) };
+    let target = std::thread::spawn(|| {
+        for _ in 0..RECORDS {
+            record(Kind::SemPost, 0x3000, OUTCOME_SUCCESS, 0);
+            work(2_000);
+        }
+    });
+    let pthread = std::os::unix::thread::JoinHandleExt::as_pthread_t(&target);
+    while !target.is_finished() {
+        // SAFETY: the thread is not joined yet, so that its identity is valid.
+        unsafe { libc::pthread_kill(pthread, libc::SIGUSR1) };
+    }
+    target.join().expect("it only records");
+    let trace = trace();
+    assert_eq!(recorded(&trace, 0x3000).len(), RECORDS);
+    let handled = HANDLED.load(Ordering::Relaxed) as usize;
+    assert!(handled > 0, "no signal came");
+    assert_eq!(recorded(&trace, 0x3001).len(), handled);
+    assert_eq!(
+        trace.recording.map(|recording| recording.lost_events),
+        Some(0)
+    );
+}
+
+#[test]
+fn chunks_follow_each_other_without_a_gap() {
+    start(true);
+    let count = 100_000;
+    std::thread::spawn(move || {
+        for _ in 0..count {
+            record(Kind::SemPost, 0x4000, OUTCOME_SUCCESS, 0);
+        }
+    })
+    .join()
+    .expect("it only records");
+    assert_eq!(recorded(&trace(), 0x4000).len(), count);
+}
+
+#[test]
+fn recording_leaves_errno_alone() {
+    start(true);
+    std::thread::spawn(|| {
+        for _ in 0..5000 {
+            // SAFETY: errno is this thread's own.
+            unsafe { *libc::__errno_location() = 77 };
+            record(Kind::SemPost, 0x5000, OUTCOME_SUCCESS, 0);
+            sys::sched_yield();
+            // SAFETY: as above.
+            assert_eq!(unsafe { *libc::__errno_location() }, 77);
+        }
+    })
+    .join()
+    .expect("errno stays");
+}

@@ -1,0 +1,382 @@
+//! Journals made by hand, whole and damaged.
+
+use std::mem::offset_of;
+use std::path::Path;
+
+use super::layout::{
+    self, CHUNK_EVENTS, CHUNK_MAGIC, ChunkHeader, Header, Kind, OUTCOME_PENDING, OUTCOME_SUCCESS,
+    PAGE_BYTES, pack_tail,
+};
+use super::{JournalError, read_dir};
+use crate::{Nanos, Operation, Outcome, Trace};
+
+/// Ticks are nanoseconds in these journals, and recording began at this one.
+const START: u64 = 1_000_000;
+
+/// A journal that is being made up.
+struct Draft {
+    bytes: Vec<u8>,
+    /// Where the next record goes.
+    cursor: usize,
+}
+
+impl Draft {
+    fn new(pid: u32, predecessors: u32) -> Self {
+        let mut draft = Self {
+            bytes: vec![0; PAGE_BYTES],
+            cursor: 0,
+        };
+        draft.bytes[..8].copy_from_slice(&layout::MAGIC);
+        draft.short(offset_of!(Header, version), layout::VERSION);
+        draft.short(offset_of!(Header, clock), layout::CLOCK_RSEQ);
+        draft.short(offset_of!(Header, pid), pid);
+        draft.short(offset_of!(Header, predecessors), predecessors);
+        let start = START + u64::from(predecessors) * 1000;
+        draft.long(offset_of!(Header, start_tsc), start);
+        draft.long(offset_of!(Header, start_monotonic_nanos), start);
+        draft
+    }
+
+    fn short(&mut self, offset: usize, value: u32) {
+        self.bytes[offset..offset + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn long(&mut self, offset: usize, value: u64) {
+        self.bytes[offset..offset + 8].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn exited(mut self, tsc: u64) -> Self {
+        self.long(offset_of!(Header, flags), layout::FLAG_CLEAN_EXIT);
+        self.long(offset_of!(Header, end_tsc), START + tsc);
+        self.long(offset_of!(Header, end_monotonic_nanos), START + tsc);
+        self
+    }
+
+    /// Begins a chunk of a page; records go there from now on.
+    fn thread(mut self, number: u32, tid: u32, pthread: u64) -> Self {
+        let chunk = self.bytes.len();
+        self.bytes.resize(chunk + PAGE_BYTES, 0);
+        self.short(chunk + offset_of!(ChunkHeader, magic), CHUNK_MAGIC);
+        self.short(chunk + offset_of!(ChunkHeader, kind), CHUNK_EVENTS);
+        self.long(chunk + offset_of!(ChunkHeader, length), PAGE_BYTES as u64);
+        self.short(chunk + offset_of!(ChunkHeader, thread), number);
+        self.short(chunk + offset_of!(ChunkHeader, tid), tid);
+        self.long(chunk + offset_of!(ChunkHeader, pthread), pthread);
+        self.long(chunk + offset_of!(ChunkHeader, tsc), START);
+        self.long(chunk + offset_of!(ChunkHeader, monotonic_nanos), START);
+        self.cursor = chunk + size_of::<ChunkHeader>();
+        self
+    }
+
+    fn record(mut self, tsc: u64, kind: Kind, object: u64, outcome: u8, site: u64) -> Self {
+        self.long(self.cursor, START + tsc);
+        self.long(self.cursor + 8, object);
+        self.long(self.cursor + 16, pack_tail(kind, outcome, site));
+        self.cursor += layout::RECORD_BYTES;
+        self
+    }
+
+    fn hole(mut self) -> Self {
+        self.cursor += layout::RECORD_BYTES;
+        self
+    }
+}
+
+fn directory(drafts: &[&[u8]]) -> tempdir::Directory {
+    let directory = tempdir::Directory::new();
+    for (index, bytes) in drafts.iter().enumerate() {
+        let path = directory.path().join(format!("{index}-0-0.ftj"));
+        std::fs::write(path, bytes).expect("the temporary directory is writable");
+    }
+    directory
+}
+
+fn read(drafts: &[Draft]) -> Trace {
+    let bytes: Vec<&[u8]> = drafts.iter().map(|draft| draft.bytes.as_slice()).collect();
+    read_dir(directory(&bytes).path()).expect("it is whole")
+}
+
+/// Shows events as `time thread operation`.
+fn lines(trace: &Trace) -> Vec<String> {
+    let line = |event: &crate::Event| {
+        let call = trace.call(event);
+        let thread = &trace.threads[call.thread.index()].name;
+        format!("{} {thread} {}", event.time.0, call.operation.name())
+    };
+    trace.events.iter().map(line).collect()
+}
+
+fn small() -> Draft {
+    Draft::new(7, 0)
+        .thread(0, 7, 70)
+        .record(0, Kind::Sync, 500, 0, 0)
+        .record(10, Kind::MutexLock, 64, OUTCOME_SUCCESS, 0)
+        .record(30, Kind::MutexUnlock, 64, OUTCOME_SUCCESS, 0)
+        .exited(100)
+}
+
+#[test]
+fn times_and_cpu_times_come_from_the_counter() {
+    let trace = read(&[small()]);
+    assert_eq!(
+        lines(&trace),
+        ["10 main lock", "30 main unlock", "100 main terminate"]
+    );
+    let cpu: Vec<_> = trace.events.iter().map(|event| event.cpu).collect();
+    assert_eq!(cpu, [Some(Nanos(510)), Some(Nanos(530)), Some(Nanos(530))]);
+    assert!(trace.warnings.is_empty());
+}
+
+#[test]
+fn what_the_recorder_used_is_taken_out() {
+    let mut draft = Draft::new(7, 0)
+        .thread(0, 7, 70)
+        .record(0, Kind::Sync, 500, 0, 40)
+        .record(10, Kind::MutexLock, 64, OUTCOME_SUCCESS, 0)
+        .record(20, Kind::Overhead, 100, 0, 0)
+        .record(230, Kind::MutexUnlock, 64, OUTCOME_SUCCESS, 0)
+        .exited(300);
+    draft.long(offset_of!(Header, record_cost), 5 * 16);
+    let trace = read(&[draft]);
+    let cpu: Vec<u64> = trace
+        .events
+        .iter()
+        .filter_map(|event| event.cpu)
+        .map(|cpu| cpu.0)
+        .collect();
+    // 40 ticks of the clock's reading; 5 for the first event; 100 of other work.
+    assert_eq!(cpu, [510 - 40, 730 - 40 - 5 - 100, 730 - 40 - 5 - 100]);
+}
+
+#[test]
+fn threads_are_merged_by_time_and_joined_by_their_pthread() {
+    let draft = Draft::new(7, 0)
+        .thread(0, 7, 70)
+        .record(5, Kind::Create, 1, OUTCOME_SUCCESS, 0)
+        .record(6, Kind::Join, 99, OUTCOME_PENDING, 0)
+        .record(40, Kind::Return, 99, OUTCOME_SUCCESS, Kind::Join as u64)
+        .record(50, Kind::Join, 12345, OUTCOME_PENDING, 0)
+        .record(51, Kind::Return, 12345, 16 + 3, Kind::Join as u64)
+        .thread(1, 8, 99)
+        .record(20, Kind::SemPost, 64, OUTCOME_SUCCESS, 0)
+        .record(30, Kind::Terminate, 0, OUTCOME_SUCCESS, 0)
+        .exited(100);
+    let trace = read(&[draft]);
+    assert_eq!(
+        lines(&trace),
+        [
+            "5 main create",
+            "6 main join",
+            "20 T1 sem_post",
+            "30 T1 terminate",
+            "40 main return",
+            "100 main terminate"
+        ]
+    );
+    let joined = trace.calls.iter().find_map(|call| match call.operation {
+        Operation::Join(thread) => Some(thread.index()),
+        _ => None,
+    });
+    assert_eq!(joined, Some(1));
+    assert_eq!(
+        trace.warnings.len(),
+        1,
+        "the second join was of nobody known"
+    );
+}
+
+#[test]
+fn a_handlers_call_stands_before_the_wait_that_it_interrupted() {
+    let draft = Draft::new(7, 0)
+        .thread(0, 7, 70)
+        .record(10, Kind::SemWait, 64, OUTCOME_PENDING, 0)
+        .record(20, Kind::SemPost, 64, OUTCOME_SUCCESS, 0)
+        .record(30, Kind::Return, 64, OUTCOME_SUCCESS, Kind::SemWait as u64)
+        .exited(100);
+    let trace = read(&[draft]);
+    assert_eq!(
+        lines(&trace),
+        [
+            "20 main sem_post",
+            "20 main sem_wait",
+            "30 main return",
+            "100 main terminate"
+        ]
+    );
+}
+
+#[test]
+fn a_wait_that_never_came_back_acquired_nothing() {
+    let draft = Draft::new(7, 0)
+        .thread(0, 7, 70)
+        .record(10, Kind::MutexLock, 64, OUTCOME_PENDING, 0)
+        .thread(1, 8, 80)
+        .record(15, Kind::BarrierWait, 128, OUTCOME_PENDING, 0)
+        .exited(100);
+    let trace = read(&[draft]);
+    assert_eq!(
+        lines(&trace),
+        [
+            "10 main lock",
+            "10 main return",
+            "15 T1 barrier_wait",
+            "100 T1 terminate",
+            "100 main terminate"
+        ]
+    );
+    let outcome = trace.call(&trace.events[1]).outcome;
+    assert_eq!(outcome, Outcome::Failed(4));
+}
+
+#[test]
+fn cpu_time_is_not_counted_again_when_a_program_becomes_another() {
+    let first = Draft::new(7, 0)
+        .thread(0, 7, 70)
+        .record(0, Kind::Sync, 500, 0, 0)
+        .record(100, Kind::SemPost, 64, OUTCOME_SUCCESS, 0);
+    let second = Draft::new(7, 1)
+        .thread(0, 7, 70)
+        .record(1000, Kind::Sync, 650, 0, 0)
+        .record(1010, Kind::SemPost, 64, OUTCOME_SUCCESS, 0)
+        .exited(2000);
+    let trace = read(&[first, second]);
+    let cpu: Vec<u64> = trace
+        .events
+        .iter()
+        .filter_map(|event| event.cpu)
+        .map(|cpu| cpu.0)
+        .collect();
+    assert_eq!(cpu, [600, 600, 60, 60]);
+    assert_eq!(trace.threads[1].name, "program-7.1/main");
+    assert_eq!(trace.objects.len(), 2, "each process has its own");
+}
+
+#[test]
+fn a_hole_is_counted_and_skipped() {
+    let draft = Draft::new(7, 0)
+        .thread(0, 7, 70)
+        .record(10, Kind::MutexLock, 64, OUTCOME_SUCCESS, 0)
+        .hole()
+        .record(30, Kind::MutexUnlock, 64, OUTCOME_SUCCESS, 0);
+    let trace = read(&[draft]);
+    assert_eq!(lines(&trace), ["10 main lock", "30 main unlock"]);
+    assert_eq!(
+        trace.recording.map(|recording| recording.lost_events),
+        Some(1)
+    );
+    assert_eq!(
+        trace.warnings.len(),
+        2,
+        "the hole, and that the end was not seen"
+    );
+}
+
+#[test]
+fn what_is_whole_of_a_truncated_journal_is_read() {
+    let whole = small().bytes;
+    let cut = whole.len() - PAGE_BYTES + 96 + 2 * 24 + 5;
+    let directory = directory(&[&whole[..cut]]);
+    let trace = read_dir(directory.path()).expect("the header and a record are whole");
+    assert_eq!(lines(&trace), ["10 main lock", "100 main terminate"]);
+    assert!(
+        trace.warnings[0].contains("the file ends within a chunk"),
+        "{:?}",
+        trace.warnings
+    );
+}
+
+#[test]
+fn errors_name_the_file_and_the_remedy() {
+    let nothing = tempdir::Directory::new();
+    assert!(matches!(
+        read_dir(nothing.path()),
+        Err(JournalError::Empty { .. })
+    ));
+    let nowhere = read_dir(Path::new("/nonexistent"));
+    assert!(matches!(nowhere, Err(JournalError::Io { .. })));
+    let empty = directory(&[&[]]);
+    assert!(matches!(
+        read_dir(empty.path()),
+        Err(JournalError::Truncated { .. })
+    ));
+    let other = directory(&[&[b'x'; PAGE_BYTES]]);
+    assert!(matches!(
+        read_dir(other.path()),
+        Err(JournalError::Magic { .. })
+    ));
+    let mut newer = small();
+    newer.short(offset_of!(Header, version), 9);
+    let newer = directory(&[&newer.bytes]);
+    let error = read_dir(newer.path()).expect_err("version 9 is not known");
+    assert!(error.to_string().contains("version 9"), "{error}");
+    let mut damaged = small();
+    damaged.short(offset_of!(Header, clock), 77);
+    let damaged = directory(&[&damaged.bytes]);
+    assert!(matches!(
+        read_dir(damaged.path()),
+        Err(JournalError::Damaged { offset: 12, .. })
+    ));
+}
+
+#[test]
+fn damage_anywhere_is_an_error_or_a_trace_and_never_a_panic() {
+    let whole = small().bytes;
+    let directory = directory(&[&whole]);
+    let path = directory.path().join("0-0-0.ftj");
+    let mut state = 1_u64;
+    let mut random = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as usize
+    };
+    let mut read = 0;
+    for _ in 0..500 {
+        let mut bytes = whole.clone();
+        for _ in 0..=random() % 4 {
+            // The bytes that mean something: the header's beginning, and the chunk's.
+            let place = if random() % 2 == 0 {
+                random() % 136
+            } else {
+                PAGE_BYTES + random() % 200
+            };
+            bytes[place] = random() as u8;
+        }
+        bytes.truncate(bytes.len() - random() % 2 * (random() % 5000));
+        std::fs::write(&path, bytes).expect("the temporary directory is writable");
+        if let Ok(trace) = read_dir(directory.path()) {
+            read += 1;
+            assert!(trace.events.is_sorted_by_key(|event| event.time));
+        }
+    }
+    assert!(read > 0, "some damage leaves the journal readable");
+}
+
+/// A directory that goes with its owner.
+mod tempdir {
+    use std::path::{Path, PathBuf};
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    pub struct Directory(PathBuf);
+
+    impl Directory {
+        pub fn new() -> Self {
+            static COUNT: AtomicU32 = AtomicU32::new(0);
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("foretrace-journal-{}-{count}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            std::fs::create_dir_all(&path).expect("the temporary directory is writable");
+            Self(path)
+        }
+
+        pub fn path(&self) -> &Path {
+            &self.0
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            std::fs::remove_dir_all(&self.0).expect("it was made by new");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Hooks that leave no trace of themselves: the function that they stand in for finds its arguments and its caller as
+//! if it had been called directly.
+
+/// Defines a hook that calls a function of ours, which gets the first arguments and returns an address, and then
+/// jumps to that address with all arguments as they were.
+macro_rules! jump {
+    ($name:ident, $before:path) => {
+        #[doc = concat!("Stands in for the C library's `", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        ///
+        /// As the C library's.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C-unwind" fn $name() {
+            core::arch::naked_asm!(
+                "push rdi",
+                "push rsi",
+                "push rdx",
+                "push rcx",
+                "push r8",
+                "push r9",
+                // Calls want the stack aligned to 16 bytes.
+                "sub rsp, 8",
+                "call {before}",
+                "add rsp, 8",
+                "pop r9",
+                "pop r8",
+                "pop rcx",
+                "pop rdx",
+                "pop rsi",
+                "pop rdi",
+                "jmp rax",
+                before = sym $before,
+            )
+        }
+    };
+}
+
+pub(crate) use jump;
