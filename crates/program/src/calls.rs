@@ -8,6 +8,9 @@ use crate::{
     matching::{Acquired, ConditionLog, MutexLog, OpRef, RwlockLog, SemaphoreLog},
 };
 
+/// The outcome of a wait that ended by its thread's cancellation: `ECANCELED`.
+const CANCELLED: Outcome = Outcome::Failed(125);
+
 impl Lowering<'_> {
     /// Lowers one call.
     pub fn call(&mut self, index: usize, call: Call) {
@@ -18,12 +21,19 @@ impl Lowering<'_> {
             Op::Terminate => {
                 self.push(index, thread, Action::Terminate);
             }
+            Op::CondWait { cond, mutex } | Op::CondTimedWait { cond, mutex }
+                if outcome == CANCELLED || !matches!(outcome, Outcome::Failed(_)) =>
+            {
+                self.condition_wait(index, thread, (cond, mutex));
+            }
+            _ if outcome == CANCELLED => {
+                let until = self.until_cancelled(thread);
+                self.push(index, thread, until);
+                self.open_if_blocked(index, thread, OpenKind::Other);
+            }
             _ if matches!(outcome, Outcome::Failed(_) | Outcome::Busy) => {
                 self.push(index, thread, Action::Pass);
                 self.open_if_blocked(index, thread, OpenKind::Other);
-            }
-            Op::CondWait { cond, mutex } | Op::CondTimedWait { cond, mutex } => {
-                self.condition_wait(index, thread, (cond, mutex));
             }
             _ if outcome == Outcome::TimedOut => self.timed_out(index, thread),
             Op::CondSignal(cond) => self.signal(index, thread, cond),
@@ -293,9 +303,13 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns whether a call that always returns did not, although its thread went on: it was cancelled.
+    /// Returns whether a call that always returns was cancelled: its return says so, or it has none although its
+    /// thread went on.
     pub fn is_cut_short(&self, index: usize) -> bool {
-        self.is_explicit() && self.return_of(index).is_none() && !self.is_last_call(index)
+        match self.return_of(index) {
+            Some(back) => back.outcome == CANCELLED,
+            None => self.is_explicit() && !self.is_last_call(index),
+        }
     }
 
     /// Returns whether a thread made no further call: nothing follows, or its end.

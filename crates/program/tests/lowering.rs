@@ -236,6 +236,16 @@ fn a_thread_still_blocked_at_the_end_ends_there_and_a_warning_says_so() {
 }
 
 #[test]
+fn a_cancelled_wait_may_say_so_at_its_return() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B\n1 B lock m\n1 B cond_wait c m\n2 A cancel B\n\
+                3 B return failed:125\n3 B unlock m\n3 B terminate\n4 A join B\n4 A return\n4 A terminate\n";
+    assert_eq!(
+        lowered(rows)[1],
+        "B; 1 lock; unlock; cancelled wait; lock <-B.1; 1 unlock; terminate"
+    );
+}
+
+#[test]
 fn a_wait_that_is_cancelled_for_good_ends_with_the_cancellation() {
     let rows = "process A\nprocess B\nreturns explicit\n0 A create B\n1 B lock m\n1 B cond_wait c m\n4 A cancel B\n\
                 4 A join B\n4 B terminate\n5 A return\n5 A terminate\n";
