@@ -1,6 +1,6 @@
 //! The one place where the command line calls the crates below it.
 
-use std::{fs, path::Path};
+use std::{fs, io::Read as _, path::Path};
 
 use anyhow::{Context as _, bail};
 use foretrace_program::Program;
@@ -161,26 +161,25 @@ pub fn assumptions(trace: &Trace) -> Vec<String> {
     Program::from_trace(trace).warnings
 }
 
-/// Reads a text trace.
-pub fn read_text(path: &Path) -> anyhow::Result<Trace> {
-    let name = path.display().to_string();
-    let bytes = fs::read(path).with_context(|| format!("cannot read {name}"))?;
-    Ok(foretrace_trace::text::parse_bytes(&bytes, &name)?)
+/// Reads a schedule; `None` where the file is something else.
+pub fn read_schedule(path: &Path) -> anyhow::Result<Option<Schedule>> {
+    let mut start = Vec::new();
+    let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    if is_file {
+        let file =
+            fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        file.take(foretrace_schedule::file::MAGIC.len() as u64)
+            .read_to_end(&mut start)?;
+    }
+    if start == foretrace_schedule::file::MAGIC {
+        return Ok(Some(Schedule::load(path)?));
+    }
+    Ok(None)
 }
 
 /// Puts a trace file in place, whole or not at all.
 pub fn save_trace(trace: &Trace, path: &Path) -> anyhow::Result<()> {
     Ok(foretrace_trace::sealed::write(trace, path)?)
-}
-
-/// Returns a trace as text.
-pub fn text_of(trace: &Trace) -> anyhow::Result<String> {
-    Ok(foretrace_trace::text::to_text(trace)?)
-}
-
-/// Draws a schedule.
-pub fn render_svg(schedule: &Schedule) -> String {
-    foretrace_gantt::render(schedule, &foretrace_gantt::SvgOptions::default())
 }
 
 /// Saves a schedule.

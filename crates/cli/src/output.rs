@@ -49,13 +49,13 @@ fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
 /// # Errors
 ///
 /// As [`print`], and where the file cannot be written.
-pub fn write_to(file: Option<&Path>, contents: &str) -> anyhow::Result<()> {
+pub fn write_to(file: Option<&Path>, contents: &[u8]) -> anyhow::Result<()> {
     match file.filter(|path| *path != Path::new("-")) {
-        None => print_bytes(contents.as_bytes()),
+        None => print_bytes(contents),
         Some(path) => {
             let write = || -> io::Result<()> {
                 let mut file = BufWriter::new(File::create(path)?);
-                file.write_all(contents.as_bytes())?;
+                file.write_all(contents)?;
                 file.flush()
             };
             write().with_context(|| format!("cannot write {}", path.display()))

@@ -4,7 +4,11 @@ mod values;
 
 use std::{ffi::OsString, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser},
+};
+use foretrace_interchange::{EXPORTERS, IMPORTERS};
 
 pub use values::{CpuList, Slice};
 
@@ -214,13 +218,26 @@ pub struct PredictArgs {
     pub json: bool,
 }
 
-/// What `export` writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// The predicted run as a Gantt picture
-    Svg,
-    /// The trace as text, one event a line, which can be edited and read again
-    Text,
+/// Returns a parser of the names of formats, which shows them in the help.
+fn formats(known: impl Iterator<Item = (&'static str, &'static str)>) -> PossibleValuesParser {
+    let values = known.map(|(name, about)| PossibleValue::new(name).help(about));
+    PossibleValuesParser::new(values)
+}
+
+fn export_formats() -> PossibleValuesParser {
+    formats(
+        EXPORTERS
+            .iter()
+            .map(|format| (format.name(), format.about())),
+    )
+}
+
+fn import_formats() -> PossibleValuesParser {
+    formats(
+        IMPORTERS
+            .iter()
+            .map(|format| (format.name(), format.about())),
+    )
 }
 
 /// Options of `export`.
@@ -230,11 +247,11 @@ pub enum ExportFormat {
                         foretrace export prog.ftrace --format text | less"
 )]
 pub struct ExportArgs {
-    /// The trace
+    /// The trace, or a schedule that `predict -o` saved
     pub file: PathBuf,
     /// What to write
-    #[arg(long, value_enum, value_name = "NAME")]
-    pub format: ExportFormat,
+    #[arg(long, value_name = "NAME", value_parser = export_formats())]
+    pub format: String,
     /// The file to write [default: the standard output]
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
@@ -244,13 +261,6 @@ pub struct ExportArgs {
     #[command(flatten)]
     /// How to predict.
     pub how: ModelArgs,
-}
-
-/// What `import` reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ImportFormat {
-    /// A text trace, as `export --format text` writes it
-    Text,
 }
 
 /// Options of `import`.
@@ -263,8 +273,8 @@ pub struct ImportArgs {
     /// The file to read
     pub file: PathBuf,
     /// What it is
-    #[arg(long, value_enum, value_name = "NAME")]
-    pub format: ImportFormat,
+    #[arg(long, value_name = "NAME", value_parser = import_formats())]
+    pub format: String,
     /// The trace file to write [default: FILE with .ftrace in place of its suffix]
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,

@@ -3,6 +3,7 @@
 use std::{env, fmt::Write as _, path::Path};
 
 use anyhow::Context as _;
+use foretrace_interchange::Source;
 use foretrace_trace::{ExitStatus, Nanos};
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::{
     args::{Bind, CpuList, Model, ModelArgs},
-    core::{self, Study},
+    core::Study,
     failure::{Finish, ProgramFailed},
     launch::embedded,
     output,
@@ -55,7 +56,10 @@ pub fn run() -> anyhow::Result<Finish> {
     let pictured = predictions
         .last()
         .context("there is a prediction for the picture")?;
-    let picture = core::render_svg(&study.schedule(pictured)?);
+    let schedule = study.schedule(pictured)?;
+    let mut picture = Vec::new();
+    let svg = foretrace_interchange::exporter("svg").context("SVG is one of the formats")?;
+    svg.export(Source::Schedule(&schedule), &mut picture)?;
     output::write_to(Some(Path::new(PICTURE)), &picture)?;
 
     output::print(format_args!(

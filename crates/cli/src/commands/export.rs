@@ -1,11 +1,13 @@
 //! `foretrace export`: a prediction as a picture, a trace as text.
 
 use anyhow::Context as _;
+use foretrace_interchange::{Needs, Source};
+use foretrace_schedule::Schedule;
 use foretrace_trace::Trace;
 
 use super::predict::predict_watched;
 use crate::{
-    args::{ExportArgs, ExportFormat},
+    args::ExportArgs,
     core::{self, Study},
     failure::Finish,
     output,
@@ -13,16 +15,25 @@ use crate::{
 
 /// Runs the command.
 pub fn run(args: &ExportArgs) -> anyhow::Result<Finish> {
-    let mut trace = core::read_trace(&args.file)?;
-    let contents = match args.format {
-        ExportFormat::Svg => svg(args, &mut trace)?,
-        ExportFormat::Text => core::text_of(&trace)?,
-    };
+    let format = foretrace_interchange::exporter(&args.format).context("the format was checked")?;
+    let mut contents = Vec::new();
+    if let Some(schedule) = core::read_schedule(&args.file)? {
+        format.export(Source::Schedule(&schedule), &mut contents)?;
+    } else {
+        let mut trace = core::read_trace(&args.file)?;
+        match format.needs() {
+            Needs::Trace => format.export(Source::Trace(&trace), &mut contents)?,
+            Needs::Schedule => {
+                let schedule = predicted(args, &mut trace)?;
+                format.export(Source::Schedule(&schedule), &mut contents)?;
+            }
+        }
+    }
     output::write_to(args.output.as_deref(), &contents)?;
     Ok(Finish::Fine)
 }
 
-fn svg(args: &ExportArgs, trace: &mut Trace) -> anyhow::Result<String> {
+fn predicted(args: &ExportArgs, trace: &mut Trace) -> anyhow::Result<Schedule> {
     let cpus = args.cpus.unwrap_or_else(|| default_cpus(trace));
     let study = Study::new(trace, args.how, false)?;
     output::warn(&trace.warnings);
@@ -33,7 +44,7 @@ fn svg(args: &ExportArgs, trace: &mut Trace) -> anyhow::Result<String> {
     if prediction.answered().is_none() {
         output::note("foretrace: warning: the picture shows a deadlock; `predict` explains it");
     }
-    Ok(core::render_svg(&study.schedule(prediction)?))
+    study.schedule(prediction)
 }
 
 fn default_cpus(trace: &Trace) -> u32 {

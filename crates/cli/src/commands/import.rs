@@ -1,11 +1,10 @@
 //! `foretrace import`: a foreign trace as a trace file.
 
-use crate::{
-    args::{ImportArgs, ImportFormat},
-    core,
-    failure::Finish,
-    output,
-};
+use std::fs;
+
+use anyhow::Context as _;
+
+use crate::{args::ImportArgs, core, failure::Finish, output};
 
 /// Runs the command.
 pub fn run(args: &ImportArgs) -> anyhow::Result<Finish> {
@@ -14,9 +13,10 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Finish> {
         None => args.file.with_extension("ftrace"),
     };
     output::check_new_file(&output, args.force)?;
-    let trace = match args.format {
-        ImportFormat::Text => core::read_text(&args.file)?,
-    };
+    let format = foretrace_interchange::importer(&args.format).context("the format was checked")?;
+    let name = args.file.display().to_string();
+    let bytes = fs::read(&args.file).with_context(|| format!("cannot read {name}"))?;
+    let trace = format.import(&bytes, &name)?;
     output::warn(&trace.warnings);
     core::save_trace(&trace, &output)?;
     output::note(format_args!(

@@ -167,9 +167,25 @@ fn seal(plan: &Plan, launch: &Launch, ended: &Ended, journal: &Journal) -> anyho
                 .to_owned(),
         );
     }
+    trace.warnings.extend(unrecorded(&trace, ended));
     core::save_trace(&trace, plan.output).with_context(kept)?;
     journal.remove();
     Ok(trace)
+}
+
+/// Warns where much of the CPU time is of nobody who was recorded: of programs that it ran and that could not be.
+fn unrecorded(trace: &Trace, ended: &Ended) -> Option<String> {
+    // What recording itself takes is not in the threads' CPU times.
+    const RECORDING_NANOS_PER_EVENT: u64 = 1_000;
+    let recording = Nanos(trace.events.len() as u64 * RECORDING_NANOS_PER_EVENT);
+    let missing = ended.cpu_time.since(trace.total_cpu() + recording);
+    (missing > Nanos(ended.cpu_time.0 / 10) && missing > Nanos(20_000_000)).then(|| {
+        format!(
+            "{missing} of the {} of CPU time were not recorded: probably of programs that it ran and that cannot be \
+             (static, setuid, 32-bit); predictions leave them out",
+            ended.cpu_time
+        )
+    })
 }
 
 /// Completes what the recorder itself noted about the circumstances.
