@@ -88,6 +88,18 @@ impl Action {
         )
     }
 
+    /// Returns whether an acquisition may have waited for this action, which itself never waits.
+    pub fn is_release(self) -> bool {
+        matches!(
+            self,
+            Self::Unlock(_)
+                | Self::GiveToken(_)
+                | Self::RwUnlock(_)
+                | Self::Signal(_)
+                | Self::Broadcast { .. }
+        )
+    }
+
     /// Returns whether the Client-Server model may neither overtake this action nor run it early.
     pub fn is_fence(self) -> bool {
         matches!(self, Self::Barrier(_) | Self::Await(_) | Self::Terminate)

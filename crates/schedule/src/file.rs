@@ -16,11 +16,12 @@
 
 use std::{
     fs, io,
-    io::Write,
     path::{Path, PathBuf},
 };
 
-use crate::{Contradiction, Schedule, encoding};
+use foretrace_trace::{encoding, write_whole};
+
+use crate::{Contradiction, Schedule};
 
 /// The first bytes of every schedule file.
 pub const MAGIC: [u8; 8] = *b"\x89FTSCHD\n";
@@ -155,7 +156,7 @@ impl Schedule {
     /// When the file cannot be written, or the schedule contradicts itself and could not be read again.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         let bytes = self.to_bytes(path)?;
-        write_whole(path, &bytes).map_err(|cause| Error::Io {
+        write_whole(path, |out| out.write_all(&bytes)).map_err(|cause| Error::Io {
             path: path.to_owned(),
             cause,
         })
@@ -240,34 +241,6 @@ fn checksum(header: &[u8], payload: &[u8]) -> u32 {
     hasher.update(header);
     hasher.update(payload);
     hasher.finalize()
-}
-
-/// Writes a file by way of a temporary one beside it, so that a crash leaves the old file or the new one.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // A link is kept, its target replaced; a pipe or a device is written to, for a rename would put a file in its place.
-    let path = match fs::canonicalize(path) {
-        Ok(target) if !target.is_file() => return fs::write(target, bytes),
-        Ok(target) => target,
-        Err(_) => path.to_owned(),
-    };
-    let Some(name) = path.file_name() else {
-        return Err(io::ErrorKind::InvalidFilename.into());
-    };
-    let mut temporary = std::ffi::OsString::from(".");
-    temporary.push(name);
-    temporary.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(temporary);
-    let written = fs::File::create(&temporary)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&temporary, &path));
-    if written.is_err() {
-        // What went wrong is reported; that the remains could not be removed either would add nothing.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@
 pub mod file;
 
 mod check;
-mod encoding;
 #[cfg(test)]
 mod example;
 mod lane;
@@ -17,7 +16,6 @@ mod totals;
 
 pub use {
     check::Contradiction,
-    encoding::Error as EncodingError,
     lane::{Lane, Segment, State, WaitKind, Wake},
     schedule::{BlockedThread, ObjectLabel, Outcome, Schedule},
     time::SimTime,

@@ -21,6 +21,8 @@
 pub mod journal;
 
 #[cfg(feature = "std")]
+pub mod encoding;
+#[cfg(feature = "std")]
 mod error;
 #[cfg(feature = "std")]
 mod event;
@@ -46,6 +48,8 @@ mod time;
 mod trace;
 #[cfg(feature = "std")]
 mod validate;
+#[cfg(feature = "std")]
+mod whole;
 
 #[cfg(feature = "std")]
 pub use {
@@ -59,4 +63,5 @@ pub use {
     time::Nanos,
     trace::{CallSite, Module, Process, Returns, Thread, Trace},
     validate::validate,
+    whole::write_whole,
 };

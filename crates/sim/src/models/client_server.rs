@@ -69,11 +69,7 @@ impl Model for ClientServer {
                     strict::block(action)
                 }
             }
-            Action::Unlock(_)
-            | Action::GiveToken(_)
-            | Action::RwUnlock(_)
-            | Action::Signal(_)
-            | Action::Broadcast { .. } => {
+            _ if action.is_release() => {
                 self.release(core, thread, operation);
                 Flow::Next
             }

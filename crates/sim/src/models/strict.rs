@@ -48,11 +48,7 @@ impl Model for Strict {
                 if accepted { Flow::Next } else { block(action) }
             }
             _ if action.opens_list() => self.acquire(operation, action),
-            Action::Unlock(_)
-            | Action::GiveToken(_)
-            | Action::RwUnlock(_)
-            | Action::Signal(_)
-            | Action::Broadcast { .. } => {
+            _ if action.is_release() => {
                 self.release(core, thread, operation);
                 Flow::Next
             }

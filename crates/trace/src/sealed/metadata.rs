@@ -1,7 +1,4 @@
-//! Everything of a sealed trace but its events: the one place that knows bincode.
-//!
-//! bincode is at its last release. Its encoding is simple and written down, so a successor could be written here
-//! without another file changing.
+//! Everything of a sealed trace but its events.
 
 use std::borrow::Cow;
 
@@ -57,37 +54,5 @@ impl<'a> Metadata<'a> {
             events: Vec::new(),
             warnings: self.warnings.into_owned(),
         }
-    }
-
-    /// Encodes it. The error says why it could not be, which does not happen for data in memory.
-    pub fn encode(&self) -> Result<Vec<u8>, String> {
-        bincode::serde::encode_to_vec(self, bincode::config::standard())
-            .map_err(|error| error.to_string())
-    }
-}
-
-/// Decodes a payload. The error says what was found instead of metadata.
-pub(super) fn decode(payload: &[u8]) -> Result<Metadata<'static>, String> {
-    // A hostile length may not make the decoder reserve memory out of proportion to the file. Decoded values are at
-    // most eight times as long as their bytes, hence a limit of sixteen times the payload's size class.
-    const KIB: usize = 1 << 10;
-    const MIB: usize = 1 << 20;
-    if payload.len() <= KIB {
-        decode_within::<{ 16 * KIB }>(payload)
-    } else if payload.len() <= MIB {
-        decode_within::<{ 16 * MIB }>(payload)
-    } else {
-        decode_within::<{ 16_384 * MIB }>(payload)
-    }
-}
-
-fn decode_within<const LIMIT_BYTES: usize>(payload: &[u8]) -> Result<Metadata<'static>, String> {
-    let config = bincode::config::standard().with_limit::<LIMIT_BYTES>();
-    let (metadata, used) = bincode::serde::decode_from_slice(payload, config)
-        .map_err(|error| format!("bytes that are none ({error})"))?;
-    if used == payload.len() {
-        Ok(metadata)
-    } else {
-        Err(format!("{} bytes more than it needs", payload.len() - used))
     }
 }

@@ -8,9 +8,9 @@ use super::{
         BLOCK_LIMIT_BYTES, END, END_BYTES, EVENTS, FILE_HEADER_BYTES, MAGIC, META, ROW_BYTES,
         SECTION_HEADER_BYTES, VERSION, u32_at, u64_at,
     },
-    metadata,
+    metadata::Metadata,
 };
-use crate::{Error, Trace, validate};
+use crate::{Error, Trace, encoding, validate};
 
 const REMEDY: &str = "copy the file again from where it was recorded, or record again";
 
@@ -179,8 +179,8 @@ impl<R: Read> File<'_, R> {
         let mut payload = Vec::new();
         let start = self.offset;
         self.payload(&header, &mut payload)?;
-        let metadata = metadata::decode(&payload)
-            .map_err(|found| self.damaged(start, "metadata in bincode", found))?;
+        let metadata: Metadata<'static> = encoding::decode(&payload)
+            .map_err(|error| self.damaged(start, "metadata in bincode", error.to_string()))?;
         let event_count = metadata.event_count;
         Ok((metadata.into_trace(self.path), event_count))
     }

@@ -1,4 +1,7 @@
 //! The one place that knows bincode: little-endian, integers of variable length, nothing left over.
+//!
+//! bincode is at its last release. Its encoding is simple and written down, so a successor could be written here without
+//! another file changing. Sealed traces and schedule files use it.
 
 use bincode::{
     config::{self, Configuration},
@@ -22,6 +25,10 @@ pub enum Error {
 }
 
 /// Encodes a value.
+///
+/// # Errors
+///
+/// When a value cannot be encoded; data in memory always can.
 pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
     Ok(encode_to_vec(value, config::standard())?)
 }
@@ -30,6 +37,10 @@ pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
 ///
 /// A string claims its length in memory before its bytes are there, so hostile bytes could claim any amount. The limit
 /// on claims must be a constant, and a claim can be eight times as long as what it is encoded in; hence the steps.
+///
+/// # Errors
+///
+/// When the bytes are no such value, or more than one.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     match bytes.len() {
         0..0x1_0000 => decode_up_to::<T, 0x10_0000>(bytes),
