@@ -30,6 +30,14 @@ fn info(environment: &TestEnvironment, file: &str) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect("it is one JSON document")
 }
 
+/// Sends SIGTERM; by the shell's own `kill`, since not every system has the program.
+fn terminate(pid: &str) {
+    let kill = Command::new("sh")
+        .args(["-c", &format!("kill {pid}")])
+        .status();
+    assert!(kill.expect("a shell is everywhere").success());
+}
+
 #[test]
 fn output_and_exit_code_pass_through() {
     let environment = TestEnvironment::new();
@@ -85,8 +93,7 @@ fn signals_sent_to_foretrace_reach_the_program() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let pid = child.id().to_string();
-    let kill = Command::new("kill").args(["-TERM", &pid]).status();
-    assert!(kill.expect("kill is everywhere").success());
+    terminate(&pid);
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(5));
     assert_eq!(text(&output.stdout), "caught\n");
@@ -138,8 +145,7 @@ fn what_was_recorded_before_foretrace_itself_was_killed_can_be_read() {
     child.kill().expect("it runs");
     child.wait().expect("it ends");
     let pid = fs::read_to_string(environment.path("pid")).expect("the script wrote it");
-    let kill = Command::new("kill").arg(pid.trim()).status();
-    assert!(kill.expect("kill is everywhere").success());
+    terminate(pid.trim());
     let trace = &info(&environment, "out.ftrace.journal")["trace"];
     assert_eq!(trace["recording"]["exit_code"], serde_json::Value::Null);
     let again = output(&mut record(&environment, &[], &["true"]));
