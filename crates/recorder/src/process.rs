@@ -166,6 +166,9 @@ fn open(flags: u64, began: u64) -> bool {
         header.record_cost.store(cost, Ordering::Relaxed);
     }
     buffer::put_overhead(thread, began);
+    // The measurement armed the clock anew without a record: had the thread left its CPU before, in a page fault or a
+    // full disk queue, that time would count as work.
+    buffer::synchronize(thread);
     true
 }
 

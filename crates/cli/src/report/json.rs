@@ -115,6 +115,7 @@ struct PredictionJson<'a> {
     model: Option<&'static str>,
     makespan_ns: Option<u64>,
     speedup: Option<f64>,
+    /// Of the threads that ended, also in a deadlock of the last model tried.
     finish_ns: BTreeMap<&'a str, u64>,
     attempts: Vec<AttemptJson<'a>>,
 }
@@ -124,6 +125,11 @@ impl<'a> PredictionJson<'a> {
         let machine = &prediction.result.machine;
         let answer = prediction.answered();
         let run = answer.map(|attempt| &attempt.run);
+        let last = run.or(prediction
+            .result
+            .attempts
+            .last()
+            .map(|attempt| &attempt.run));
         Self {
             cpus: machine.cpus,
             scheduler: machine.scheduler.name(),
@@ -131,7 +137,7 @@ impl<'a> PredictionJson<'a> {
             model: answer.map(|attempt| attempt.model.name()),
             makespan_ns: run.map(|run| run.end.as_nanos()),
             speedup: run.map(|run| prediction.speedup(run)),
-            finish_ns: run.map_or_else(BTreeMap::new, |run| finish_times(trace, run)),
+            finish_ns: last.map_or_else(BTreeMap::new, |run| finish_times(trace, run)),
             attempts: prediction
                 .result
                 .attempts
