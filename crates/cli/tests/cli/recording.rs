@@ -82,8 +82,8 @@ fn a_program_killed_by_a_signal_ends_foretrace_by_the_same() {
 #[test]
 fn signals_sent_to_foretrace_reach_the_program() {
     let environment = TestEnvironment::new();
-    let script =
-        "trap 'echo caught; exit 5' TERM; echo ready > ready; while :; do sleep 0.01; done";
+    // Bounded, so that a test that fails leaves nothing running.
+    let script = "trap 'echo caught; exit 5' TERM; echo ready > ready; for i in $(seq 2000); do sleep 0.01; done";
     let child = record(&environment, &[], &["sh", "-c", script])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
