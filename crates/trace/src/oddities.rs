@@ -4,6 +4,9 @@ use std::collections::HashMap;
 
 use crate::{Call, ObjectId, Operation, ThreadId, Trace, operands, validate::event_place};
 
+/// How a warning begins that names all threads whose ends were not seen.
+pub(crate) const UNSEEN_ENDS: &str = "the ends of ";
+
 /// Oddities beyond this many of one sort are counted, not listed.
 const LISTED: usize = 8;
 
@@ -48,11 +51,17 @@ fn lives(trace: &Trace, place: &dyn Fn(usize) -> String) -> Vec<Oddity> {
         last[call.thread.index()] = Some(index);
         ended[call.thread.index()] |= call.operation == Operation::Terminate;
     }
+    // A journal's reader says by itself which ends were not seen.
+    let told = trace
+        .warnings
+        .iter()
+        .any(|warning| warning.starts_with(UNSEEN_ENDS));
     let mut endless = Vec::new();
     let mut idle = Vec::new();
     for ((thread, last), ended) in trace.threads.iter().zip(last).zip(ended) {
         let name = &thread.name;
         match last {
+            Some(_) if told => {}
             Some(last) if !ended => endless.push((
                 format!("thread {name:?} never ends"),
                 format!(": it is taken to end after its last event, {}", place(last)),

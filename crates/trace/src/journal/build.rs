@@ -13,7 +13,7 @@ use super::names::{list, object_operation, outcome, program_name, wait_operation
 use super::objects::{Objects, object_kind};
 use crate::{
     Call, CallId, Event, Nanos, ObjectKind, Operation, Outcome, Process, ProcessId, Returns,
-    SiteId, Thread, ThreadId, Trace,
+    SiteId, Thread, ThreadId, Trace, oddities::UNSEEN_ENDS,
 };
 
 /// A process as the builder needs it.
@@ -391,7 +391,7 @@ impl<'a> Builder<'a> {
         }
         if !self.endless.is_empty() {
             warnings.push(format!(
-                "the ends of {} were not seen (killed, or still running): their last CPU times are those of their last events",
+                "{UNSEEN_ENDS}{} were not seen (killed, or still running): their last CPU times are those of their last events",
                 list(&self.endless)
             ));
         }
