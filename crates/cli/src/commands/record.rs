@@ -173,14 +173,15 @@ fn seal(plan: &Plan, launch: &Launch, ended: &Ended, journal: &Journal) -> anyho
     Ok(trace)
 }
 
+/// What recording an event takes at most; it is not in the threads' CPU times.
+const RECORDING_NANOS_PER_EVENT: u64 = 1_000;
+
 /// Warns where much of the CPU time is of nobody who was recorded: of programs that it ran and that could not be.
 fn unrecorded(trace: &Trace, ended: &Ended) -> Option<String> {
     if let ExitStatus::Signal(_) = ended.exit {
         // Then it is mostly what the threads did since their last events.
         return None;
     }
-    // What recording itself takes is not in the threads' CPU times.
-    const RECORDING_NANOS_PER_EVENT: u64 = 1_000;
     let recording = Nanos(trace.events.len() as u64 * RECORDING_NANOS_PER_EVENT);
     let missing = ended.cpu_time.since(trace.total_cpu() + recording);
     (missing > Nanos(ended.cpu_time.0 / 10) && missing > Nanos(20_000_000)).then(|| {
