@@ -25,6 +25,15 @@ pub enum Step {
     SemWait(usize),
     SemPost(usize),
     Barrier(usize),
+    /// A barrier made of a mutex and a condition variable, for as many threads as the real ones.
+    CondBarrier,
+    /// Puts into a queue of two places, made of a mutex and two condition variables.
+    Put(usize),
+    /// Takes from it.
+    Take(usize),
+    Read(usize),
+    Write(usize),
+    RwUnlock(usize),
     Join(usize),
 }
 
@@ -42,7 +51,25 @@ struct Thread {
     born: bool,
     blocked: bool,
     ended: Option<u64>,
+    /// How far it is in a step that is made of several operations.
+    phase: u8,
+    /// The generation of the barrier that it waits at.
+    generation: u64,
 }
+
+/// A readers-writer lock: how many read, who writes, who waits (and whether to write).
+#[derive(Default)]
+struct Rwlock {
+    readers: usize,
+    writer: Option<usize>,
+    queue: VecDeque<(usize, bool)>,
+}
+
+/// The places of a queue.
+const PLACES: u64 = 2;
+
+/// The mutex of the barrier that is made of one; those of queues follow.
+const BARRIER_MUTEX: usize = 10;
 
 struct Interpreter<'s> {
     programs: &'s [Vec<Step>],
@@ -53,6 +80,13 @@ struct Interpreter<'s> {
     mutexes: BTreeMap<usize, (Option<usize>, VecDeque<usize>)>,
     semaphores: BTreeMap<usize, (u64, VecDeque<usize>)>,
     barriers: BTreeMap<usize, Vec<usize>>,
+    /// Who waits on each condition variable, oldest first, and with which mutex.
+    conditions: BTreeMap<String, VecDeque<(usize, usize)>>,
+    rwlocks: BTreeMap<usize, Rwlock>,
+    /// What is in each queue.
+    queues: BTreeMap<usize, u64>,
+    arrived: usize,
+    generation: u64,
     barrier_size: usize,
     text: String,
     now: u64,
@@ -72,6 +106,11 @@ pub fn record(programs: &[Vec<Step>], barrier_size: usize) -> Option<Recording> 
         mutexes: BTreeMap::new(),
         semaphores: BTreeMap::new(),
         barriers: BTreeMap::new(),
+        conditions: BTreeMap::new(),
+        rwlocks: BTreeMap::new(),
+        queues: BTreeMap::new(),
+        arrived: 0,
+        generation: 0,
         barrier_size,
         text,
         now: 0,
@@ -137,26 +176,14 @@ impl Interpreter<'_> {
             Step::Send(to) => self.send(thread, to),
             Step::SendTo(variable) => self.send(thread, self.variables[&variable]),
             Step::Wait | Step::WaitInto(_) => self.wait(thread),
-            Step::Lock(mutex) => {
-                self.row(thread, &format!("lock m{mutex}"));
-                let (holder, queue) = self.mutexes.entry(mutex).or_default();
-                let free = holder.is_none();
-                if free {
-                    *holder = Some(thread);
-                } else {
-                    queue.push_back(thread);
-                }
-                free
-            }
-            Step::Unlock(mutex) => {
-                self.row(thread, &format!("unlock m{mutex}"));
-                let (holder, queue) = self.mutexes.entry(mutex).or_default();
-                *holder = queue.pop_front();
-                if let Some(next) = *holder {
-                    self.go_on(next);
-                }
-                true
-            }
+            Step::Lock(mutex) => self.lock(thread, mutex),
+            Step::Unlock(mutex) => self.unlock(thread, mutex),
+            Step::CondBarrier => return self.cond_barrier(thread),
+            Step::Put(queue) => return self.pass(thread, queue, true),
+            Step::Take(queue) => return self.pass(thread, queue, false),
+            Step::Read(lock) => self.rwlock(thread, lock, false),
+            Step::Write(lock) => self.rwlock(thread, lock, true),
+            Step::RwUnlock(lock) => self.rwunlock(thread, lock),
             Step::SemWait(semaphore) => {
                 self.row(thread, &format!("sem_wait s{semaphore}"));
                 let (tokens, queue) = self.semaphores.entry(semaphore).or_default();
@@ -208,7 +235,188 @@ impl Interpreter<'_> {
 
     fn go_on(&mut self, thread: usize) {
         self.threads[thread].blocked = false;
+        let within = matches!(
+            self.programs[thread].get(self.threads[thread].next),
+            Some(Step::CondBarrier | Step::Put(_) | Step::Take(_))
+        );
+        // A step of several operations goes on where it was.
+        if !within {
+            self.threads[thread].next += 1;
+        }
+    }
+
+    fn lock(&mut self, thread: usize, mutex: usize) -> bool {
+        self.row(thread, &format!("lock m{mutex}"));
+        self.acquire(thread, mutex)
+    }
+
+    fn acquire(&mut self, thread: usize, mutex: usize) -> bool {
+        let (holder, queue) = self.mutexes.entry(mutex).or_default();
+        let free = holder.is_none();
+        if free {
+            *holder = Some(thread);
+        } else {
+            queue.push_back(thread);
+        }
+        free
+    }
+
+    fn unlock(&mut self, thread: usize, mutex: usize) -> bool {
+        self.row(thread, &format!("unlock m{mutex}"));
+        self.release(mutex);
+        true
+    }
+
+    fn release(&mut self, mutex: usize) {
+        let (holder, queue) = self.mutexes.entry(mutex).or_default();
+        *holder = queue.pop_front();
+        if let Some(next) = *holder {
+            self.go_on(next);
+        }
+    }
+
+    fn cond_wait(&mut self, thread: usize, condition: String, mutex: usize) {
+        self.row(thread, &format!("cond_wait {condition} m{mutex}"));
+        self.threads[thread].blocked = true;
+        self.release(mutex);
+        self.conditions
+            .entry(condition)
+            .or_default()
+            .push_back((thread, mutex));
+    }
+
+    fn wake(&mut self, thread: usize, condition: &str, all: bool) {
+        self.row(
+            thread,
+            &format!(
+                "cond_{} {condition}",
+                if all { "broadcast" } else { "signal" }
+            ),
+        );
+        while let Some((woken, mutex)) = self
+            .conditions
+            .entry(condition.to_owned())
+            .or_default()
+            .pop_front()
+        {
+            if self.acquire(woken, mutex) {
+                self.go_on(woken);
+            }
+            if !all {
+                break;
+            }
+        }
+    }
+
+    fn finish_step(&mut self, thread: usize) {
+        self.threads[thread].phase = 0;
         self.threads[thread].next += 1;
+    }
+
+    fn cond_barrier(&mut self, thread: usize) {
+        match self.threads[thread].phase {
+            0 => {
+                self.threads[thread].phase = 1;
+                self.threads[thread].blocked = !self.lock(thread, BARRIER_MUTEX);
+            }
+            1 if self.arrived + 1 == self.barrier_size => {
+                self.arrived = 0;
+                self.generation += 1;
+                self.threads[thread].phase = 3;
+                self.wake(thread, "cb", true);
+            }
+            1 => {
+                self.arrived += 1;
+                self.threads[thread].generation = self.generation;
+                self.threads[thread].phase = 2;
+            }
+            2 if self.threads[thread].generation == self.generation => {
+                self.cond_wait(thread, "cb".to_owned(), BARRIER_MUTEX);
+            }
+            _ => {
+                self.unlock(thread, BARRIER_MUTEX);
+                self.finish_step(thread);
+            }
+        }
+    }
+
+    /// Puts into a queue, or takes from it.
+    fn pass(&mut self, thread: usize, queue: usize, puts: bool) {
+        let mutex = BARRIER_MUTEX + 1 + queue;
+        let content = self.queues.entry(queue).or_default();
+        let ready = if puts {
+            *content < PLACES
+        } else {
+            *content > 0
+        };
+        let (waits_for, tells) = if puts {
+            ("room", "filled")
+        } else {
+            ("filled", "room")
+        };
+        match self.threads[thread].phase {
+            0 => {
+                self.threads[thread].phase = 1;
+                self.threads[thread].blocked = !self.lock(thread, mutex);
+            }
+            1 if !ready => self.cond_wait(thread, format!("{waits_for}{queue}"), mutex),
+            1 => {
+                if puts {
+                    *content += 1;
+                } else {
+                    *content -= 1;
+                }
+                self.threads[thread].phase = 2;
+                self.wake(thread, &format!("{tells}{queue}"), false);
+            }
+            _ => {
+                self.unlock(thread, mutex);
+                self.finish_step(thread);
+            }
+        }
+    }
+
+    fn rwlock(&mut self, thread: usize, lock: usize, writes: bool) -> bool {
+        self.row(
+            thread,
+            &format!("{} r{lock}", if writes { "wrlock" } else { "rdlock" }),
+        );
+        let rwlock = self.rwlocks.entry(lock).or_default();
+        rwlock.queue.push_back((thread, writes));
+        self.let_in(lock).contains(&thread)
+    }
+
+    fn rwunlock(&mut self, thread: usize, lock: usize) -> bool {
+        self.row(thread, &format!("rwunlock r{lock}"));
+        let rwlock = self.rwlocks.entry(lock).or_default();
+        if rwlock.writer == Some(thread) {
+            rwlock.writer = None;
+        } else {
+            rwlock.readers -= 1;
+        }
+        for next in self.let_in(lock) {
+            self.go_on(next);
+        }
+        true
+    }
+
+    /// Lets those in who are first in line and may be.
+    fn let_in(&mut self, lock: usize) -> Vec<usize> {
+        let rwlock = self.rwlocks.entry(lock).or_default();
+        let mut admitted = Vec::new();
+        while let Some(&(thread, writes)) = rwlock.queue.front() {
+            if rwlock.writer.is_some() || (writes && rwlock.readers > 0) {
+                break;
+            }
+            rwlock.queue.pop_front();
+            if writes {
+                rwlock.writer = Some(thread);
+            } else {
+                rwlock.readers += 1;
+            }
+            admitted.push(thread);
+        }
+        admitted
     }
 
     fn send(&mut self, thread: usize, to: usize) -> bool {
