@@ -34,6 +34,8 @@ pub(crate) struct Engine<'p, M, O> {
     due: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// Counts alarms and dues, to break ties by order.
     count: u64,
+    /// An empty list for those to be woken next.
+    spare: Vec<(u32, u32)>,
     /// The least that a ready thread ran, as the fair scheduler counts it.
     least_ran: u64,
 }
@@ -61,6 +63,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             alarms: BinaryHeap::new(),
             due: BinaryHeap::new(),
             count: 0,
+            spare: Vec::new(),
             least_ran: 0,
         }
     }
@@ -224,9 +227,12 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             self.observer.wake(by, child, self.core.now);
             self.make_ready(child);
         }
-        for (thread, waker) in std::mem::take(&mut self.core.woken) {
+        // Two lists take turns, so that none is allocated anew at every wake-up.
+        let mut woken = std::mem::replace(&mut self.core.woken, std::mem::take(&mut self.spare));
+        for (thread, waker) in woken.drain(..) {
             self.resume(thread, waker);
         }
+        self.spare = woken;
     }
 
     /// Completes the operation that a thread was blocked in.
