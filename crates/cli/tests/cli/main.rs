@@ -1,5 +1,6 @@
 //! Runs foretrace as its users do, and looks at what it prints and how it ends.
 
+mod bad_input;
 mod environment;
 mod files;
 mod help;
