@@ -18,7 +18,7 @@ fn refused(environment: &TestEnvironment, arguments: &[&str], words: &[&str]) {
 fn long_trace(environment: &TestEnvironment) -> Vec<u8> {
     let mut listing = String::from("foretrace-text 1\nprocess A\nprocess B\n0 A create B\n");
     for time in 1..40_000 {
-        listing.push_str(&format!("{time} A lock m\n{time} A unlock m\n"));
+        listing.extend([format!("{time} A lock m\n"), format!("{time} A unlock m\n")]);
     }
     listing.push_str("40000 B terminate\n40000 A terminate\n");
     environment.file("long.txt", listing, 0o644);
