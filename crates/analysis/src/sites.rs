@@ -1,6 +1,6 @@
 //! Call sites by the time that calls from there waited.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foretrace_trace::{Nanos, ObjectId, ObjectKind, Operation, SiteId, ThreadId, Trace};
 
@@ -35,63 +35,69 @@ pub struct SiteContention {
 ///
 /// Calls whose place is not known are left out.
 pub fn site_contention(trace: &Trace) -> Vec<SiteContention> {
-    let mut sites: Vec<SiteContention> = Vec::new();
-    let mut of_site: Vec<Vec<usize>> = vec![Vec::new(); trace.sites.len()];
-    // A site may name many objects, and all of its calls come here, so one lookup a call has to do.
+    let mut table = Table {
+        of_site: vec![Vec::new(); trace.sites.len()],
+        ..Table::default()
+    };
+    // All calls come here, and a site may name many objects, so one lookup a call has to do.
     let mut of_call: HashMap<(SiteId, Operation), usize> = HashMap::new();
     for complete in complete_calls(trace) {
         let operation = complete.call.operation;
         let Some(site) = complete.call.site else {
             continue;
         };
-        let position = *of_call.entry((site, operation)).or_insert_with(|| {
-            entry(
-                trace,
-                &mut sites,
-                &mut of_site[site.index()],
-                site,
-                operation,
-            )
-        });
-        sites[position].count(complete.wait);
+        let position = *of_call
+            .entry((site, operation))
+            .or_insert_with(|| table.name(trace, site, operation));
+        table.entries[position].count(complete.wait);
     }
+    let mut entries = table.entries;
     // Stable, so that equals stay in the trace's order.
-    sites.sort_by_key(|site| std::cmp::Reverse((site.total_wait, site.blocked, site.calls)));
-    sites
+    entries.sort_by_key(|entry| std::cmp::Reverse((entry.total_wait, entry.blocked, entry.calls)));
+    entries
 }
 
-/// Finds or makes the entry of an operation that its site has not made on this object before.
-fn entry(
-    trace: &Trace,
-    sites: &mut Vec<SiteContention>,
-    of_site: &mut Vec<usize>,
-    site: SiteId,
-    operation: Operation,
-) -> usize {
-    let name = operation.name();
-    let kind = operation
-        .object()
-        .map(|object| trace.objects[object.index()].kind);
-    let known = of_site
-        .iter()
-        .copied()
-        .find(|&position| sites[position].operation == name && sites[position].kind == kind);
-    let position = known.unwrap_or_else(|| {
-        sites.push(SiteContention::new(site, name, kind));
-        of_site.push(sites.len() - 1);
-        sites.len() - 1
-    });
-    let entry = &mut sites[position];
-    // A condition variable comes here once for each mutex that it is used with, one after the other as a rule.
-    if let Some(object) = operation.object()
-        && !entry.objects.contains(&object)
-    {
-        entry.objects.push(object);
+/// The entries, and how to find them.
+#[derive(Default)]
+struct Table {
+    entries: Vec<SiteContention>,
+    of_site: Vec<Vec<usize>>,
+    objects: HashSet<(usize, ObjectId)>,
+    threads: HashSet<(usize, ThreadId)>,
+}
+
+impl Table {
+    /// Finds or makes the entry of an operation, notes what the operation names, and returns the entry's position.
+    fn name(&mut self, trace: &Trace, site: SiteId, operation: Operation) -> usize {
+        let name = operation.name();
+        let kind = operation
+            .object()
+            .map(|object| trace.objects[object.index()].kind);
+        let of_site = &mut self.of_site[site.index()];
+        let is_it = |entry: &SiteContention| entry.operation == name && entry.kind == kind;
+        let known = of_site
+            .iter()
+            .copied()
+            .find(|&position| is_it(&self.entries[position]));
+        let position = known.unwrap_or_else(|| {
+            self.entries.push(SiteContention::new(site, name, kind));
+            of_site.push(self.entries.len() - 1);
+            self.entries.len() - 1
+        });
+        // One condition variable may come with several mutexes, and one event with several threads.
+        let entry = &mut self.entries[position];
+        if let Some(object) = operation.object()
+            && self.objects.insert((position, object))
+        {
+            entry.objects.push(object);
+        }
+        if let Some(thread) = operation.other_thread()
+            && self.threads.insert((position, thread))
+        {
+            entry.threads.push(thread);
+        }
+        position
     }
-    if let Some(thread) = operation.other_thread() {
-        entry.threads.push(thread);
-    }
-    position
 }
 
 impl SiteContention {

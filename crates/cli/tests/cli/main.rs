@@ -7,3 +7,4 @@ mod predictions;
 mod real_programs;
 mod recording;
 mod refusals;
+mod sites;
