@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use gimli::{Dwarf, EndianArcSlice, RunTimeEndian, SectionId};
+use gimli::{Dwarf, DwoId, EndianArcSlice, RunTimeEndian, SectionId};
 use object::{
     Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, ReadCache,
     SegmentFlags, SymbolKind, elf,
@@ -134,9 +134,23 @@ impl Image {
                 path: bytes_path(name),
                 identity: Identity::BuildId(build_id.to_vec()),
             }),
-            dwarf: has_dwarf(&file).then(|| dwarf(&file)).transpose()?,
+            dwarf: has_dwarf(&file)
+                .then(|| dwarf(&file, |id| Some(id.name())))
+                .transpose()?,
         })
     }
+}
+
+/// Reads the part of a unit's DWARF that the compiler left beside the object file (`.dwo`); `None` where it is missing or
+/// belongs to another build.
+pub fn read_split(path: &Path, id: DwoId, parent: &OwnedDwarf) -> Option<OwnedDwarf> {
+    let cache = ReadCache::new(open_file(path).ok()?);
+    let file = ElfFile::parse(&cache).ok()?;
+    let mut dwarf = dwarf(&file, SectionId::dwo_name).ok()?;
+    let header = dwarf.units().next().ok()??;
+    let is_it = dwarf.unit(header).ok()?.dwo_id == Some(id);
+    dwarf.make_dwo(parent);
+    is_it.then_some(dwarf)
 }
 
 /// Opens what is a file: a pipe in its place would keep us waiting.
@@ -148,7 +162,8 @@ fn open_file(path: &Path) -> io::Result<File> {
     }
 }
 
-fn bytes_path(bytes: &[u8]) -> PathBuf {
+/// Makes a path of a file's bytes.
+pub fn bytes_path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
@@ -193,14 +208,18 @@ fn has_dwarf(file: &ElfFile<'_>) -> bool {
         .is_some_and(|section| section.file_range().is_some_and(|(_, size)| size > 0))
 }
 
-fn dwarf(file: &ElfFile<'_>) -> Result<OwnedDwarf, object::Error> {
+fn dwarf(
+    file: &ElfFile<'_>,
+    name_of: impl Fn(SectionId) -> Option<&'static str>,
+) -> Result<OwnedDwarf, object::Error> {
     let endian = if file.is_little_endian() {
         RunTimeEndian::Little
     } else {
         RunTimeEndian::Big
     };
     Dwarf::load(|id: SectionId| {
-        let bytes: Arc<[u8]> = match file.section_by_name(id.name()) {
+        let section = name_of(id).and_then(|name| file.section_by_name(name));
+        let bytes: Arc<[u8]> = match section {
             Some(section) => Arc::from(section.uncompressed_data()?.as_ref()),
             None => Arc::from([].as_slice()),
         };

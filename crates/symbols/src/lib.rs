@@ -19,8 +19,8 @@
 //! assert!(sources.notes()[0].starts_with("cannot read /opt/gone"));
 //! ```
 //!
-//! Deliberately absent: fetching debug information from the network; split DWARF (`.dwo` files) and the compressed symbols
-//! of `.gnu_debugdata`; unwinding, since a trace has no stacks; the sources themselves; printing, and the environment.
+//! Deliberately absent: fetching debug information from the network; packages of split DWARF (`.dwp`; `.dwo` files are read)
+//! and the compressed symbols of `.gnu_debugdata`; unwinding, since a trace has no stacks; the sources themselves; printing, and the environment.
 
 mod debug_files;
 mod image;
@@ -79,6 +79,9 @@ impl SourceMap {
     }
 
     /// Returns the place of a call, whose site is the address after it.
+    ///
+    /// A call that ends its function may be compiled to a jump; what it returns to, and so its place, is its function's
+    /// caller.
     ///
     /// # Panics
     ///

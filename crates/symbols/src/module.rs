@@ -1,9 +1,9 @@
 //! A file with code, opened for lookups.
 
-use std::{cell::Cell, fmt, fs, os::unix::fs::MetadataExt as _, path::Path};
+use std::{cell::Cell, fmt, fs, os::unix::fs::MetadataExt as _, path::Path, sync::Arc};
 
-use addr2line::Context;
-use gimli::{EndianArcSlice, RunTimeEndian};
+use addr2line::{Context, LookupContinuation as _, LookupResult, SplitDwarfLoad};
+use gimli::{EndianArcSlice, Reader as _, RunTimeEndian};
 
 use crate::{
     debug_files,
@@ -24,6 +24,8 @@ pub struct ResolvedModule {
     notes: Vec<String>,
     /// Whether a place was asked for that the debug information does not cover.
     uncovered: Cell<bool>,
+    /// Whether a place was asked for whose split DWARF is missing.
+    missing_split: Cell<bool>,
 }
 
 impl fmt::Debug for ResolvedModule {
@@ -48,6 +50,7 @@ impl ResolvedModule {
             context: None,
             notes: Vec::new(),
             uncovered: Cell::new(false),
+            missing_split: Cell::new(false),
         };
         // What the kernel maps without a file, such as [vdso], is not to be found anywhere.
         if path.starts_with('/') {
@@ -132,17 +135,10 @@ impl ResolvedModule {
         if frames.is_empty() {
             frames.push(Frame::default());
         }
-        // Code without a description of its functions, such as assembly, still has symbols.
-        if let [
-            Frame {
-                function, offset, ..
-            },
-        ] = frames.as_mut_slice()
-            && function.is_none()
-            && let Some((symbol, distance)) = self.symbols.find(address)
+        if let (Some(outermost), Some((symbol, distance))) =
+            (frames.last_mut(), self.symbols.find(address))
         {
-            *function = Some(names::demangled(symbol));
-            *offset = Some(distance);
+            complete(outermost, &names::demangled(symbol), distance);
         }
         frames.retain(|frame| *frame != Frame::default());
         frames
@@ -154,7 +150,16 @@ impl ResolvedModule {
         let Some(context) = &self.context else {
             return frames;
         };
-        let Ok(mut found) = context.find_frames(address).skip_all_loads() else {
+        let mut lookup = context.find_frames(address);
+        let found = loop {
+            match lookup {
+                LookupResult::Output(found) => break found,
+                LookupResult::Load { load, continuation } => {
+                    lookup = continuation.resume(self.load_split(&load));
+                }
+            }
+        };
+        let Ok(mut found) = found else {
             return frames;
         };
         while let Ok(Some(frame)) = found.next() {
@@ -176,9 +181,30 @@ impl ResolvedModule {
         frames
     }
 
+    /// Reads the split DWARF of a unit. Lines are known without it, functions are not.
+    fn load_split(&self, load: &SplitDwarfLoad<Reader>) -> Option<Arc<OwnedDwarf>> {
+        let path = |reader: &Option<Reader>| {
+            let bytes = reader.as_ref()?.to_slice().ok()?;
+            Some(image::bytes_path(&bytes))
+        };
+        let directory = path(&load.comp_dir).unwrap_or_default();
+        let file = directory.join(path(&load.path)?);
+        let dwarf = image::read_split(&file, load.dwo_id, &load.parent);
+        if dwarf.is_none() {
+            self.missing_split.set(true);
+        }
+        dwarf.map(Arc::new)
+    }
+
     /// Returns what limits the answers.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
+        if self.missing_split.get() {
+            notes.push(format!(
+                "a part of the debug information of {} is missing: keep the .dwo files, or compile without -gsplit-dwarf",
+                self.path
+            ));
+        }
         if self.uncovered.get() {
             notes.push(format!(
                 "the debug information of {} leaves out some of the calls: compile all of it with -g",
@@ -186,6 +212,22 @@ impl ResolvedModule {
             ));
         }
         notes
+    }
+}
+
+/// Adds what the symbol table knows of the function that was really called.
+fn complete(outermost: &mut Frame, symbol: &str, distance: u64) {
+    match &outermost.function {
+        // Code without a description of its functions, such as assembly, still has symbols.
+        None => {
+            outermost.function = Some(symbol.to_owned());
+            outermost.offset = Some(distance);
+        }
+        // Tables of lines alone have a function's bare name.
+        Some(name) if names::qualifies(symbol, name) => {
+            outermost.function = Some(symbol.to_owned());
+        }
+        Some(_) => {}
     }
 }
 

@@ -25,6 +25,14 @@ pub fn demangled(name: &str) -> String {
         .unwrap_or_else(|| name.to_owned())
 }
 
+/// Returns whether `qualified` is `name` with its modules, namespaces or types before it.
+pub fn qualifies(qualified: &str, name: &str) -> bool {
+    let bare = name.split('<').next().unwrap_or(name);
+    qualified
+        .strip_suffix(bare)
+        .is_some_and(|before| !bare.is_empty() && before.ends_with("::"))
+}
+
 /// Returns whether a source file is a system header or of a language's standard library.
 pub fn is_of_the_system(file: &str) -> bool {
     SYSTEM_DIRECTORIES
@@ -48,5 +56,14 @@ mod tests {
         ] {
             assert_eq!(demangled(mangled), name);
         }
+    }
+
+    #[test]
+    fn a_name_is_qualified_by_what_stands_before_it() {
+        assert!(qualifies("mycrate::work", "work"));
+        assert!(qualifies("mycrate::work", "work<u8>"));
+        assert!(!qualifies("work", "work"));
+        assert!(!qualifies("mycrate::homework", "work"));
+        assert!(!qualifies("mycrate::", ""));
     }
 }

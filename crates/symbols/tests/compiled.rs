@@ -190,6 +190,24 @@ fn compressed_debug_information_is_read() {
 }
 
 #[test]
+fn split_debug_information_is_read_and_missed_where_it_is_gone() {
+    let workshop = Workshop::new();
+    fs::write(workshop.path("program.c"), C).expect("the directory is ours");
+    workshop.run("cc", &["-g", "-gsplit-dwarf", "-c", "program.c"]);
+    workshop.run("cc", &["-o", "program", "program.o"]);
+    let program = workshop.path("program");
+    let (place, notes) = workshop.call(&program);
+    assert_eq!(shown(&place), C_FRAMES);
+    assert_eq!(notes, [""; 0]);
+
+    fs::remove_file(workshop.path("program.dwo")).expect("the compiler left it there");
+    let (place, notes) = workshop.call(&program);
+    // The line is that of the call, the function the one that it was inlined into: from the symbol table.
+    assert_eq!(shown(&place), [("outer", "program.c", 3)]);
+    assert!(notes[0].contains("keep the .dwo files"), "{notes:?}");
+}
+
+#[test]
 fn a_stripped_program_is_read_through_the_debug_file_it_links_to() {
     for build_id in ["-Wl,--build-id", "-Wl,--build-id=none"] {
         let workshop = Workshop::new();
