@@ -1,4 +1,5 @@
-//! What can be told from a recorded trace without simulating: the threads, and the objects by contention.
+//! What can be told from a recorded trace without simulating: the threads, and the objects and call sites by
+//! contention.
 //!
 //! ```
 //! let trace = foretrace_trace::Trace::default();
@@ -12,10 +13,12 @@ mod contention;
 mod operations;
 #[cfg(test)]
 mod sample;
+mod sites;
 mod threads;
 
 pub use {
     contention::{Contention, contention},
     operations::{OperationCount, operation_counts},
+    sites::{SiteContention, site_contention},
     threads::{ThreadSummary, threads},
 };

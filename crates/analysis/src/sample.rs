@@ -1,8 +1,8 @@
 //! Small traces for this crate's tests.
 
 use foretrace_trace::{
-    Call, Event, Nanos, Object, ObjectId, ObjectKind, Operation, Outcome, Process, ProcessId,
-    Returns, Thread, ThreadId, Trace,
+    Call, CallSite, Event, ModuleId, Nanos, Object, ObjectId, ObjectKind, Operation, Outcome,
+    Process, ProcessId, Returns, SiteId, Thread, ThreadId, Trace,
 };
 
 /// A trace of two threads, `A` and `B`, to be filled event by event.
@@ -63,14 +63,38 @@ impl Sample {
         id
     }
 
+    /// Adds a call site.
+    pub fn site(&mut self) -> SiteId {
+        self.trace.sites.push(CallSite {
+            module: ModuleId(0),
+            offset: 0,
+        });
+        SiteId::from_index(self.trace.sites.len() - 1)
+    }
+
     /// Adds an event without a CPU time.
-    pub fn event(&mut self, thread: u32, time: u64, (operation, outcome): (Operation, Outcome)) {
+    pub fn event(&mut self, thread: u32, time: u64, call: (Operation, Outcome)) {
+        self.push(None, thread, time, call);
+    }
+
+    /// Adds a call from a site.
+    pub fn event_at(&mut self, site: SiteId, thread: u32, time: u64, call: (Operation, Outcome)) {
+        self.push(Some(site), thread, time, call);
+    }
+
+    fn push(
+        &mut self,
+        site: Option<SiteId>,
+        thread: u32,
+        time: u64,
+        (operation, outcome): (Operation, Outcome),
+    ) {
         let call = self.trace.push_call(Call {
             thread: ThreadId(thread),
             operation,
             outcome,
             from: None,
-            site: None,
+            site,
         });
         self.trace.events.push(Event {
             time: Nanos(time),

@@ -6,7 +6,10 @@ use foretrace_analysis::{Contention, OperationCount, ThreadSummary};
 use foretrace_trace::{Nanos, Recording, Returns, Trace};
 use serde::Serialize;
 
-use super::json::{TraceJson, clock_name};
+use super::{
+    json::{TraceJson, clock_name},
+    sites::{SiteJson, Sites},
+};
 use crate::{
     launch,
     table::{Align, render},
@@ -25,6 +28,7 @@ pub struct Info<'a> {
     threads: Vec<ThreadSummary>,
     objects: Vec<Contention>,
     operations: Vec<OperationCount>,
+    sites: Sites<'a>,
 }
 
 impl<'a> Info<'a> {
@@ -35,6 +39,7 @@ impl<'a> Info<'a> {
             threads: foretrace_analysis::threads(trace),
             objects: foretrace_analysis::contention(trace),
             operations: foretrace_analysis::operation_counts(trace),
+            sites: Sites::new(trace),
         }
     }
 
@@ -53,14 +58,17 @@ impl<'a> Info<'a> {
         );
         let objects = format!("Objects by time waited for them: {}", self.objects.len());
         section(&objects, &self.object_table());
-        section("Events by operation", &self.operation_table());
-        let mut warnings = String::new();
-        for warning in &self.trace.warnings {
-            let _ = writeln!(warnings, "- {warning}");
+        if let Some((heading, table)) = self.sites.table() {
+            section(&heading, &table);
         }
+        section("Events by operation", &self.operation_table());
         section(
             "Warnings: what limits a prediction from this trace",
-            &warnings,
+            &list(&self.trace.warnings),
+        );
+        section(
+            "Notes: what limits the functions and lines above",
+            &list(&self.sites.notes()),
         );
         text
     }
@@ -108,10 +116,7 @@ impl<'a> Info<'a> {
                 summary
                     .end
                     .map_or_else(|| "never".to_owned(), |t| t.to_string()),
-                thread
-                    .start_routine
-                    .map(|site| self.trace.site_text(site))
-                    .unwrap_or_default(),
+                self.sites.start_text(thread).unwrap_or_default(),
             ]
         });
         render(columns, rows) + &more(self.threads.len(), MOST_THREADS)
@@ -172,9 +177,11 @@ impl<'a> Info<'a> {
 
     /// Returns all of it as a JSON document.
     pub fn json(&self) -> impl Serialize + use<'_> {
+        let threads = self.threads.iter().map(|t| self.thread_json(t)).collect();
+        let sites = self.sites.json();
         InfoJson {
             trace: TraceJson::new(self.trace),
-            threads: self.threads.iter().map(|t| self.thread_json(t)).collect(),
+            threads,
             objects: self.objects.iter().map(|o| self.object_json(o)).collect(),
             events: self
                 .operations
@@ -184,14 +191,21 @@ impl<'a> Info<'a> {
                     events: count.events,
                 })
                 .collect(),
+            sites,
+            // Last, since they are about what was looked up for the others.
+            notes: self.sites.notes(),
         }
     }
 
     fn thread_json(&self, summary: &ThreadSummary) -> ThreadJson<'_> {
         let thread = &self.trace.threads[summary.thread.index()];
+        let start = self.sites.start_frame(thread);
         ThreadJson {
             name: &thread.name,
             start_routine: thread.start_routine.map(|site| self.trace.site_text(site)),
+            start_function: start.and_then(|frame| frame.function.as_deref()),
+            start_file: start.and_then(|frame| frame.file.as_deref()),
+            start_line: start.and_then(|frame| frame.line),
             cpu_time_ns: summary.cpu.0,
             events: summary.events,
             blocked: self.known(summary.blocked),
@@ -252,7 +266,16 @@ fn recording_lines(recording: &Recording) -> Vec<(&'static str, String)> {
     lines
 }
 
-fn more(rows: usize, shown: usize) -> String {
+fn list(lines: &[String]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        let _ = writeln!(text, "- {line}");
+    }
+    text
+}
+
+/// Returns the line below a table that does not show all of its rows; nothing for one that does.
+pub fn more(rows: usize, shown: usize) -> String {
     match rows.checked_sub(shown) {
         None | Some(0) => String::new(),
         Some(hidden) => format!("and {hidden} more (all of them with --json)\n"),
@@ -265,6 +288,8 @@ struct InfoJson<'a> {
     threads: Vec<ThreadJson<'a>>,
     objects: Vec<ObjectJson<'a>>,
     events: Vec<OperationJson>,
+    sites: Vec<SiteJson<'a>>,
+    notes: Vec<String>,
 }
 
 /// A thread; what is about waiting is `null` where the trace does not say who waited.
@@ -272,6 +297,9 @@ struct InfoJson<'a> {
 struct ThreadJson<'a> {
     name: &'a str,
     start_routine: Option<String>,
+    start_function: Option<&'a str>,
+    start_file: Option<&'a str>,
+    start_line: Option<u32>,
     cpu_time_ns: u64,
     events: u64,
     blocked: Option<u64>,

@@ -8,3 +8,4 @@ mod predictions;
 mod real_programs;
 mod recording;
 mod refusals;
+mod sites;
