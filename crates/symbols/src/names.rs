@@ -18,6 +18,10 @@ pub fn demangled(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");
     }
+    // Without its prefix a short name of C reads as the code of a type: `w` is `wchar_t`.
+    if !name.starts_with("_Z") {
+        return name.to_owned();
+    }
     let options = DemangleOptions::new().no_params().no_return_type();
     cpp_demangle::Symbol::new(name)
         .ok()
@@ -43,6 +47,13 @@ pub fn is_of_the_system(file: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_names_of_c_are_left_alone() {
+        for name in ["w", "i", "main", "f", "St", "_start"] {
+            assert_eq!(demangled(name), name);
+        }
+    }
 
     #[test]
     fn names_are_demangled_by_their_languages() {
