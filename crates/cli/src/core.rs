@@ -10,6 +10,7 @@ use foretrace_trace::Trace;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::args::{Bind, Model, ModelArgs, Scheduler};
+use crate::launch::note;
 
 /// A traced program, and how its run is to be predicted.
 pub struct Study {
@@ -153,7 +154,11 @@ fn bind(bind: Bind) -> foretrace_sim::Bind {
 
 /// Reads a trace from a sealed trace, a text trace, or a directory in which the recorder left a journal.
 pub fn read_trace(path: &Path) -> anyhow::Result<Trace> {
-    Ok(foretrace_trace::read(path)?)
+    let mut trace = foretrace_trace::read(path)?;
+    if path.is_dir() {
+        note::complete(path, &mut trace.recording);
+    }
+    Ok(trace)
 }
 
 /// Returns what a prediction has to assume about a trace's program.

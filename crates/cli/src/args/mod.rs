@@ -49,6 +49,8 @@ pub struct Arguments {
 pub enum Command {
     /// Record a program, pinned to one CPU
     Record(RecordArgs),
+    /// Make a trace of what an interrupted recording left behind
+    Recover(RecoverArgs),
     /// Show what a trace holds, and what limits a prediction from it
     Info(InfoArgs),
     /// Predict the makespan and speed-up on given numbers of CPUs
@@ -120,6 +122,24 @@ pub struct RecordArgs {
         allow_hyphen_values = true
     )]
     pub command: Vec<OsString>,
+}
+
+/// Options of `recover`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "While a program runs, what it does is recorded in FILE.journal. When foretrace itself is killed, or the \
+machine is switched off, that directory stays. `info`, `predict` and `export` read it as it is, too.\n\n\
+Example:\n  foretrace recover prog.ftrace.journal"
+)]
+pub struct RecoverArgs {
+    /// The directory that was left behind
+    pub journal: PathBuf,
+    /// The trace file to write [default: JOURNAL without .journal]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Overwrite the output file
+    #[arg(short, long)]
+    pub force: bool,
 }
 
 /// Options of `info`.

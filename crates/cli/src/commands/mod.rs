@@ -6,6 +6,7 @@ mod import;
 mod info;
 mod predict;
 mod record;
+mod recover;
 
 use crate::{args::Command, failure::Finish};
 
@@ -13,6 +14,7 @@ use crate::{args::Command, failure::Finish};
 pub fn run(command: &Command) -> anyhow::Result<Finish> {
     match command {
         Command::Record(args) => record::run(args),
+        Command::Recover(args) => recover::run(args),
         Command::Info(args) => info::run(args),
         Command::Predict(args) => predict::run(args),
         Command::Export(args) => export::run(args),

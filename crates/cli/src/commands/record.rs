@@ -3,8 +3,8 @@
 use std::{
     env,
     ffi::{OsStr, OsString},
-    fs, io,
     path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::Context as _;
@@ -14,7 +14,7 @@ use crate::{
     args::RecordArgs,
     core,
     failure::{Finish, Usage},
-    launch::{self, Ended, Launch, check, embedded, resolve, system},
+    launch::{self, Ended, Launch, check, embedded, journal::Journal, note, resolve, system},
     output,
 };
 
@@ -112,6 +112,8 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
         preload: &preload.path,
         journal: &journal.path,
     };
+    note::write(&journal.path, &asked_for(&launch))
+        .with_context(|| format!("cannot write into {}", journal.path.display()))?;
     let ended = match launch::run(&launch) {
         Ok(ended) => ended,
         Err(error) => {
@@ -156,10 +158,15 @@ fn seal(plan: &Plan, launch: &Launch, ended: &Ended, journal: &Journal) -> anyho
             launch.preload.display()
         );
     }
-    let kept = || format!("what was recorded is kept in {}", journal.path.display());
+    let kept = || {
+        format!(
+            "what was recorded is kept in {0}; `foretrace recover {0}` tries again",
+            journal.path.display()
+        )
+    };
     let mut trace = core::read_trace(&journal.path).with_context(kept)?;
     trace.source = plan.output.display().to_string();
-    describe(&mut trace, launch, ended);
+    describe(&mut trace, ended);
     if plan.slice.is_some() && ended.slice.is_none() {
         trace.warnings.push(
             "the kernel did not take the scheduler slice (that needs Linux 6.12): threads took long turns, and \
@@ -193,66 +200,31 @@ fn unrecorded(trace: &Trace, ended: &Ended) -> Option<String> {
     })
 }
 
-/// Completes what the recorder itself noted about the circumstances.
-fn describe(trace: &mut Trace, launch: &Launch, ended: &Ended) {
-    let noted = trace.recording.take().unwrap_or_default();
-    trace.recording = Some(Recording {
-        command: launch
-            .command
-            .iter()
+/// Returns what is known of a recording before the program runs.
+fn asked_for(launch: &Launch) -> Recording {
+    let words = launch.command.iter();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    Recording {
+        command: words
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),
         recorder_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_unix_seconds: ended.started_unix_seconds,
+        started_unix_seconds: now.map_or(0, |since| since.as_secs()),
         cpu: launch.cpu,
         pretended_cpus: launch.pretended_cpus,
+        ..Recording::default()
+    }
+}
+
+/// Completes what was known before the program ran by how it ended.
+fn describe(trace: &mut Trace, ended: &Ended) {
+    let noted = trace.recording.take().unwrap_or_default();
+    trace.recording = Some(Recording {
+        started_unix_seconds: ended.started_unix_seconds,
         slice: ended.slice,
         wall: ended.wall,
         cpu_time: Some(ended.cpu_time),
         exit: Some(ended.exit),
         ..noted
     });
-}
-
-/// The directory in which the recorder writes while the program runs: `FILE.journal`, beside the trace to be.
-struct Journal {
-    path: PathBuf,
-}
-
-impl Journal {
-    fn create(output: &Path, force: bool) -> anyhow::Result<Self> {
-        let mut name = output.as_os_str().to_owned();
-        name.push(".journal");
-        let given = PathBuf::from(name);
-        let path = std::path::absolute(&given)
-            .with_context(|| format!("cannot tell where {} is", given.display()))?;
-        if path.exists() {
-            anyhow::ensure!(
-                force,
-                "{0} is there already: a recording is under way, or one was interrupted. `foretrace info {0}` shows \
-                 what it holds; --force discards it",
-                given.display()
-            );
-            fs::remove_dir_all(&path)
-                .with_context(|| format!("cannot remove {}", given.display()))?;
-        }
-        fs::create_dir(&path)
-            .with_context(|| format!("cannot make the directory {}", given.display()))?;
-        Ok(Self { path })
-    }
-
-    /// Removes the directory where nothing is in it, and returns whether that was so.
-    fn remove_if_empty(&self) -> bool {
-        fs::remove_dir(&self.path).is_ok()
-    }
-
-    fn remove(&self) {
-        match fs::remove_dir_all(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => output::warn(&[format!(
-                "cannot remove {}: {error}; it is not needed any more",
-                self.path.display()
-            )]),
-            _ => {}
-        }
-    }
 }

@@ -3,6 +3,8 @@
 pub mod check;
 mod elf;
 pub mod embedded;
+pub mod journal;
+pub mod note;
 pub mod resolve;
 pub mod system;
 

@@ -10,7 +10,9 @@ fn the_help_shows_commands_examples_and_exit_codes() {
 #[test]
 fn every_command_has_help_with_examples() {
     let environment = TestEnvironment::new();
-    for command in ["record", "info", "predict", "export", "import", "demo"] {
+    for command in [
+        "record", "recover", "info", "predict", "export", "import", "demo",
+    ] {
         insta::assert_snapshot!(
             format!("help_{command}"),
             environment.run(&[command, "--help"])

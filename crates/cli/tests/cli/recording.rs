@@ -135,10 +135,14 @@ fn a_home_directory_with_a_space_in_its_name_does_not_matter() {
 fn what_was_recorded_before_foretrace_itself_was_killed_can_be_read() {
     let environment = TestEnvironment::new();
     let script = "echo $$ > pid.new; mv pid.new pid; exec sleep 60";
-    let mut child = record(&environment, &[], &["sh", "-c", script])
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("foretrace was built");
+    let mut child = record(
+        &environment,
+        &["--pretend-cpus", "3"],
+        &["sh", "-c", script],
+    )
+    .stderr(Stdio::piped())
+    .spawn()
+    .expect("foretrace was built");
     while !environment.has("pid") {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
@@ -148,6 +152,15 @@ fn what_was_recorded_before_foretrace_itself_was_killed_can_be_read() {
     terminate(pid.trim());
     let trace = &info(&environment, "out.ftrace.journal")["trace"];
     assert_eq!(trace["recording"]["exit_code"], serde_json::Value::Null);
+    assert_eq!(trace["recording"]["command"][0], "sh");
+    assert_eq!(trace["recording"]["pretended_cpus"], 3);
+    let recovered = environment.run(&["recover", "out.ftrace.journal"]);
+    assert!(recovered.contains("exit code: 0"), "{recovered}");
+    assert_eq!(
+        info(&environment, "out.ftrace")["trace"]["events"],
+        trace["events"]
+    );
+    fs::remove_file(environment.path("out.ftrace")).expect("it was recovered");
     let again = output(&mut record(&environment, &[], &["true"]));
     assert!(text(&again.stderr).contains("out.ftrace.journal is there already"));
 }
