@@ -127,8 +127,8 @@ pub struct RecordArgs {
 /// Options of `recover`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "While a program runs, what it does is recorded in FILE.journal. When foretrace itself is killed, or the \
-machine is switched off, that directory stays. `info`, `predict` and `export` read it as it is, too.\n\n\
+    after_help = "While a program runs, what it does is recorded in FILE.journal. When foretrace itself is killed, \
+that directory stays. `info`, `predict` and `export` read it as it is, too.\n\n\
 Example:\n  foretrace recover prog.ftrace.journal"
 )]
 pub struct RecoverArgs {
