@@ -47,6 +47,10 @@ pub struct ThreadState {
     pub(crate) never_armed: Cell<u64>,
     /// The innermost `pthread_once` that this thread is in.
     pub once: Cell<*const ()>,
+    /// The innermost OpenMP region that this thread is in.
+    pub member: Cell<*const ()>,
+    /// For each depth in regions, the largest team of this thread's that the journal knows the objects of.
+    pub teams: [Cell<u16>; 4],
 }
 
 impl ThreadState {
@@ -94,5 +98,9 @@ impl ThreadState {
         self.number_plus_one.set(0);
         self.sequence.set(0);
         self.last_tsc.set(0);
+        // Another journal, which knows none.
+        for largest in &self.teams {
+            largest.set(0);
+        }
     }
 }
