@@ -1,0 +1,182 @@
+//! OpenMP programs compiled by GCC: teams of threads, their regions, barriers and locks.
+
+use std::collections::BTreeMap;
+
+use foretrace_program::Program;
+use foretrace_sim::{Machine, predict_all};
+use foretrace_trace::{ObjectKind, Operation};
+
+use crate::harness::{Run, compile, pinned, record_command};
+
+/// Records a program that believes in four CPUs, compares with a plain run of four threads, and checks what holds for
+/// all such programs.
+fn record(source: &str) -> Run {
+    let name = source.split('.').next().expect("split gives one part");
+    let program = compile(source, name, &["-fopenmp"]);
+    let variables = [
+        ("FORETRACE_PRETEND_CPUS", "4"),
+        ("OMP_WAIT_POLICY", "passive"),
+    ];
+    let run = record_command(&program, &[], &variables);
+    let plain = pinned(&program)
+        .env("OMP_NUM_THREADS", "4")
+        .output()
+        .expect("taskset is installed");
+    assert!(plain.status.success() && run.output.status.success());
+    assert_eq!(run.output.stdout, plain.stdout, "recorded against plain");
+    assert_eq!(run.output.stderr, plain.stderr, "recorded against plain");
+    assert!(run.trace.warnings.is_empty(), "{:?}", run.trace.warnings);
+    check_tokens(&run);
+    check_barriers(&run);
+    check_models(&run);
+    run
+}
+
+/// Nobody takes a token that was not given yet, and none is left.
+fn check_tokens(run: &Run) {
+    let mut tokens = BTreeMap::new();
+    for event in &run.trace.events {
+        let call = run.trace.call(event);
+        let left = match call.operation {
+            Operation::SemPost(semaphore) => tokens.entry(semaphore).or_insert(0_i64),
+            Operation::SemWait(semaphore) | Operation::SemTryWait(semaphore) => {
+                let left = tokens.entry(semaphore).or_insert(0);
+                *left -= 2;
+                left
+            }
+            _ => continue,
+        };
+        *left += 1;
+        assert!(*left >= 0, "a token before it was given");
+    }
+    assert!(tokens.values().all(|&left| left == 0), "{tokens:?}");
+}
+
+/// Every barrier's size is known, and all its generations are complete.
+fn check_barriers(run: &Run) {
+    for (index, object) in run.trace.objects.iter().enumerate() {
+        if object.kind != ObjectKind::Barrier {
+            continue;
+        }
+        let size = object.initial.expect("its size was recorded") as usize;
+        let arrivals = run.count(&format!("barrier_wait {}", object.name.replace(' ', "")));
+        let without_effect = run.count("return busy");
+        assert_eq!(
+            (arrivals - without_effect) % size,
+            0,
+            "{arrivals} arrivals at object {index}"
+        );
+    }
+}
+
+/// Every model gets through, on any number of CPUs.
+fn check_models(run: &Run) {
+    let program = Program::from_trace(&run.trace);
+    assert!(program.warnings.is_empty(), "{:?}", program.warnings);
+    for cpus in [1, 2, 4] {
+        let prediction = predict_all(&program, &Machine::new(cpus, &program));
+        for attempt in prediction.attempts {
+            assert!(
+                attempt.run.is_complete(),
+                "{:?} on {cpus}: {:?}",
+                attempt.model,
+                attempt.run.outcome
+            );
+        }
+    }
+}
+
+#[test]
+fn members_wait_for_a_region_and_at_its_end() {
+    let run = record("openmp_regions.c");
+    // Five regions of four; one of two; one of one, which is none.
+    assert_eq!(run.count("sem_post semaphore1"), 5 * 3 + 1);
+    assert_eq!(run.count("sem_wait semaphore1"), 5 * 3 + 1);
+    assert_eq!(run.count("barrier_wait barrier1"), 5 * 4);
+    assert_eq!(run.count("barrier_wait barrier2"), 2);
+    // One barrier for each size of the team, however many regions there are.
+    assert_eq!(run.trace.objects.len(), 3);
+    assert_eq!(run.trace.objects[1].initial, Some(4));
+    let mut lines = run.lines("main");
+    lines.retain(|line| !line.starts_with("create"));
+    let posts = ["sem_post semaphore1"; 3];
+    let end = ["barrier_wait barrier1", "return"];
+    assert_eq!(lines[..3], posts);
+    assert_eq!(lines[3..5], end);
+    assert_eq!(lines[5..8], posts);
+    let member = run.lines("T1");
+    assert_eq!(
+        member[..2],
+        ["sem_wait semaphore1", "barrier_wait barrier1"]
+    );
+    assert_eq!(
+        member[10..],
+        ["sem_wait semaphore1", "barrier_wait barrier2", "terminate"]
+    );
+}
+
+#[test]
+fn critical_sections_are_mutexes() {
+    let run = record("openmp_critical.c");
+    let mutexes = run.trace.objects.iter();
+    let mutexes = mutexes.filter(|object| object.kind == ObjectKind::Mutex);
+    assert_eq!(mutexes.count(), 3, "named, unnamed, atomic");
+    for mutex in ["mutex1", "mutex2", "mutex3"] {
+        assert_eq!(run.count(&format!("lock {mutex}")), 400);
+        assert_eq!(run.count(&format!("unlock {mutex}")), 400);
+    }
+}
+
+#[test]
+fn locks_are_mutexes_and_some_are_taken_twice() {
+    let run = record("openmp_locks.c");
+    assert_eq!(run.count("lock mutex1"), 200);
+    assert_eq!(run.count("trylock mutex1 busy"), 200);
+    assert_eq!(run.count("unlock mutex1"), 200);
+    assert_eq!(run.count("lock mutex2"), 200);
+    assert_eq!(run.count("trylock mutex2"), 200);
+    assert_eq!(run.count("unlock mutex2"), 400);
+}
+
+#[test]
+fn barriers_within_a_region_are_the_teams() {
+    let run = record("openmp_barrier.c");
+    // Six explicit ones, the loop's, the sections', two of the single (found, copied), and the region's.
+    let expected = 4 * (6 + 1 + 1 + 2 + 1);
+    // The thread that ran the single asked twice: at its beginning, where it did not wait.
+    assert_eq!(run.count("barrier_wait barrier1"), expected + 1);
+    assert_eq!(run.count("return busy"), 1);
+    assert_eq!(run.trace.objects.len(), 2, "a semaphore and a barrier");
+}
+
+#[test]
+fn regions_that_are_loops_are_regions() {
+    let run = record("openmp_dynamic.c");
+    // Five that are a loop or sections of their own, and one whose team was left to the library.
+    assert_eq!(run.count("sem_post semaphore1"), 6 * 3);
+    let member = run.lines("T1");
+    assert_eq!(
+        member[..2],
+        ["sem_wait semaphore1", "barrier_wait barrier1"]
+    );
+}
+
+#[test]
+fn regions_within_regions_have_teams_of_their_own() {
+    let run = record("openmp_nested.c");
+    // Outer regions: one whose members are alone in the inner one, and three.
+    let outer = 1 + 3;
+    assert_eq!(run.count("sem_post semaphore1"), outer);
+    // Each member of the three began two.
+    assert_eq!(run.count("sem_post"), outer + 3 * 2 * 2);
+    let semaphores = run.trace.objects.iter();
+    let semaphores = semaphores.filter(|object| object.kind == ObjectKind::Semaphore);
+    assert_eq!(semaphores.count(), 3, "the outer team's, and each master's");
+}
+
+#[test]
+fn a_region_that_the_library_looks_into_keeps_its_data() {
+    let run = record("openmp_reduction.c");
+    assert_eq!(run.stdout(), "345\n");
+    assert_eq!(run.count("sem_wait semaphore1"), 2);
+}
