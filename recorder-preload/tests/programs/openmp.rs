@@ -1,6 +1,7 @@
 //! OpenMP programs compiled by GCC: teams of threads, their regions, barriers and locks.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use foretrace_program::Program;
 use foretrace_sim::{Machine, predict_all};
@@ -12,13 +13,17 @@ use crate::harness::{Run, compile, pinned, record_command};
 /// all such programs.
 fn record(source: &str) -> Run {
     let name = source.split('.').next().expect("split gives one part");
-    let program = compile(source, name, &["-fopenmp"]);
+    record_program(&compile(source, name, &["-fopenmp"]))
+}
+
+/// The same for one that is compiled already.
+fn record_program(program: &Path) -> Run {
     let variables = [
         ("FORETRACE_PRETEND_CPUS", "4"),
         ("OMP_WAIT_POLICY", "passive"),
     ];
-    let run = record_command(&program, &[], &variables);
-    let plain = pinned(&program)
+    let run = record_command(program, &[], &variables);
+    let plain = pinned(program)
         .env("OMP_NUM_THREADS", "4")
         .output()
         .expect("taskset is installed");
@@ -179,4 +184,23 @@ fn a_region_that_the_library_looks_into_keeps_its_data() {
     let run = record("openmp_reduction.c");
     assert_eq!(run.stdout(), "345\n");
     assert_eq!(run.count("sem_wait semaphore1"), 2);
+}
+
+#[test]
+fn a_library_that_was_opened_finds_its_own_libgomp() {
+    let program = compile(
+        "openmp_opens_library.c",
+        "openmp_opens_library",
+        &["-Wl,-rpath,$ORIGIN"],
+    );
+    let library = compile(
+        "openmp_opened.c",
+        "openmp_opened",
+        &["-fopenmp", "-shared", "-fPIC"],
+    );
+    let beside = program.with_file_name("libopenmp_opened.so");
+    std::fs::copy(library, beside).expect("both lie in the scratch directory");
+    let run = record_program(&program);
+    assert_eq!(run.count("sem_wait semaphore1"), 3 * 2);
+    assert_eq!(run.count("lock mutex1"), 3 * 3);
 }
