@@ -208,6 +208,8 @@ pub mod exports {
         omp_test_nest_lock_ / 1 => openmp::locks::fortran::test_nest;
     }
 
+    // These are jumped to.
+    pub use crate::openmp::tasks::{GOMP_task, GOMP_taskloop, GOMP_taskloop_ull};
     // These have more arguments than registers.
     pub use crate::openmp::loops::{
         GOMP_parallel_loop_dynamic, GOMP_parallel_loop_guided,

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_FAILED, OUTCOME_SUCCESS};
+use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_FAILED, OUTCOME_SUCCESS, process, record};
 
 use super::functions;
 use super::region::Member;
@@ -12,12 +12,18 @@ use crate::hook::{Pending, recording};
 const GIVEN_UP: u8 = OUTCOME_FAILED + libc::ECANCELED as u8;
 
 /// Records a wait at the team's barrier, and what `outcome` says of its result.
+///
+/// Where there are tasks, those who wait do them. So the thread counts as arriving only when it had done its last: a
+/// call that has no effect is recorded then, which moves the arrival, as calls that a signal handler makes do.
 fn wait<T>(site: u64, call: impl FnOnce() -> T, outcome: impl FnOnce(&T) -> u8) -> T {
     let Some(barrier) = Member::barrier().filter(|_| recording()) else {
         return call();
     };
     let pending = Pending::record(Kind::BarrierWait, barrier, site);
     let result = call();
+    if process::has_tasks() {
+        record(Kind::SemTryWait, barrier, OUTCOME_BUSY, site);
+    }
     pending.returned(outcome(&result));
     result
 }

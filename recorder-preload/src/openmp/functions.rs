@@ -88,6 +88,32 @@ type Close = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// Asks `dladdr1` for the library as the dynamic linker knows it.
 const RTLD_DL_LINKMAP: c_int = 2;
 
+/// What stands in for a function that nobody defines.
+extern "C" fn nothing() {}
+
+/// Defines functions that return the address of a library's function.
+macro_rules! addresses {
+    ($($name:ident => $symbol:literal;)*) => {
+        $(
+            /// Returns the address of the function of that name, as the caller at `site` would find it.
+            pub fn $name(site: u64) -> *mut c_void {
+                static FUNCTION: Function = Function::new($symbol);
+                let address = FUNCTION.address(site);
+                if address.is_null() {
+                    return nothing as *mut c_void;
+                }
+                address
+            }
+        )*
+    };
+}
+
+addresses! {
+    task => c"GOMP_task";
+    taskloop => c"GOMP_taskloop";
+    taskloop_ull => c"GOMP_taskloop_ull";
+}
+
 macro_rules! functions {
     ($($name:ident ($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         $(

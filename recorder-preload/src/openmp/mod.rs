@@ -16,15 +16,20 @@
 //!
 //! The threads of a team are ordinary ones, created by the library.
 //!
-//! Deliberately absent, so that a prediction knows nothing of them: tasks (their work counts where it was done: of the
-//! thread that did it, and if that was while it waited at a barrier, after that barrier), `ordered` and `doacross`
+//! Deliberately absent, so that a prediction knows nothing of them: tasks (each counts as work of the thread that
+//! did it, where it did it; nobody waits for them but at barriers inside of regions), `ordered` and `doacross`
 //! (their waiting), which thread took which chunk of a dynamic loop (as it was recorded), offloading to devices, and
 //! programs older than GCC 4.9 (`GOMP_parallel_start`). Programs compiled by Clang use other functions; of those only
 //! the locks are seen here.
 
 pub mod barrier;
-#[expect(non_snake_case, reason = "named as the library's functions are")]
+#[expect(
+    non_snake_case,
+    clippy::too_many_arguments,
+    reason = "named as the library's functions are, and with their arguments"
+)]
 mod functions;
 pub mod locks;
 pub mod loops;
 pub mod region;
+pub mod tasks;

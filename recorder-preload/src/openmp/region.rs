@@ -212,9 +212,9 @@ pub unsafe fn begin<T>(
         record(Kind::SemPost, region.team, OUTCOME_SUCCESS, site);
     }
     let result = call(run, (&raw const region).cast_mut().cast());
-    let size = region.size.load(Ordering::Relaxed);
-    if size > 1 {
-        let barrier = barrier_of(region.team, size);
+    let members = region.size.load(Ordering::Relaxed);
+    if members > 1 {
+        let barrier = barrier_of(region.team, members);
         returned(Kind::BarrierWait, barrier, OUTCOME_SUCCESS);
     }
     result
