@@ -2,10 +2,10 @@
 
 use core::ffi::c_void;
 
-use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_FAILED, OUTCOME_SUCCESS, process, record};
+use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_FAILED, OUTCOME_SUCCESS};
 
-use super::functions;
 use super::region::Member;
+use super::{functions, tasks};
 use crate::hook::{Pending, recording};
 
 /// The outcome of a barrier that was given up: others may have passed it, this thread goes to the region's end.
@@ -13,16 +13,15 @@ const GIVEN_UP: u8 = OUTCOME_FAILED + libc::ECANCELED as u8;
 
 /// Records a wait at the team's barrier, and what `outcome` says of its result.
 ///
-/// Where there are tasks, those who wait do them. So the thread counts as arriving only when it had done its last: a
-/// call that has no effect is recorded then, which moves the arrival, as calls that a signal handler makes do.
+/// Those who wait do tasks meanwhile; a thread counts as arriving when it had done its last (see `tasks`).
 fn wait<T>(site: u64, call: impl FnOnce() -> T, outcome: impl FnOnce(&T) -> u8) -> T {
     let Some(barrier) = Member::barrier().filter(|_| recording()) else {
         return call();
     };
     let pending = Pending::record(Kind::BarrierWait, barrier, site);
-    let result = call();
-    if process::has_tasks() {
-        record(Kind::SemTryWait, barrier, OUTCOME_BUSY, site);
+    let result = tasks::while_waiting(call);
+    if tasks::has_loops() {
+        tasks::move_arrival(site);
     }
     pending.returned(outcome(&result));
     result

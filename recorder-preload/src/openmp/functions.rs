@@ -11,6 +11,9 @@ use crate::next::Next;
 /// What a member of a team runs.
 pub type Body = unsafe extern "C-unwind" fn(*mut c_void);
 
+/// What copies a task's data, to the first place from the second.
+pub type Copy = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
+
 /// A function of the library.
 pub struct Function {
     name: &'static CStr,
@@ -109,7 +112,6 @@ macro_rules! addresses {
 }
 
 addresses! {
-    task => c"GOMP_task";
     taskloop => c"GOMP_taskloop";
     taskloop_ull => c"GOMP_taskloop_ull";
 }
@@ -179,6 +181,10 @@ functions! {
     GOMP_parallel_loop_maybe_nonmonotonic_runtime(body: Body, data: *mut c_void,
         threads: c_uint, start: c_long, end: c_long, step: c_long, sixth: c_long,
         seventh: c_long) -> ();
+
+    GOMP_task(body: Body, data: *mut c_void, copy: Option<Copy>, bytes: usize, align: usize,
+        deferred: bool, flags: c_uint, depend: *mut c_void, priority: c_int,
+        detach: *mut c_void) -> ();
 
     GOMP_barrier() -> ();
     GOMP_barrier_cancel() -> bool;

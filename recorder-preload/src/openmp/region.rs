@@ -157,9 +157,7 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
             record(Kind::SemTryWait, region.team, OUTCOME_SUCCESS, region.site);
         }
     } else {
-        // It slept in the library until it was called.
-        clock::may_have_blocked(ThreadState::current());
-        record(Kind::SemWait, region.team, OUTCOME_SUCCESS, region.site);
+        enter(region);
     }
     let barrier = barrier_of(region.team, size);
     Member::during(barrier, size, || {
@@ -169,14 +167,32 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     if size < 2 {
         return;
     }
-    // Only the master is seen coming back. The others wait for the end and for a next region in one, so that of them
-    // only the arrival is told.
-    let outcome = if number == 0 {
-        OUTCOME_PENDING
-    } else {
-        OUTCOME_SUCCESS
-    };
-    record(Kind::BarrierWait, barrier, outcome, region.site);
+    record(Kind::BarrierWait, barrier, OUTCOME_PENDING, region.site);
+    let state = ThreadState::current();
+    // The master is seen coming back. The others wait for the end and for a next region in one.
+    if number != 0 {
+        state.region_end.set(barrier);
+    }
+    state.at_barrier.set(true);
+}
+
+/// Records that a member other than the master was called.
+fn enter(region: &Region) {
+    come_back();
+    // It slept in the library until now.
+    clock::may_have_blocked(ThreadState::current());
+    record(Kind::SemWait, region.team, OUTCOME_SUCCESS, region.site);
+}
+
+/// Records that the calling thread is back from the barrier at the end of a region, if it was last seen there: what it
+/// does from now on is not done while it waits.
+pub fn come_back() {
+    let state = ThreadState::current();
+    let barrier = state.region_end.replace(0);
+    if barrier != 0 {
+        state.at_barrier.set(false);
+        returned(Kind::BarrierWait, barrier, OUTCOME_SUCCESS);
+    }
 }
 
 /// Records a region that `call` has run by a team, with the function and the data that it is given.
@@ -211,7 +227,11 @@ pub unsafe fn begin<T>(
     for _ in 1..limit {
         record(Kind::SemPost, region.team, OUTCOME_SUCCESS, site);
     }
+    let at_barrier = &ThreadState::current().at_barrier;
+    // A task may begin a region.
+    let before = at_barrier.get();
     let result = call(run, (&raw const region).cast_mut().cast());
+    at_barrier.set(before);
     let members = region.size.load(Ordering::Relaxed);
     if members > 1 {
         let barrier = barrier_of(region.team, members);

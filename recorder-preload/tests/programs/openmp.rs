@@ -5,7 +5,7 @@ use std::path::Path;
 
 use foretrace_program::Program;
 use foretrace_sim::{Machine, predict_all};
-use foretrace_trace::{ObjectKind, Operation};
+use foretrace_trace::{ObjectKind, Operation, Outcome};
 
 use crate::harness::{Run, compile, pinned, record_command};
 
@@ -13,7 +13,18 @@ use crate::harness::{Run, compile, pinned, record_command};
 /// all such programs.
 fn record(source: &str) -> Run {
     let name = source.split('.').next().expect("split gives one part");
-    record_program(&compile(source, name, &["-fopenmp"]))
+    let run = record_program(&compile(source, name, &["-fopenmp"]));
+    assert!(run.trace.warnings.is_empty(), "{:?}", run.trace.warnings);
+    run
+}
+
+/// The same for one with tasks, of which there is a warning.
+fn record_tasks(source: &str) -> Run {
+    let name = source.split('.').next().expect("split gives one part");
+    let run = record_program(&compile(source, name, &["-fopenmp"]));
+    assert_eq!(run.trace.warnings.len(), 1, "{:?}", run.trace.warnings);
+    assert!(run.trace.warnings[0].contains("tasks"));
+    run
 }
 
 /// The same for one that is compiled already.
@@ -30,7 +41,6 @@ fn record_program(program: &Path) -> Run {
     assert!(plain.status.success() && run.output.status.success());
     assert_eq!(run.output.stdout, plain.stdout, "recorded against plain");
     assert_eq!(run.output.stderr, plain.stderr, "recorded against plain");
-    assert!(run.trace.warnings.is_empty(), "{:?}", run.trace.warnings);
     check_tokens(&run);
     check_barriers(&run);
     check_models(&run);
@@ -42,6 +52,9 @@ fn check_tokens(run: &Run) {
     let mut tokens = BTreeMap::new();
     for event in &run.trace.events {
         let call = run.trace.call(event);
+        if call.outcome == Outcome::Busy {
+            continue;
+        }
         let left = match call.operation {
             Operation::SemPost(semaphore) => tokens.entry(semaphore).or_insert(0_i64),
             Operation::SemWait(semaphore) | Operation::SemTryWait(semaphore) => {
@@ -110,14 +123,11 @@ fn members_wait_for_a_region_and_at_its_end() {
     assert_eq!(lines[3..5], end);
     assert_eq!(lines[5..8], posts);
     let member = run.lines("T1");
-    assert_eq!(
-        member[..2],
-        ["sem_wait semaphore1", "barrier_wait barrier1"]
-    );
-    assert_eq!(
-        member[10..],
-        ["sem_wait semaphore1", "barrier_wait barrier2", "terminate"]
-    );
+    let part = ["sem_wait semaphore1", "barrier_wait barrier1", "return"];
+    assert_eq!(member[..3], part);
+    assert_eq!(member[12..15], part);
+    let last = ["sem_wait semaphore1", "barrier_wait barrier2", "terminate"];
+    assert_eq!(member[15..], last);
 }
 
 #[test]
@@ -181,9 +191,26 @@ fn regions_within_regions_have_teams_of_their_own() {
 
 #[test]
 fn a_region_that_the_library_looks_into_keeps_its_data() {
-    let run = record("openmp_reduction.c");
+    let run = record_tasks("openmp_reduction.c");
     assert_eq!(run.stdout(), "345\n");
     assert_eq!(run.count("sem_wait semaphore1"), 2);
+}
+
+#[test]
+fn a_thread_arrives_at_a_barrier_when_it_has_done_its_tasks() {
+    let run = record_tasks("openmp_tasks.c");
+    let mut worked = BTreeMap::new();
+    for event in &run.trace.events {
+        let call = run.trace.call(event);
+        if matches!(call.operation, Operation::BarrierWait(_)) {
+            let cpu = event.cpu.expect("it was recorded").0;
+            worked.entry(call.thread).or_insert(cpu);
+        }
+    }
+    assert_eq!(worked.len(), 4);
+    let before: u64 = worked.values().sum();
+    let total = run.trace.total_cpu().0;
+    assert!(before > total * 9 / 10, "{worked:?} of {total}");
 }
 
 #[test]
