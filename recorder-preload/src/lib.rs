@@ -1,6 +1,6 @@
 //! The library that is preloaded into a recorded program.
 //!
-//! It exports functions of the C library under their own names ("hooks"). Each records what the program asked for and
+//! It exports functions of the C library, and of GCC's OpenMP library, under their own names ("hooks"). Each records what the program asked for and
 //! what came of it, and calls the next function of that name. The table below is all that it exports.
 //!
 //! # Rules for hooks

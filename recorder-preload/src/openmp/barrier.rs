@@ -2,14 +2,11 @@
 
 use core::ffi::c_void;
 
-use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_FAILED, OUTCOME_SUCCESS};
+use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS};
 
 use super::region::Member;
 use super::{functions, tasks};
 use crate::hook::{Pending, recording};
-
-/// The outcome of a barrier that was given up: others may have passed it, this thread goes to the region's end.
-const GIVEN_UP: u8 = OUTCOME_FAILED + libc::ECANCELED as u8;
 
 /// Records a wait at the team's barrier, and what `outcome` says of its result.
 ///
@@ -28,6 +25,9 @@ fn wait<T>(site: u64, call: impl FnOnce() -> T, outcome: impl FnOnce(&T) -> u8) 
 }
 
 /// Defines hooks of functions without arguments: those that always wait, and those that may be cancelled.
+///
+/// Where cancellation is on, the latter are not recorded: of a cancelled barrier some may have been let through and
+/// others not, whatever they are told, and a replay would wait for those who never come.
 macro_rules! barriers {
     (always { $($name:ident => $next:ident;)* } or_cancelled { $($cancel:ident => $cancelled:ident;)* }) => {
         $(
@@ -40,7 +40,11 @@ macro_rules! barriers {
             pub unsafe extern "C-unwind" fn $cancel(site: u64) -> bool {
                 // SAFETY: the program's own call.
                 let call = || unsafe { functions::$cancelled(site) };
-                wait(site, call, |&cancelled| if cancelled { GIVEN_UP } else { OUTCOME_SUCCESS })
+                // SAFETY: looks at a setting.
+                if unsafe { functions::omp_get_cancellation(site) } != 0 {
+                    return call();
+                }
+                wait(site, call, |_| OUTCOME_SUCCESS)
             }
         )*
     };

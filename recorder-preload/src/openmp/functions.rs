@@ -229,5 +229,6 @@ functions! {
     omp_get_num_threads() -> c_int;
     omp_get_max_threads() -> c_int;
     omp_get_active_level() -> c_int;
+    omp_get_cancellation() -> c_int;
     omp_get_max_active_levels() -> c_int;
 }

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | a parallel region begins | its master posts a semaphore of the team's once for each other member, which waits for it |
 //! | a parallel region ends | every member waits at a barrier of the team's |
-//! | a barrier, explicit or at the end of a loop, of sections, of a copying single | the same barrier |
+//! | a barrier, explicit or at the end of a loop, of sections or of a single that copies | the same barrier |
 //! | critical sections, atomics by the library, locks | mutexes |
 //!
 //! A team has a name that stays the same from region to region: its master thread, and how deep in regions it was. Each
@@ -16,11 +16,16 @@
 //!
 //! The threads of a team are ordinary ones, created by the library.
 //!
-//! Deliberately absent, so that a prediction knows nothing of them: tasks (each counts as work of the thread that
-//! did it, where it did it; nobody waits for them but at barriers inside of regions), `ordered` and `doacross`
-//! (their waiting), which thread took which chunk of a dynamic loop (as it was recorded), offloading to devices, and
-//! programs older than GCC 4.9 (`GOMP_parallel_start`). Programs compiled by Clang use other functions; of those only
-//! the locks are seen here.
+//! Tasks count as work of the threads that did them. One that was done while its thread waited at a barrier counts before
+//! that barrier.
+//!
+//! The library may have come with one that was opened later, for that one alone. Then every call of a hook looks for the
+//! function that its caller means, which takes it a few hundred nanoseconds.
+//!
+//! Deliberately absent, so that a prediction knows nothing of it: who waits for a task other than at a barrier, and that
+//! it was made before it began; what `ordered` and `doacross` wait for; which barriers were cancelled; which thread gets
+//! which chunk of a dynamic loop (it stays as it was recorded); offloading to devices; programs from before GCC 4.9
+//! (`GOMP_parallel_start`). Programs compiled by Clang use other functions; of those only the locks are seen here.
 
 pub mod barrier;
 #[expect(

@@ -13,7 +13,7 @@ use crate::harness::{Run, compile, pinned, record_command};
 /// all such programs.
 fn record(source: &str) -> Run {
     let name = source.split('.').next().expect("split gives one part");
-    let run = record_program(&compile(source, name, &["-fopenmp"]));
+    let run = record_program(&compile(source, name, &["-fopenmp"]), "false");
     assert!(run.trace.warnings.is_empty(), "{:?}", run.trace.warnings);
     run
 }
@@ -21,21 +21,23 @@ fn record(source: &str) -> Run {
 /// The same for one with tasks, of which there is a warning.
 fn record_tasks(source: &str) -> Run {
     let name = source.split('.').next().expect("split gives one part");
-    let run = record_program(&compile(source, name, &["-fopenmp"]));
+    let run = record_program(&compile(source, name, &["-fopenmp"]), "false");
     assert_eq!(run.trace.warnings.len(), 1, "{:?}", run.trace.warnings);
     assert!(run.trace.warnings[0].contains("tasks"));
     run
 }
 
-/// The same for one that is compiled already.
-fn record_program(program: &Path) -> Run {
+/// The same for one that is compiled already, with cancellation or without.
+fn record_program(program: &Path, cancellation: &str) -> Run {
     let variables = [
         ("FORETRACE_PRETEND_CPUS", "4"),
         ("OMP_WAIT_POLICY", "passive"),
+        ("OMP_CANCELLATION", cancellation),
     ];
     let run = record_command(program, &[], &variables);
     let plain = pinned(program)
         .env("OMP_NUM_THREADS", "4")
+        .env("OMP_CANCELLATION", cancellation)
         .output()
         .expect("taskset is installed");
     assert!(plain.status.success() && run.output.status.success());
@@ -227,7 +229,19 @@ fn a_library_that_was_opened_finds_its_own_libgomp() {
     );
     let beside = program.with_file_name("libopenmp_opened.so");
     std::fs::copy(library, beside).expect("both lie in the scratch directory");
-    let run = record_program(&program);
+    let run = record_program(&program, "false");
     assert_eq!(run.count("sem_wait semaphore1"), 3 * 2);
     assert_eq!(run.count("lock mutex1"), 3 * 3);
+}
+
+#[test]
+fn regions_that_are_cancelled_still_end_together() {
+    let program = compile("openmp_cancel.c", "openmp_cancel", &["-fopenmp"]);
+    for cancellation in ["true", "false"] {
+        let run = record_program(&program, cancellation);
+        assert_eq!(run.count("sem_wait semaphore1"), 20 * 3);
+        // Where nothing can be cancelled, the loop's end and two explicit ones come on top.
+        let barriers = if cancellation == "true" { 1 } else { 4 };
+        assert!(run.count("barrier_wait barrier1") >= 20 * 4 * barriers);
+    }
 }
