@@ -160,6 +160,7 @@ pub mod exports {
         pthread_getaffinity_np / 3 => cpus::pthread_getaffinity;
         sched_setaffinity / 3 => cpus::sched_setaffinity;
         pthread_setaffinity_np / 3 => cpus::pthread_setaffinity;
+        pthread_attr_setaffinity_np / 3 => cpus::attr_setaffinity;
         sysconf / 1 => cpus::sysconf;
         get_nprocs / 0 => cpus::get_nprocs;
         get_nprocs_conf / 0 => cpus::get_nprocs_conf;

@@ -17,6 +17,9 @@ static LOOPS: AtomicU32 = AtomicU32::new(0);
 /// Set in a task's flags when the library writes to the data that it was given.
 const DETACH: c_uint = 1 << 13;
 
+/// The most data that is put on a stack for a task that is run at once, where the library would copy none.
+const MOST_COPIED: usize = 4096;
+
 /// What is put before a task's own data.
 #[repr(C)]
 struct Task {
@@ -96,7 +99,8 @@ unsafe extern "C-unwind" fn make(
     if recording() {
         process::note_tasks();
     }
-    if !recording() || flags & DETACH != 0 {
+    let is_large = copy_data.is_none() && bytes > MOST_COPIED;
+    if !recording() || is_large || flags & DETACH != 0 {
         // SAFETY: the program's own call.
         unsafe {
             functions::GOMP_task(

@@ -245,3 +245,16 @@ fn regions_that_are_cancelled_still_end_together() {
         assert!(run.count("barrier_wait barrier1") >= 20 * 4 * barriers);
     }
 }
+
+#[test]
+fn threads_that_are_bound_stay_on_the_one_cpu() {
+    let program = compile("openmp_bound.c", "openmp_bound", &["-fopenmp"]);
+    let variables = [
+        ("FORETRACE_PRETEND_CPUS", "4"),
+        ("OMP_PROC_BIND", "true"),
+        ("OMP_WAIT_POLICY", "passive"),
+    ];
+    let run = record_command(&program, &[], &variables);
+    assert_eq!(run.stdout(), "1\n");
+    assert_eq!(run.count("sem_wait"), 3);
+}
