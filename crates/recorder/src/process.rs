@@ -192,11 +192,6 @@ pub fn note_tasks() {
     }
 }
 
-/// Returns whether the program was seen to make OpenMP tasks.
-pub fn has_tasks() -> bool {
-    file::header().is_some_and(|header| header.flags.load(Ordering::Relaxed) & FLAG_TASKS != 0)
-}
-
 /// Counts an event that came after recording stopped.
 #[cold]
 pub fn lose() {
