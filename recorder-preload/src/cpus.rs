@@ -6,7 +6,7 @@
 use core::ffi::{c_int, c_long};
 
 use foretrace_recorder::process;
-use libc::{cpu_set_t, pid_t, pthread_t, size_t};
+use libc::{cpu_set_t, pid_t, pthread_attr_t, pthread_t, size_t};
 
 use crate::hook::recording;
 use crate::next;
@@ -92,6 +92,20 @@ pub unsafe extern "C-unwind" fn pthread_setaffinity(
     }
     // SAFETY: the program's own call.
     unsafe { next::pthread_setaffinity_np(thread, bytes, set) }
+}
+
+/// Threads begin where their attributes say; OpenMP's library binds its threads so.
+pub unsafe extern "C-unwind" fn attr_setaffinity(
+    attributes: *mut pthread_attr_t,
+    bytes: size_t,
+    set: *const cpu_set_t,
+    _site: u64,
+) -> c_int {
+    if recording() {
+        return 0;
+    }
+    // SAFETY: the program's own call.
+    unsafe { next::pthread_attr_setaffinity_np(attributes, bytes, set) }
 }
 
 pub unsafe extern "C-unwind" fn sysconf(name: c_int, _site: u64) -> c_long {

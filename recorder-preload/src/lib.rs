@@ -1,6 +1,6 @@
 //! The library that is preloaded into a recorded program.
 //!
-//! It exports functions of the C library under their own names ("hooks"). Each records what the program asked for and
+//! It exports functions of the C library, and of GCC's OpenMP library, under their own names ("hooks"). Each records what the program asked for and
 //! what came of it, and calls the next function of that name. The table below is all that it exports.
 //!
 //! # Rules for hooks
@@ -33,6 +33,7 @@ mod libraries;
 mod mutex;
 mod next;
 mod once;
+mod openmp;
 mod rwlock;
 mod semaphore;
 mod spin;
@@ -49,6 +50,7 @@ macro_rules! export {
     (@register 2) => { "rdx" };
     (@register 3) => { "rcx" };
     (@register 4) => { "r8" };
+    (@register 5) => { "r9" };
     ($($name:ident / $arguments:tt => $work:path;)*) => {
         $(
             #[doc = concat!("Stands in for the C library's `", stringify!($name), "`.")]
@@ -71,7 +73,9 @@ macro_rules! export {
 
 /// The exports.
 pub mod exports {
-    use super::{barrier, c11, cond, cpus, exit, mutex, once, rwlock, semaphore, spin, thread};
+    use super::{
+        barrier, c11, cond, cpus, exit, mutex, once, openmp, rwlock, semaphore, spin, thread,
+    };
 
     export! {
         pthread_create / 4 => thread::create;
@@ -156,10 +160,64 @@ pub mod exports {
         pthread_getaffinity_np / 3 => cpus::pthread_getaffinity;
         sched_setaffinity / 3 => cpus::sched_setaffinity;
         pthread_setaffinity_np / 3 => cpus::pthread_setaffinity;
+        pthread_attr_setaffinity_np / 3 => cpus::attr_setaffinity;
         sysconf / 1 => cpus::sysconf;
         get_nprocs / 0 => cpus::get_nprocs;
         get_nprocs_conf / 0 => cpus::get_nprocs_conf;
+
+        GOMP_parallel / 4 => openmp::region::parallel;
+        GOMP_parallel_reductions / 4 => openmp::region::parallel_reductions;
+        GOMP_parallel_sections / 5 => openmp::region::parallel_sections;
+        GOMP_barrier / 0 => openmp::barrier::barrier;
+        GOMP_barrier_cancel / 0 => openmp::barrier::barrier_cancel;
+        GOMP_loop_end / 0 => openmp::barrier::loop_end;
+        GOMP_loop_end_cancel / 0 => openmp::barrier::loop_end_cancel;
+        GOMP_sections_end / 0 => openmp::barrier::sections_end;
+        GOMP_sections_end_cancel / 0 => openmp::barrier::sections_end_cancel;
+        GOMP_single_copy_start / 0 => openmp::barrier::single_copy_start;
+        GOMP_single_copy_end / 1 => openmp::barrier::single_copy_end;
+        GOMP_workshare_task_reduction_unregister / 1 => openmp::barrier::reduction_end;
+
+        GOMP_critical_start / 0 => openmp::locks::critical_start;
+        GOMP_critical_end / 0 => openmp::locks::critical_end;
+        GOMP_critical_name_start / 1 => openmp::locks::critical_name_start;
+        GOMP_critical_name_end / 1 => openmp::locks::critical_name_end;
+        GOMP_atomic_start / 0 => openmp::locks::atomic_start;
+        GOMP_atomic_end / 0 => openmp::locks::atomic_end;
+
+        omp_init_lock / 1 => openmp::locks::c::init;
+        omp_destroy_lock / 1 => openmp::locks::c::destroy;
+        omp_set_lock / 1 => openmp::locks::c::set;
+        omp_unset_lock / 1 => openmp::locks::c::unset;
+        omp_test_lock / 1 => openmp::locks::c::test;
+        omp_init_nest_lock / 1 => openmp::locks::c::init_nest;
+        omp_destroy_nest_lock / 1 => openmp::locks::c::destroy_nest;
+        omp_set_nest_lock / 1 => openmp::locks::c::set_nest;
+        omp_unset_nest_lock / 1 => openmp::locks::c::unset_nest;
+        omp_test_nest_lock / 1 => openmp::locks::c::test_nest;
+
+        // Fortran's names, whose locks may be pointers to locks.
+        omp_init_lock_ / 1 => openmp::locks::fortran::init;
+        omp_destroy_lock_ / 1 => openmp::locks::fortran::destroy;
+        omp_set_lock_ / 1 => openmp::locks::fortran::set;
+        omp_unset_lock_ / 1 => openmp::locks::fortran::unset;
+        omp_test_lock_ / 1 => openmp::locks::fortran::test;
+        omp_init_nest_lock_ / 1 => openmp::locks::fortran::init_nest;
+        omp_destroy_nest_lock_ / 1 => openmp::locks::fortran::destroy_nest;
+        omp_set_nest_lock_ / 1 => openmp::locks::fortran::set_nest;
+        omp_unset_nest_lock_ / 1 => openmp::locks::fortran::unset_nest;
+        omp_test_nest_lock_ / 1 => openmp::locks::fortran::test_nest;
     }
+
+    // These are jumped to.
+    pub use crate::openmp::tasks::{GOMP_task, GOMP_taskloop, GOMP_taskloop_ull};
+    // These have more arguments than registers.
+    pub use crate::openmp::loops::{
+        GOMP_parallel_loop_dynamic, GOMP_parallel_loop_guided,
+        GOMP_parallel_loop_maybe_nonmonotonic_runtime, GOMP_parallel_loop_nonmonotonic_dynamic,
+        GOMP_parallel_loop_nonmonotonic_guided, GOMP_parallel_loop_nonmonotonic_runtime,
+        GOMP_parallel_loop_runtime, GOMP_parallel_loop_static,
+    };
 
     // These are not called from here but jumped to: see `jump`.
     pub use crate::confine::{prctl, syscall};

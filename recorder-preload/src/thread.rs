@@ -9,6 +9,7 @@ use libc::{clockid_t, pthread_attr_t, pthread_t, timespec};
 
 use crate::hook::{Pending, attempt, give, recording};
 use crate::next;
+use crate::openmp::region;
 
 /// The rounds of destructors that glibc makes (`PTHREAD_DESTRUCTOR_ITERATIONS`).
 const ROUNDS: usize = 4;
@@ -42,6 +43,7 @@ fn watch(round: usize) {
 /// round, up to the last.
 unsafe extern "C" fn at_end(value: *mut c_void) {
     let round = value as usize;
+    region::come_back();
     recorder::end(round >= ROUNDS);
     if round < ROUNDS {
         watch(round + 1);
@@ -174,6 +176,8 @@ pub unsafe extern "C-unwind" fn detach(thread: pthread_t, site: u64) -> c_int {
     if !recording() {
         return call();
     }
+    // With this the threads of a team that is no more begin their end.
+    region::come_back();
     give(Kind::Detach, thread, site, call)
 }
 

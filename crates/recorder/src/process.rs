@@ -13,7 +13,9 @@ use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use foretrace_trace::journal::layout::{FLAG_CLEAN_EXIT, FLAG_FORKED, FLAG_STOPPED, Kind};
+use foretrace_trace::journal::layout::{
+    FLAG_CLEAN_EXIT, FLAG_FORKED, FLAG_STOPPED, FLAG_TASKS, Kind,
+};
 
 use crate::clock::{self, RseqArea};
 use crate::state::ThreadState;
@@ -178,6 +180,15 @@ pub fn stop() {
     state().store(STOPPED, Ordering::Release);
     if let Some(header) = file::header() {
         header.flags.fetch_or(FLAG_STOPPED, Ordering::Relaxed);
+    }
+}
+
+/// Notes that the program makes OpenMP tasks.
+pub fn note_tasks() {
+    if let Some(header) = file::header()
+        && header.flags.load(Ordering::Relaxed) & FLAG_TASKS == 0
+    {
+        header.flags.fetch_or(FLAG_TASKS, Ordering::Relaxed);
     }
 }
 

@@ -47,6 +47,14 @@ pub struct ThreadState {
     pub(crate) never_armed: Cell<u64>,
     /// The innermost `pthread_once` that this thread is in.
     pub once: Cell<*const ()>,
+    /// The innermost OpenMP region that this thread is in.
+    pub member: Cell<*const ()>,
+    /// The barrier at the end of a region that this thread was last seen to arrive at; 0 once it was seen to go on.
+    pub region_end: Cell<u64>,
+    /// Whether the thread waits at a barrier of OpenMP's; it may do tasks meanwhile.
+    pub at_barrier: Cell<bool>,
+    /// For each depth in regions, the largest team of this thread's that the journal knows the objects of.
+    pub teams: [Cell<u16>; 4],
 }
 
 impl ThreadState {
@@ -94,5 +102,10 @@ impl ThreadState {
         self.number_plus_one.set(0);
         self.sequence.set(0);
         self.last_tsc.set(0);
+        self.region_end.set(0);
+        // Another journal, which knows none.
+        for largest in &self.teams {
+            largest.set(0);
+        }
     }
 }

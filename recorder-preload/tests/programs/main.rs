@@ -2,6 +2,7 @@
 
 mod harness;
 mod locks;
+mod openmp;
 mod processes;
 mod real;
 mod threads;

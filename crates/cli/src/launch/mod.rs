@@ -22,6 +22,10 @@ use foretrace_trace::{ExitStatus, Nanos};
 
 use self::system::{Forwarding, SignalMask};
 
+/// The variables that tell OpenMP's libraries how long to spin before they sleep. Left to themselves they spin where they
+/// believe in several CPUs, and on the one that there is, spinning keeps those away that are waited for.
+const SPINNING: [&str; 2] = ["OMP_WAIT_POLICY", "GOMP_SPINCOUNT"];
+
 /// What to run, and how.
 #[derive(Debug)]
 pub struct Launch<'a> {
@@ -66,6 +70,9 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         .env("LD_PRELOAD", preload_list(launch.preload))
         .env("FORETRACE_JOURNAL", launch.journal)
         .env("FORETRACE_PRETEND_CPUS", launch.pretended_cpus.to_string());
+    if SPINNING.iter().all(|name| env::var_os(name).is_none()) {
+        command.env("OMP_WAIT_POLICY", "passive");
+    }
 
     let forwarding = Forwarding::start();
     // Signals wait until it is known whom to forward them to.

@@ -388,6 +388,11 @@ impl<'a> Builder<'a> {
                     journal.lost_events
                 ));
             }
+            if journal.has_tasks {
+                warnings.push(format!(
+                    "{program}: it uses OpenMP tasks: each counts where it was run, waits for them are not recorded"
+                ));
+            }
         }
         if !self.endless.is_empty() {
             warnings.push(format!(

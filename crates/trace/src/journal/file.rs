@@ -29,6 +29,8 @@ pub(super) struct Journal {
     /// The exit's moment; `None` when the process did not end by itself.
     pub exit: Option<Stamp>,
     pub stopped: bool,
+    /// Whether the program made OpenMP tasks.
+    pub has_tasks: bool,
     pub lost_events: u64,
     pub pretended_cpus: u32,
     pub predecessors: u32,
@@ -184,6 +186,7 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         latest: exit.unwrap_or(start),
         exit,
         stopped: flags & layout::FLAG_STOPPED != 0,
+        has_tasks: flags & layout::FLAG_TASKS != 0,
         lost_events: long(offset_of!(Header, lost_events)),
         pretended_cpus: short(offset_of!(Header, pretended_cpus)),
         predecessors: short(offset_of!(Header, predecessors)),

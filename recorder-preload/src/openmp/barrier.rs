@@ -1,0 +1,92 @@
+//! Barriers inside of regions, which are also at the end of what a team shares out.
+
+use core::ffi::c_void;
+
+use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS};
+
+use super::region::Member;
+use super::{functions, tasks};
+use crate::hook::{Pending, recording};
+
+/// Records a wait at the team's barrier, and what `outcome` says of its result.
+///
+/// Those who wait do tasks meanwhile; a thread counts as arriving when it had done its last (see `tasks`).
+fn wait<T>(site: u64, call: impl FnOnce() -> T, outcome: impl FnOnce(&T) -> u8) -> T {
+    let Some(barrier) = Member::barrier().filter(|_| recording()) else {
+        return call();
+    };
+    let pending = Pending::record(Kind::BarrierWait, barrier, site);
+    let result = tasks::while_waiting(call);
+    if tasks::has_loops() {
+        tasks::move_arrival(site);
+    }
+    pending.returned(outcome(&result));
+    result
+}
+
+/// Defines hooks of functions without arguments: those that always wait, and those that may be cancelled.
+///
+/// Where cancellation is on, the latter are not recorded: of a cancelled barrier some may have been let through and
+/// others not, whatever they are told, and a replay would wait for those who never come.
+macro_rules! barriers {
+    (always { $($name:ident => $next:ident;)* } or_cancelled { $($cancel:ident => $cancelled:ident;)* }) => {
+        $(
+            pub unsafe extern "C-unwind" fn $name(site: u64) {
+                // SAFETY: the program's own call.
+                wait(site, || unsafe { functions::$next(site) }, |()| OUTCOME_SUCCESS);
+            }
+        )*
+        $(
+            pub unsafe extern "C-unwind" fn $cancel(site: u64) -> bool {
+                // SAFETY: the program's own call.
+                let call = || unsafe { functions::$cancelled(site) };
+                // SAFETY: looks at a setting.
+                if unsafe { functions::omp_get_cancellation(site) } != 0 {
+                    return call();
+                }
+                wait(site, call, |_| OUTCOME_SUCCESS)
+            }
+        )*
+    };
+}
+
+barriers! {
+    always {
+    barrier => GOMP_barrier;
+    loop_end => GOMP_loop_end;
+    sections_end => GOMP_sections_end;
+    }
+    or_cancelled {
+    barrier_cancel => GOMP_barrier_cancel;
+    loop_end_cancel => GOMP_loop_end_cancel;
+    sections_end_cancel => GOMP_sections_end_cancel;
+    }
+}
+
+/// The first thread to come here is sent on at once, and waits when it has something to copy; the others wait for it.
+pub unsafe extern "C-unwind" fn single_copy_start(site: u64) -> usize {
+    // SAFETY: the program's own call.
+    let call = || unsafe { functions::GOMP_single_copy_start(site) };
+    wait(site, call, |&data| {
+        if data == 0 {
+            OUTCOME_BUSY
+        } else {
+            OUTCOME_SUCCESS
+        }
+    })
+}
+
+pub unsafe extern "C-unwind" fn single_copy_end(data: *mut c_void, site: u64) {
+    // SAFETY: the program's own call.
+    let call = || unsafe { functions::GOMP_single_copy_end(data, site) };
+    wait(site, call, |()| OUTCOME_SUCCESS);
+}
+
+pub unsafe extern "C-unwind" fn reduction_end(cancelled: bool, site: u64) {
+    // SAFETY: the program's own call.
+    let call = || unsafe { functions::GOMP_workshare_task_reduction_unregister(cancelled, site) };
+    if cancelled {
+        return call();
+    }
+    wait(site, call, |()| OUTCOME_SUCCESS);
+}

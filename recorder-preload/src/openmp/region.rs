@@ -1,0 +1,289 @@
+//! Parallel regions: what a team runs, between the token that each member waits for and the barrier at the end.
+
+use core::cell::Cell;
+use core::ffi::{c_uint, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use foretrace_recorder::{
+    Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, ThreadState, clock, record, record_extended, returned,
+};
+
+use super::functions::{self, Body};
+use crate::hook::recording;
+
+/// Where in a barrier's address its size stands: above all addresses of programs.
+const SIZE_SHIFT: u32 = 48;
+
+/// A region under way. It lies on its master's stack: the library's call returns when all members are through.
+#[repr(C)]
+struct Region {
+    /// What the library reads through the pointer that it is given, if it does: the first word of the program's data.
+    first_word: u64,
+    body: Body,
+    data: *mut c_void,
+    /// Where the region was begun.
+    site: u64,
+    /// Names the team.
+    team: u64,
+    /// How many regions its master is in, without this one.
+    depth: u32,
+    /// The most members that it may have, for which there are tokens.
+    limit: u32,
+    /// The members that it has, once its master is among them.
+    size: AtomicU32,
+}
+
+/// A thread's part in a region.
+pub struct Member {
+    /// The barrier's address.
+    barrier: u64,
+    /// The members of the team.
+    size: u32,
+    /// How many regions the thread is in.
+    depth: u32,
+    outer: *const Member,
+}
+
+impl Member {
+    /// Calls a function with the calling thread being a member.
+    fn during<T>(barrier: u64, size: u32, call: impl FnOnce() -> T) -> T {
+        /// Restores what was before, however the call is left.
+        struct Guard(*const Member);
+        impl Drop for Guard {
+            fn drop(&mut self) {
+                ThreadState::current().member.set(self.0.cast());
+            }
+        }
+        let state = ThreadState::current();
+        let outer: *const Self = state.member.get().cast();
+        let member = Self {
+            barrier,
+            size,
+            depth: depth() + 1,
+            outer,
+        };
+        let guard = Guard(member.outer);
+        state.member.set((&raw const member).cast());
+        let result = call();
+        drop(guard);
+        result
+    }
+
+    /// Returns the address of the barrier of the calling thread's team; `None` where it has no other members.
+    pub fn barrier() -> Option<u64> {
+        let member: *const Self = ThreadState::current().member.get().cast();
+        // SAFETY: null, or set by `during`, which waits in a frame below this one.
+        unsafe { member.as_ref() }
+            .filter(|member| member.size > 1)
+            .map(|member| member.barrier)
+    }
+}
+
+/// Returns how many regions the calling thread is in.
+fn depth() -> u32 {
+    let member: *const Member = ThreadState::current().member.get().cast();
+    // SAFETY: as above.
+    unsafe { member.as_ref() }.map_or(0, |member| member.depth)
+}
+
+/// Returns the most members that the library may give a team.
+fn limit(asked: c_uint, site: u64) -> u32 {
+    if asked == 1 {
+        return 1;
+    }
+    // SAFETY: these look at settings of the calling thread.
+    let (level, levels) = unsafe {
+        (
+            functions::omp_get_active_level(site),
+            functions::omp_get_max_active_levels(site),
+        )
+    };
+    if level >= levels {
+        return 1;
+    }
+    if asked > 0 {
+        return asked;
+    }
+    // SAFETY: as above.
+    let most = unsafe { functions::omp_get_max_threads(site) };
+    u32::try_from(most).unwrap_or(1)
+}
+
+fn barrier_of(team: u64, size: u32) -> u64 {
+    team | (u64::from(size) << SIZE_SHIFT)
+}
+
+/// Makes the semaphore and the barriers that a team may need, those that were not made for one before it.
+fn initialize(region: &Region) {
+    let state = ThreadState::current();
+    let made: Option<&Cell<u16>> = state.teams.get(region.depth as usize);
+    let before = made.map_or(0, Cell::get).max(1);
+    let most = u16::try_from(region.limit).unwrap_or(u16::MAX);
+    if before == 1 {
+        let (team, site) = (region.team, region.site);
+        record_extended(Kind::SemInit, team, OUTCOME_SUCCESS, site, (0, 0));
+    }
+    for size in before.saturating_add(1)..=most {
+        let size = u32::from(size);
+        record_extended(
+            Kind::BarrierInit,
+            barrier_of(region.team, size),
+            OUTCOME_SUCCESS,
+            region.site,
+            (u64::from(size), 0),
+        );
+    }
+    if let Some(made) = made {
+        made.set(before.max(most));
+    }
+}
+
+/// What every member runs in place of the program's function.
+unsafe extern "C-unwind" fn run(region: *mut c_void) {
+    // SAFETY: `begin` passed a region that lives until all members have returned from here.
+    let region = unsafe { &*region.cast::<Region>() };
+    // SAFETY: these look at the calling thread's team.
+    let (number, size) = unsafe {
+        (
+            functions::omp_get_thread_num(region.site),
+            functions::omp_get_num_threads(region.site),
+        )
+    };
+    let size = u32::try_from(size).unwrap_or(1);
+    if number == 0 {
+        region.size.store(size, Ordering::Relaxed);
+        // The team came out smaller than it might have: nobody else will take these.
+        for _ in size..region.limit {
+            record(Kind::SemTryWait, region.team, OUTCOME_SUCCESS, region.site);
+        }
+    } else {
+        enter(region);
+    }
+    let barrier = barrier_of(region.team, size);
+    Member::during(barrier, size, || {
+        // SAFETY: the program's own function, with what it asked for.
+        unsafe { (region.body)(region.data) }
+    });
+    if size < 2 {
+        return;
+    }
+    record(Kind::BarrierWait, barrier, OUTCOME_PENDING, region.site);
+    let state = ThreadState::current();
+    // The master is seen coming back. The others wait for the end and for a next region in one.
+    if number != 0 {
+        state.region_end.set(barrier);
+    }
+    state.at_barrier.set(true);
+}
+
+/// Records that a member other than the master was called.
+fn enter(region: &Region) {
+    come_back();
+    // It slept in the library until now.
+    clock::may_have_blocked(ThreadState::current());
+    record(Kind::SemWait, region.team, OUTCOME_SUCCESS, region.site);
+}
+
+/// Records that the calling thread is back from the barrier at the end of a region, if it was last seen there: what it
+/// does from now on is not done while it waits.
+pub fn come_back() {
+    let state = ThreadState::current();
+    let barrier = state.region_end.replace(0);
+    if barrier != 0 {
+        state.at_barrier.set(false);
+        returned(Kind::BarrierWait, barrier, OUTCOME_SUCCESS);
+    }
+}
+
+/// Records a region that `call` has run by a team, with the function and the data that it is given.
+pub unsafe fn begin<T>(
+    (body, data): (Body, *mut c_void),
+    asked: c_uint,
+    first_word: u64,
+    site: u64,
+    call: impl FnOnce(Body, *mut c_void) -> T,
+) -> T {
+    if !recording() {
+        return call(body, data);
+    }
+    let limit = limit(asked, site);
+    if limit <= 1 {
+        // Barriers in there are for this thread alone.
+        return Member::during(0, 1, || call(body, data));
+    }
+    let depth = depth();
+    let region = Region {
+        first_word,
+        body,
+        data,
+        site,
+        // States of threads are aligned to more than the depths that are told apart.
+        team: core::ptr::from_ref(ThreadState::current()) as u64 + u64::from(depth % 64),
+        depth,
+        limit,
+        size: AtomicU32::new(0),
+    };
+    initialize(&region);
+    for _ in 1..limit {
+        record(Kind::SemPost, region.team, OUTCOME_SUCCESS, site);
+    }
+    let at_barrier = &ThreadState::current().at_barrier;
+    // A task may begin a region.
+    let before = at_barrier.get();
+    let result = call(run, (&raw const region).cast_mut().cast());
+    at_barrier.set(before);
+    let members = region.size.load(Ordering::Relaxed);
+    if members > 1 {
+        let barrier = barrier_of(region.team, members);
+        returned(Kind::BarrierWait, barrier, OUTCOME_SUCCESS);
+    }
+    result
+}
+
+pub unsafe extern "C-unwind" fn parallel(
+    body: Body,
+    data: *mut c_void,
+    threads: c_uint,
+    flags: c_uint,
+    site: u64,
+) {
+    // SAFETY: the program's own call, perhaps with a function that runs the program's.
+    unsafe {
+        begin((body, data), threads, 0, site, |body, data| {
+            functions::GOMP_parallel(body, data, threads, flags, site);
+        });
+    }
+}
+
+pub unsafe extern "C-unwind" fn parallel_reductions(
+    body: Body,
+    data: *mut c_void,
+    threads: c_uint,
+    flags: c_uint,
+    site: u64,
+) -> c_uint {
+    // SAFETY: the library reads the word too.
+    let first_word = unsafe { data.cast::<u64>().read() };
+    // SAFETY: as above.
+    unsafe {
+        begin((body, data), threads, first_word, site, |body, data| {
+            functions::GOMP_parallel_reductions(body, data, threads, flags, site)
+        })
+    }
+}
+
+pub unsafe extern "C-unwind" fn parallel_sections(
+    body: Body,
+    data: *mut c_void,
+    threads: c_uint,
+    count: c_uint,
+    flags: c_uint,
+    site: u64,
+) {
+    // SAFETY: as above.
+    unsafe {
+        begin((body, data), threads, 0, site, |body, data| {
+            functions::GOMP_parallel_sections(body, data, threads, count, flags, site);
+        });
+    }
+}

@@ -1,0 +1,222 @@
+//! Tasks. Of them is recorded when one ends that was done while its thread waited at a barrier.
+//!
+//! The thread counts as arriving there only when it had done its last task. What is recorded is a call without any
+//! effect, made while another waits: that moves the waiting call to after it, as with calls that a signal handler makes.
+
+use core::ffi::{c_int, c_uint, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use foretrace_recorder::{Kind, OUTCOME_BUSY, ThreadState, process, record};
+
+use super::functions::{self, Body, Copy};
+use crate::hook::recording;
+
+/// Whether tasks are made of loops; their ends are not seen.
+static LOOPS: AtomicU32 = AtomicU32::new(0);
+
+/// Set in a task's flags when the library writes to the data that it was given.
+const DETACH: c_uint = 1 << 13;
+
+/// The most data that is put on a stack for a task that is run at once, where the library would copy none.
+const MOST_COPIED: usize = 4096;
+
+/// What is put before a task's own data.
+#[repr(C)]
+struct Task {
+    body: Body,
+    /// How far behind this the data is.
+    offset: usize,
+}
+
+/// A task that is being made: what the library takes for its data.
+struct Making {
+    task: Task,
+    data: *mut c_void,
+    bytes: usize,
+    copy: Option<Copy>,
+}
+
+/// Calls a function that waits at a barrier.
+pub fn while_waiting<T>(call: impl FnOnce() -> T) -> T {
+    let at_barrier = &ThreadState::current().at_barrier;
+    let before = at_barrier.replace(true);
+    let result = call();
+    at_barrier.set(before);
+    result
+}
+
+/// Returns whether tasks were made of loops.
+pub fn has_loops() -> bool {
+    LOOPS.load(Ordering::Relaxed) != 0
+}
+
+/// Has the barrier that the thread waits at count from now on only.
+pub fn move_arrival(site: u64) {
+    record(Kind::SemTryWait, site, OUTCOME_BUSY, site);
+}
+
+/// Copies a task's data to where the library keeps it.
+unsafe extern "C-unwind" fn copy(to: *mut c_void, making: *mut c_void) {
+    // SAFETY: `make` passed it, and waits.
+    let making = unsafe { &*making.cast::<Making>() };
+    let Task { body, offset } = making.task;
+    // SAFETY: the library made room for both, aligned as was asked.
+    unsafe {
+        to.cast::<Task>().write(Task { body, offset });
+        let data = to.cast::<u8>().add(offset);
+        match making.copy {
+            Some(copy) => copy(data.cast(), making.data),
+            None => data.copy_from_nonoverlapping(making.data.cast(), making.bytes),
+        }
+    }
+}
+
+/// Runs a task.
+unsafe extern "C-unwind" fn run(task: *mut c_void) {
+    // SAFETY: `copy` put it there.
+    let Task { body, offset } = unsafe { task.cast::<Task>().read() };
+    // SAFETY: the program's own function, with its data behind.
+    unsafe { body(task.cast::<u8>().add(offset).cast()) };
+    if ThreadState::current().at_barrier.get() && recording() {
+        move_arrival(body as usize as u64);
+    }
+}
+
+/// `GOMP_task`, whose caller's address comes last.
+unsafe extern "C-unwind" fn make(
+    body: Body,
+    data: *mut c_void,
+    copy_data: Option<Copy>,
+    bytes: usize,
+    align: usize,
+    deferred: bool,
+    flags: c_uint,
+    depend: *mut c_void,
+    priority: c_int,
+    detach: *mut c_void,
+    site: u64,
+) {
+    if recording() {
+        process::note_tasks();
+    }
+    let is_large = copy_data.is_none() && bytes > MOST_COPIED;
+    if !recording() || is_large || flags & DETACH != 0 {
+        // SAFETY: the program's own call.
+        unsafe {
+            functions::GOMP_task(
+                body, data, copy_data, bytes, align, deferred, flags, depend, priority, detach,
+                site,
+            );
+        }
+        return;
+    }
+    // Both are powers of two.
+    let align = align.max(align_of::<Task>());
+    let offset = size_of::<Task>().max(align);
+    let mut making = Making {
+        task: Task { body, offset },
+        data,
+        bytes,
+        copy: copy_data,
+    };
+    let data = (&raw mut making).cast();
+    let bytes = bytes + offset;
+    // SAFETY: the program's own call, but for the function, which runs the program's with a copy of its data.
+    unsafe {
+        functions::GOMP_task(
+            run,
+            data,
+            Some(copy),
+            bytes,
+            align,
+            deferred,
+            flags,
+            depend,
+            priority,
+            detach,
+            site,
+        );
+    }
+}
+
+/// Stands in for the library's `GOMP_task`. It has ten arguments, four of which are on the stack.
+///
+/// # Safety
+///
+/// As the library's.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C-unwind" fn GOMP_task() {
+    core::arch::naked_asm!(
+        // Whoever unwinds must know of the frame.
+        ".cfi_startproc",
+        // The caller's address, then the four from above it.
+        "push qword ptr [rsp]",
+        ".cfi_adjust_cfa_offset 8",
+        "push qword ptr [rsp + 40]",
+        ".cfi_adjust_cfa_offset 8",
+        "push qword ptr [rsp + 40]",
+        ".cfi_adjust_cfa_offset 8",
+        "push qword ptr [rsp + 40]",
+        ".cfi_adjust_cfa_offset 8",
+        "push qword ptr [rsp + 40]",
+        ".cfi_adjust_cfa_offset 8",
+        "call {make}",
+        "add rsp, 40",
+        ".cfi_adjust_cfa_offset -40",
+        "ret",
+        ".cfi_endproc",
+        make = sym make,
+    )
+}
+
+/// Defines a hook that notes that there are tasks and jumps to the library's function, with all arguments as they were.
+macro_rules! loops {
+    ($($name:ident => $before:ident, $address:ident;)*) => {
+        $(
+            extern "C" fn $before(site: u64) -> *mut c_void {
+                if recording() {
+                    process::note_tasks();
+                    LOOPS.store(1, Ordering::Relaxed);
+                }
+                functions::$address(site)
+            }
+
+            #[doc = concat!("Stands in for the library's `", stringify!($name), "`.")]
+            ///
+            /// # Safety
+            ///
+            /// As the library's.
+            #[unsafe(no_mangle)]
+            #[unsafe(naked)]
+            pub unsafe extern "C-unwind" fn $name() {
+                core::arch::naked_asm!(
+                    "push rdi",
+                    "push rsi",
+                    "push rdx",
+                    "push rcx",
+                    "push r8",
+                    "push r9",
+                    // The caller's address lies above these. Calls want the stack aligned to 16 bytes.
+                    "mov rdi, qword ptr [rsp + 48]",
+                    "sub rsp, 8",
+                    "call {before}",
+                    "add rsp, 8",
+                    "pop r9",
+                    "pop r8",
+                    "pop rcx",
+                    "pop rdx",
+                    "pop rsi",
+                    "pop rdi",
+                    "jmp rax",
+                    before = sym $before,
+                )
+            }
+        )*
+    };
+}
+
+loops! {
+    GOMP_taskloop => before_taskloop, taskloop;
+    GOMP_taskloop_ull => before_taskloop_ull, taskloop_ull;
+}

@@ -1,0 +1,260 @@
+//! OpenMP programs compiled by GCC: teams of threads, their regions, barriers and locks.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use foretrace_program::Program;
+use foretrace_sim::{Machine, predict_all};
+use foretrace_trace::{ObjectKind, Operation, Outcome};
+
+use crate::harness::{Run, compile, pinned, record_command};
+
+/// Records a program that believes in four CPUs, compares with a plain run of four threads, and checks what holds for
+/// all such programs.
+fn record(source: &str) -> Run {
+    let name = source.split('.').next().expect("split gives one part");
+    let run = record_program(&compile(source, name, &["-fopenmp"]), "false");
+    assert!(run.trace.warnings.is_empty(), "{:?}", run.trace.warnings);
+    run
+}
+
+/// The same for one with tasks, of which there is a warning.
+fn record_tasks(source: &str) -> Run {
+    let name = source.split('.').next().expect("split gives one part");
+    let run = record_program(&compile(source, name, &["-fopenmp"]), "false");
+    assert_eq!(run.trace.warnings.len(), 1, "{:?}", run.trace.warnings);
+    assert!(run.trace.warnings[0].contains("tasks"));
+    run
+}
+
+/// The same for one that is compiled already, with cancellation or without.
+fn record_program(program: &Path, cancellation: &str) -> Run {
+    let variables = [
+        ("FORETRACE_PRETEND_CPUS", "4"),
+        ("OMP_WAIT_POLICY", "passive"),
+        ("OMP_CANCELLATION", cancellation),
+    ];
+    let run = record_command(program, &[], &variables);
+    let plain = pinned(program)
+        .env("OMP_NUM_THREADS", "4")
+        .env("OMP_CANCELLATION", cancellation)
+        .output()
+        .expect("taskset is installed");
+    assert!(plain.status.success() && run.output.status.success());
+    assert_eq!(run.output.stdout, plain.stdout, "recorded against plain");
+    assert_eq!(run.output.stderr, plain.stderr, "recorded against plain");
+    check_tokens(&run);
+    check_barriers(&run);
+    check_models(&run);
+    run
+}
+
+/// Nobody takes a token that was not given yet, and none is left.
+fn check_tokens(run: &Run) {
+    let mut tokens = BTreeMap::new();
+    for event in &run.trace.events {
+        let call = run.trace.call(event);
+        if call.outcome == Outcome::Busy {
+            continue;
+        }
+        let left = match call.operation {
+            Operation::SemPost(semaphore) => tokens.entry(semaphore).or_insert(0_i64),
+            Operation::SemWait(semaphore) | Operation::SemTryWait(semaphore) => {
+                let left = tokens.entry(semaphore).or_insert(0);
+                *left -= 2;
+                left
+            }
+            _ => continue,
+        };
+        *left += 1;
+        assert!(*left >= 0, "a token before it was given");
+    }
+    assert!(tokens.values().all(|&left| left == 0), "{tokens:?}");
+}
+
+/// Every barrier's size is known, and all its generations are complete.
+fn check_barriers(run: &Run) {
+    for (index, object) in run.trace.objects.iter().enumerate() {
+        if object.kind != ObjectKind::Barrier {
+            continue;
+        }
+        let size = object.initial.expect("its size was recorded") as usize;
+        let arrivals = run.count(&format!("barrier_wait {}", object.name.replace(' ', "")));
+        let without_effect = run.count("return busy");
+        assert_eq!(
+            (arrivals - without_effect) % size,
+            0,
+            "{arrivals} arrivals at object {index}"
+        );
+    }
+}
+
+/// Every model gets through, on any number of CPUs.
+fn check_models(run: &Run) {
+    let program = Program::from_trace(&run.trace);
+    assert!(program.warnings.is_empty(), "{:?}", program.warnings);
+    for cpus in [1, 2, 4] {
+        let prediction = predict_all(&program, &Machine::new(cpus, &program));
+        for attempt in prediction.attempts {
+            assert!(
+                attempt.run.is_complete(),
+                "{:?} on {cpus}: {:?}",
+                attempt.model,
+                attempt.run.outcome
+            );
+        }
+    }
+}
+
+#[test]
+fn members_wait_for_a_region_and_at_its_end() {
+    let run = record("openmp_regions.c");
+    // Five regions of four; one of two; one of one, which is none.
+    assert_eq!(run.count("sem_post semaphore1"), 5 * 3 + 1);
+    assert_eq!(run.count("sem_wait semaphore1"), 5 * 3 + 1);
+    assert_eq!(run.count("barrier_wait barrier1"), 5 * 4);
+    assert_eq!(run.count("barrier_wait barrier2"), 2);
+    // One barrier for each size of the team, however many regions there are.
+    assert_eq!(run.trace.objects.len(), 3);
+    assert_eq!(run.trace.objects[1].initial, Some(4));
+    let mut lines = run.lines("main");
+    lines.retain(|line| !line.starts_with("create"));
+    let posts = ["sem_post semaphore1"; 3];
+    let end = ["barrier_wait barrier1", "return"];
+    assert_eq!(lines[..3], posts);
+    assert_eq!(lines[3..5], end);
+    assert_eq!(lines[5..8], posts);
+    let member = run.lines("T1");
+    let part = ["sem_wait semaphore1", "barrier_wait barrier1", "return"];
+    assert_eq!(member[..3], part);
+    assert_eq!(member[12..15], part);
+    let last = ["sem_wait semaphore1", "barrier_wait barrier2", "terminate"];
+    assert_eq!(member[15..], last);
+}
+
+#[test]
+fn critical_sections_are_mutexes() {
+    let run = record("openmp_critical.c");
+    let mutexes = run.trace.objects.iter();
+    let mutexes = mutexes.filter(|object| object.kind == ObjectKind::Mutex);
+    assert_eq!(mutexes.count(), 3, "named, unnamed, atomic");
+    for mutex in ["mutex1", "mutex2", "mutex3"] {
+        assert_eq!(run.count(&format!("lock {mutex}")), 400);
+        assert_eq!(run.count(&format!("unlock {mutex}")), 400);
+    }
+}
+
+#[test]
+fn locks_are_mutexes_and_some_are_taken_twice() {
+    let run = record("openmp_locks.c");
+    assert_eq!(run.count("lock mutex1"), 200);
+    assert_eq!(run.count("trylock mutex1 busy"), 200);
+    assert_eq!(run.count("unlock mutex1"), 200);
+    assert_eq!(run.count("lock mutex2"), 200);
+    assert_eq!(run.count("trylock mutex2"), 200);
+    assert_eq!(run.count("unlock mutex2"), 400);
+}
+
+#[test]
+fn barriers_within_a_region_are_the_teams() {
+    let run = record("openmp_barrier.c");
+    // Six explicit ones, the loop's, the sections', two of the single (found, copied), and the region's.
+    let expected = 4 * (6 + 1 + 1 + 2 + 1);
+    // The thread that ran the single asked twice: at its beginning, where it did not wait.
+    assert_eq!(run.count("barrier_wait barrier1"), expected + 1);
+    assert_eq!(run.count("return busy"), 1);
+    assert_eq!(run.trace.objects.len(), 2, "a semaphore and a barrier");
+}
+
+#[test]
+fn regions_that_are_loops_are_regions() {
+    let run = record("openmp_dynamic.c");
+    // Five that are a loop or sections of their own, and one whose team was left to the library.
+    assert_eq!(run.count("sem_post semaphore1"), 6 * 3);
+    let member = run.lines("T1");
+    assert_eq!(
+        member[..2],
+        ["sem_wait semaphore1", "barrier_wait barrier1"]
+    );
+}
+
+#[test]
+fn regions_within_regions_have_teams_of_their_own() {
+    let run = record("openmp_nested.c");
+    // Outer regions: one whose members are alone in the inner one, and three.
+    let outer = 1 + 3;
+    assert_eq!(run.count("sem_post semaphore1"), outer);
+    // Each member of the three began two.
+    assert_eq!(run.count("sem_post"), outer + 3 * 2 * 2);
+    let semaphores = run.trace.objects.iter();
+    let semaphores = semaphores.filter(|object| object.kind == ObjectKind::Semaphore);
+    assert_eq!(semaphores.count(), 3, "the outer team's, and each master's");
+}
+
+#[test]
+fn a_region_that_the_library_looks_into_keeps_its_data() {
+    let run = record_tasks("openmp_reduction.c");
+    assert_eq!(run.stdout(), "345\n");
+    assert_eq!(run.count("sem_wait semaphore1"), 2);
+}
+
+#[test]
+fn a_thread_arrives_at_a_barrier_when_it_has_done_its_tasks() {
+    let run = record_tasks("openmp_tasks.c");
+    let mut worked = BTreeMap::new();
+    for event in &run.trace.events {
+        let call = run.trace.call(event);
+        if matches!(call.operation, Operation::BarrierWait(_)) {
+            let cpu = event.cpu.expect("it was recorded").0;
+            worked.entry(call.thread).or_insert(cpu);
+        }
+    }
+    assert_eq!(worked.len(), 4);
+    let before: u64 = worked.values().sum();
+    let total = run.trace.total_cpu().0;
+    assert!(before > total * 9 / 10, "{worked:?} of {total}");
+}
+
+#[test]
+fn a_library_that_was_opened_finds_its_own_libgomp() {
+    let program = compile(
+        "openmp_opens_library.c",
+        "openmp_opens_library",
+        &["-Wl,-rpath,$ORIGIN"],
+    );
+    let library = compile(
+        "openmp_opened.c",
+        "openmp_opened",
+        &["-fopenmp", "-shared", "-fPIC"],
+    );
+    let beside = program.with_file_name("libopenmp_opened.so");
+    std::fs::copy(library, beside).expect("both lie in the scratch directory");
+    let run = record_program(&program, "false");
+    assert_eq!(run.count("sem_wait semaphore1"), 3 * 2);
+    assert_eq!(run.count("lock mutex1"), 3 * 3);
+}
+
+#[test]
+fn regions_that_are_cancelled_still_end_together() {
+    let program = compile("openmp_cancel.c", "openmp_cancel", &["-fopenmp"]);
+    for cancellation in ["true", "false"] {
+        let run = record_program(&program, cancellation);
+        assert_eq!(run.count("sem_wait semaphore1"), 20 * 3);
+        // Where nothing can be cancelled, the loop's end and two explicit ones come on top.
+        let barriers = if cancellation == "true" { 1 } else { 4 };
+        assert!(run.count("barrier_wait barrier1") >= 20 * 4 * barriers);
+    }
+}
+
+#[test]
+fn threads_that_are_bound_stay_on_the_one_cpu() {
+    let program = compile("openmp_bound.c", "openmp_bound", &["-fopenmp"]);
+    let variables = [
+        ("FORETRACE_PRETEND_CPUS", "4"),
+        ("OMP_PROC_BIND", "true"),
+        ("OMP_WAIT_POLICY", "passive"),
+    ];
+    let run = record_command(&program, &[], &variables);
+    assert_eq!(run.stdout(), "1\n");
+    assert_eq!(run.count("sem_wait"), 3);
+}
