@@ -27,7 +27,9 @@ const OUTER_BUILD: [&str; 9] = [
 
 fn main() {
     let out_dir = PathBuf::from(variable("OUT_DIR"));
-    let workspace = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("../..");
+    let above = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("../..");
+    // Without the detour, for the path stands in the demo program's debug information.
+    let workspace = above.canonicalize().unwrap_or(above);
     build_preload(&workspace, &out_dir);
     build_demo(&workspace, &out_dir);
 }
