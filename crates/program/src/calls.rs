@@ -3,9 +3,9 @@
 use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, ThreadId};
 
 use crate::{
-    Action, GateId,
-    lower::{Lowering, NONE, ObjectLog, Open, OpenKind},
-    matching::{Acquired, ConditionLog, MutexLog, OpRef, RwlockLog, SemaphoreLog},
+    Action, GateId, Opener,
+    lower::{Lowering, NONE, Open, OpenKind},
+    matching::{Acquired, Edge, OpRef},
 };
 
 /// The outcome of a wait that ended by its thread's cancellation: `ECANCELED`.
@@ -41,11 +41,11 @@ impl Lowering<'_> {
             Op::Unlock(mutex) | Op::SpinUnlock(mutex) => self.unlock(index, thread, mutex),
             Op::SemPost(semaphore) => {
                 let post = self.push(index, thread, Action::GiveToken(semaphore));
-                self.semaphore(semaphore).post(post);
+                self.logs[semaphore.index()].semaphore().post(post);
             }
             Op::RwUnlock(rwlock) => {
                 let release = self.push(index, thread, Action::RwUnlock(rwlock));
-                self.rwlock(rwlock).unlock(release);
+                self.logs[rwlock.index()].rwlock().unlock(release);
             }
             Op::Once(once) => self.once(index, thread, once, outcome),
             Op::Create(_) | Op::Detach(_) | Op::Cancel(_) | Op::Send { .. } | Op::Join(_) => {
@@ -84,7 +84,7 @@ impl Lowering<'_> {
                 self.push(index, thread, Action::Create(child));
             }
             Op::Cancel(victim) => {
-                let gate = GateId(self.trace.threads.len() as u32 + victim.0);
+                let gate = self.gate_of(Opener::Cancellation(victim));
                 self.push(index, thread, Action::Open(gate));
             }
             Op::Send { to, event } => {
@@ -96,7 +96,8 @@ impl Lowering<'_> {
                 self.push(index, thread, until);
             }
             Op::Join(child) => {
-                let join = self.push(index, thread, Action::Await(GateId(child.0)));
+                let gate = self.gate_of(Opener::End(child));
+                let join = self.push(index, thread, Action::Await(gate));
                 self.set_open(join, OpenKind::Other);
             }
             _ => {
@@ -161,7 +162,7 @@ impl Lowering<'_> {
             && !self.is_explicit()
         {
             let back = self.next[index];
-            self.semaphore(semaphore).wait(at, back);
+            self.logs[semaphore.index()].semaphore().wait(at, back);
         }
         self.set_open(at, kind);
     }
@@ -175,17 +176,17 @@ impl Lowering<'_> {
             OpenKind::Condition { cond, mutex, depth } => {
                 self.condition_returned(at, cond, mutex, depth);
             }
-            OpenKind::Token(semaphore) if self.is_explicit() => self.semaphore(semaphore).grant(at),
-            OpenKind::Token(semaphore) => self.semaphore(semaphore).granted(at),
+            OpenKind::Token(semaphore) if self.is_explicit() => {
+                self.logs[semaphore.index()].semaphore().grant(at);
+            }
+            OpenKind::Token(semaphore) => self.logs[semaphore.index()].semaphore().granted(at),
             OpenKind::Read(rwlock) => {
-                let mut edges = std::mem::take(&mut self.edges);
-                self.rwlock(rwlock).read(at, &mut edges);
-                self.edges = edges;
+                self.logs[rwlock.index()].rwlock().read(at, &mut self.edges);
             }
             OpenKind::Write(rwlock) => {
-                let mut edges = std::mem::take(&mut self.edges);
-                self.rwlock(rwlock).write(at, &mut edges);
-                self.edges = edges;
+                self.logs[rwlock.index()]
+                    .rwlock()
+                    .write(at, &mut self.edges);
             }
             OpenKind::Wait(..) | OpenKind::Barrier(..) | OpenKind::Other => {}
         }
@@ -194,11 +195,15 @@ impl Lowering<'_> {
     /// Returns whether a call that is its thread's last event can have come back, judged by its object.
     pub fn can_have_come_back(&mut self, open: Open) -> bool {
         match open.kind {
-            OpenKind::Lock(mutex) | OpenKind::Relock(mutex, _) => self.mutex(mutex).is_free(),
-            OpenKind::Token(semaphore) if self.is_explicit() => {
-                self.semaphore(semaphore).has_token()
+            OpenKind::Lock(mutex) | OpenKind::Relock(mutex, _) => {
+                self.logs[mutex.index()].mutex().is_free()
             }
-            OpenKind::Token(semaphore) => !self.semaphore(semaphore).is_pending(open.operation),
+            OpenKind::Token(semaphore) if self.is_explicit() => {
+                self.logs[semaphore.index()].semaphore().has_token()
+            }
+            OpenKind::Token(semaphore) => !self.logs[semaphore.index()]
+                .semaphore()
+                .is_pending(open.operation),
             OpenKind::Barrier(barrier, arrival) => {
                 let size = self.trace.objects[barrier.index()]
                     .initial
@@ -234,17 +239,16 @@ impl Lowering<'_> {
     }
 
     fn acquired(&mut self, at: OpRef, mutex: ObjectId, depth: u32) {
-        match self.mutex(mutex).acquire(at.thread) {
+        match self.logs[mutex.index()].mutex().acquire(at.thread) {
             Acquired::Outermost(release) => {
-                self.mutex(mutex).reacquire(at.thread, depth);
-                self.edges
-                    .extend(release.map(|release| crate::matching::Edge {
-                        acquire: at,
-                        release,
-                    }));
+                self.logs[mutex.index()].mutex().reacquire(at.thread, depth);
+                self.edges.extend(release.map(|release| Edge {
+                    acquire: at,
+                    release,
+                }));
             }
             Acquired::Nested => self.set_action(at, Action::Pass),
-            Acquired::FromHolder(holder) => {
+            Acquired::FromHolder(holder) if self.contradicted.insert(mutex) => {
                 let name = |thread: u32| self.trace.threads[thread as usize].name.as_str();
                 let warning = format!(
                     "{} {} was acquired by {} while {} held it: a release is missing from the trace",
@@ -255,16 +259,18 @@ impl Lowering<'_> {
                 );
                 self.warnings.push(warning);
             }
+            Acquired::FromHolder(_) => {}
         }
     }
 
     fn unlock(&mut self, index: usize, thread: u32, mutex: ObjectId) {
         let release = self.push(index, thread, Action::Unlock(mutex));
-        let mut edges = std::mem::take(&mut self.edges);
-        if !self.mutex(mutex).unlock(release, &mut edges) {
+        if !self.logs[mutex.index()]
+            .mutex()
+            .unlock(release, &mut self.edges)
+        {
             self.set_action(release, Action::Pass);
         }
-        self.edges = edges;
     }
 
     fn once(&mut self, index: usize, thread: u32, once: ObjectId, outcome: Outcome) {
@@ -275,7 +281,7 @@ impl Lowering<'_> {
         } else if self.initialized.contains(&once)
             && !self.running_once[thread as usize].contains(&once)
         {
-            let gate = self.once_gate(once);
+            let gate = self.gate_of(Opener::Once(once));
             self.push(index, thread, Action::Await(gate));
             self.open_if_blocked(index, thread, OpenKind::Other);
         } else {
@@ -288,7 +294,7 @@ impl Lowering<'_> {
     pub fn end_of_once(&mut self, index: usize, thread: u32) -> bool {
         let ended = self.running_once[thread as usize].pop();
         if let Some(once) = ended {
-            let gate = self.once_gate(once);
+            let gate = self.gate_of(Opener::Once(once));
             self.push(index, thread, Action::Open(gate));
         }
         ended.is_some()
@@ -321,8 +327,9 @@ impl Lowering<'_> {
 
     /// Returns the gate that opens when a thread is cancelled, if it was.
     fn cancellation(&self, thread: u32) -> Option<GateId> {
-        let gate = GateId(self.trace.threads.len() as u32 + thread);
-        self.cancelled.contains(&ThreadId(thread)).then_some(gate)
+        let thread = ThreadId(thread);
+        let gate = self.gate_of(Opener::Cancellation(thread));
+        self.cancelled.contains(&thread).then_some(gate)
     }
 
     /// Waits for the thread's cancellation where one was recorded, for nothing otherwise.
@@ -331,8 +338,8 @@ impl Lowering<'_> {
             .map_or(Action::Pass, Action::Await)
     }
 
-    fn once_gate(&self, once: ObjectId) -> GateId {
-        GateId(2 * self.trace.threads.len() as u32 + once.0)
+    fn gate_of(&self, opener: Opener) -> GateId {
+        GateId::of(opener, self.trace.threads.len())
     }
 
     pub fn set_open(&mut self, operation: OpRef, kind: OpenKind) {
@@ -350,36 +357,6 @@ impl Lowering<'_> {
                 },
                 kind,
             );
-        }
-    }
-
-    pub fn mutex(&mut self, id: ObjectId) -> &mut MutexLog {
-        match &mut self.logs[id.index()] {
-            ObjectLog::Mutex(log) => log,
-            other => unreachable!("a valid trace locks mutexes only, not {other:?}"),
-        }
-    }
-
-    pub fn condition(&mut self, id: ObjectId) -> &mut ConditionLog {
-        match &mut self.logs[id.index()] {
-            ObjectLog::Condition(log) => log,
-            other => unreachable!("a valid trace signals conditions only, not {other:?}"),
-        }
-    }
-
-    fn semaphore(&mut self, id: ObjectId) -> &mut SemaphoreLog {
-        match &mut self.logs[id.index()] {
-            ObjectLog::Semaphore(log) => log,
-            other => unreachable!("a valid trace posts semaphores only, not {other:?}"),
-        }
-    }
-
-    fn rwlock(&mut self, id: ObjectId) -> &mut RwlockLog {
-        match &mut self.logs[id.index()] {
-            ObjectLog::Rwlock(log) => log,
-            other => {
-                unreachable!("a valid trace read-locks readers-writer locks only, not {other:?}")
-            }
         }
     }
 }

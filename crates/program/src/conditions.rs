@@ -18,7 +18,7 @@ impl Lowering<'_> {
         let (cond, mutex) = objects;
         let begin = index;
         let index = self.end_of_wait(begin, objects);
-        self.swallowed_until[thread as usize] = index as u32;
+        self.resumes_at[thread as usize] = index as u32 + 1;
         let call = *self.trace.call(&self.trace.events[index]);
         let timed_out = self.outcome(index, call) == Outcome::TimedOut;
         let cut_short = self.is_cut_short(index);
@@ -31,9 +31,9 @@ impl Lowering<'_> {
             Action::Unlock(mutex)
         };
         let at = self.push(begin, thread, action);
-        let mut edges = std::mem::take(&mut self.edges);
-        let depth = self.mutex(mutex).give_up(at, &mut edges);
-        self.edges = edges;
+        let depth = self.logs[mutex.index()]
+            .mutex()
+            .give_up(at, &mut self.edges);
         if never {
             let kind = OpenKind::Other;
             self.never_came_back(Open {
@@ -49,7 +49,7 @@ impl Lowering<'_> {
                 back: self.next[index],
                 from,
             };
-            self.condition(cond).wait(waiter);
+            self.logs[cond.index()].condition().wait(waiter);
             self.set_open(at, OpenKind::Condition { cond, mutex, depth });
         } else {
             let meanwhile = if timed_out {
@@ -65,8 +65,10 @@ impl Lowering<'_> {
     }
 
     pub fn condition_returned(&mut self, wait: OpRef, cond: ObjectId, mutex: ObjectId, depth: u32) {
-        let woken_by = self.condition(cond).returned(wait);
-        self.mutex(mutex).reacquire(wait.thread, depth);
+        let woken_by = self.logs[cond.index()].condition().returned(wait);
+        self.logs[mutex.index()]
+            .mutex()
+            .reacquire(wait.thread, depth);
         match woken_by {
             WokenBy::Known => {}
             WokenBy::Late(signal) => {
@@ -86,7 +88,7 @@ impl Lowering<'_> {
 
     pub fn signal(&mut self, index: usize, thread: u32, cond: ObjectId) {
         let signal = self.push(index, thread, Action::Pass);
-        if let Some(waiter) = self.condition(cond).signal(signal) {
+        if let Some(waiter) = self.logs[cond.index()].condition().signal(signal) {
             self.set_action(signal, Action::Signal(cond));
             self.woke(signal, waiter);
         }
@@ -94,7 +96,7 @@ impl Lowering<'_> {
 
     pub fn broadcast(&mut self, index: usize, thread: u32, cond: ObjectId) {
         let broadcast = self.push(index, thread, Action::Pass);
-        let woken = self.condition(cond).broadcast();
+        let woken = self.logs[cond.index()].condition().broadcast();
         if !woken.is_empty() {
             self.set_action(
                 broadcast,
@@ -114,7 +116,8 @@ impl Lowering<'_> {
             acquire: waiter.wait,
             release,
         });
-        self.mutex(waiter.mutex)
+        self.logs[waiter.mutex.index()]
+            .mutex()
             .require_next_release(release.thread, waiter.wait);
     }
 

@@ -26,6 +26,6 @@ mod program;
 mod work;
 
 pub use {
-    operation::{Action, GateId, Operation},
+    operation::{Action, GateId, Opener, Operation},
     program::{Program, Thread},
 };

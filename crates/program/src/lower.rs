@@ -30,8 +30,8 @@ pub(crate) struct Lowering<'t> {
     /// The CPU time of each thread since its last operation that lies before returns: going to sleep and waking up in
     /// a blocking call. It is work before the next operation.
     pub carried: Vec<u64>,
-    /// The event up to which each thread's events are part of a wait that began before.
-    pub swallowed_until: Vec<u32>,
+    /// The event before which each thread's events are part of a wait that began already.
+    pub resumes_at: Vec<u32>,
     /// The next event of the same thread, per event.
     pub next: Vec<u32>,
     /// The operations of each thread so far.
@@ -49,6 +49,8 @@ pub(crate) struct Lowering<'t> {
     pub arrivals: BTreeMap<ObjectId, u32>,
     pub created: BTreeSet<ThreadId>,
     pub cancelled: BTreeSet<ThreadId>,
+    /// The mutexes of which a warning told already that a release is missing.
+    pub contradicted: BTreeSet<ObjectId>,
     /// Threads that nobody was seen to start.
     pub late_comers: Vec<u32>,
     /// Threads that were still blocked at the end, by call.
@@ -101,6 +103,38 @@ pub(crate) enum ObjectLog {
     Other,
 }
 
+impl ObjectLog {
+    pub fn mutex(&mut self) -> &mut MutexLog {
+        match self {
+            Self::Mutex(log) => log,
+            other => unreachable!("a valid trace locks mutexes only, not {other:?}"),
+        }
+    }
+
+    pub fn condition(&mut self) -> &mut ConditionLog {
+        match self {
+            Self::Condition(log) => log,
+            other => unreachable!("a valid trace signals conditions only, not {other:?}"),
+        }
+    }
+
+    pub fn semaphore(&mut self) -> &mut SemaphoreLog {
+        match self {
+            Self::Semaphore(log) => log,
+            other => unreachable!("a valid trace posts semaphores only, not {other:?}"),
+        }
+    }
+
+    pub fn rwlock(&mut self) -> &mut RwlockLog {
+        match self {
+            Self::Rwlock(log) => log,
+            other => {
+                unreachable!("a valid trace read-locks readers-writer locks only, not {other:?}")
+            }
+        }
+    }
+}
+
 impl<'t> Lowering<'t> {
     fn new(trace: &'t Trace) -> Self {
         let threads = trace.threads.len();
@@ -126,7 +160,7 @@ impl<'t> Lowering<'t> {
             trace,
             work: work_before_events(trace),
             carried: vec![0; threads],
-            swallowed_until: vec![0; threads],
+            resumes_at: vec![0; threads],
             next: next_of_thread(trace),
             lists: vec![Vec::new(); threads],
             edges: Vec::new(),
@@ -138,6 +172,7 @@ impl<'t> Lowering<'t> {
             arrivals: BTreeMap::new(),
             created: created.collect(),
             cancelled: cancelled.collect(),
+            contradicted: BTreeSet::new(),
             late_comers: Vec::new(),
             left_blocked: BTreeMap::new(),
             delays: Vec::new(),
@@ -148,7 +183,7 @@ impl<'t> Lowering<'t> {
     fn event(&mut self, index: usize) {
         let call = *self.trace.call(&self.trace.events[index]);
         let thread = call.thread.0;
-        if index as u32 <= self.swallowed_until[thread as usize] && index > 0 {
+        if (index as u32) < self.resumes_at[thread as usize] {
             self.carried[thread as usize] += self.work.before[index];
             return;
         }

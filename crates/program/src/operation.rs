@@ -115,4 +115,35 @@ impl GateId {
     pub fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// Numbers the gate of an opener, in a program of so many threads.
+    pub(crate) fn of(opener: Opener, threads: usize) -> Self {
+        let threads = threads as u32;
+        match opener {
+            Opener::End(thread) => Self(thread.0),
+            Opener::Cancellation(thread) => Self(threads + thread.0),
+            Opener::Once(once) => Self(2 * threads + once.0),
+        }
+    }
+
+    /// Returns what opens the gate: the reverse of [`Self::of`].
+    pub(crate) fn opener(self, threads: usize) -> Opener {
+        let threads = threads as u32;
+        match self.0 {
+            id if id < threads => Opener::End(ThreadId(id)),
+            id if id < 2 * threads => Opener::Cancellation(ThreadId(id - threads)),
+            id => Opener::Once(ObjectId(id - 2 * threads)),
+        }
+    }
+}
+
+/// What opens a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opener {
+    /// A thread's end.
+    End(ThreadId),
+    /// A thread's cancellation.
+    Cancellation(ThreadId),
+    /// The end of a one-time initialization's routine.
+    Once(ObjectId),
 }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use foretrace_trace::{Object, ObjectId, ObjectKind, Process, ProcessId, ThreadId, Trace};
+use foretrace_trace::{Object, ObjectId, ObjectKind, Process, ProcessId, Trace};
 
-use crate::{Action, GateId, Operation, lower};
+use crate::{Action, GateId, Opener, Operation, lower};
 
 /// Lists of operations, one per thread, and who released what to whom in the recording.
 #[derive(Clone, Debug, Default)]
@@ -69,10 +69,16 @@ impl Program {
             Action::Pass => "pass",
             Action::Create(_) => "create",
             Action::Terminate => "terminate",
-            Action::Await(gate) if gate.index() < self.threads.len() => "join",
-            Action::Await(gate) if gate.index() < 2 * self.threads.len() => "cancelled wait",
-            Action::Open(gate) if gate.index() < 2 * self.threads.len() => "cancel",
-            Action::Await(_) | Action::Open(_) => "once",
+            Action::Await(gate) => match self.opener(gate) {
+                Opener::End(_) => "join",
+                Opener::Cancellation(_) => "cancelled wait",
+                Opener::Once(_) => "once",
+            },
+            Action::Open(gate) => match self.opener(gate) {
+                Opener::End(_) => "terminate",
+                Opener::Cancellation(_) => "cancel",
+                Opener::Once(_) => "once",
+            },
             Action::Delay(_) => "timed wait",
             Action::Lock(id) if spin(id) => "spin_lock",
             Action::Unlock(id) if spin(id) => "spin_unlock",
@@ -92,19 +98,14 @@ impl Program {
         }
     }
 
-    /// Returns the gate that a thread's end opens.
-    pub fn end_gate(&self, thread: ThreadId) -> GateId {
-        GateId(thread.0)
+    /// Returns the gate of an opener.
+    pub fn gate_of(&self, opener: Opener) -> GateId {
+        GateId::of(opener, self.threads.len())
     }
 
-    /// Returns the gate that a thread's cancellation opens.
-    pub fn cancel_gate(&self, thread: ThreadId) -> GateId {
-        GateId(self.threads.len() as u32 + thread.0)
-    }
-
-    /// Returns the gate that the end of a one-time initialization opens.
-    pub fn once_gate(&self, once: ObjectId) -> GateId {
-        GateId(2 * self.threads.len() as u32 + once.0)
+    /// Returns what opens a gate.
+    pub fn opener(&self, gate: GateId) -> Opener {
+        gate.opener(self.threads.len())
     }
 
     /// Returns the number of gates.
@@ -114,10 +115,11 @@ impl Program {
 
     /// Returns the thread or object that a gate belongs to, by name.
     pub fn gate_name(&self, gate: GateId) -> &str {
-        let threads = self.threads.len();
-        match gate.index() {
-            index if index < 2 * threads => &self.threads[index % threads].name,
-            index => &self.objects[index - 2 * threads].name,
+        match self.opener(gate) {
+            Opener::End(thread) | Opener::Cancellation(thread) => {
+                &self.threads[thread.index()].name
+            }
+            Opener::Once(once) => &self.objects[once.index()].name,
         }
     }
 

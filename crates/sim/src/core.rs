@@ -1,7 +1,8 @@
 //! What the engine and the models share: the program, the threads' positions, time, and who is to go on.
 
-use foretrace_program::{Action, Program};
+use foretrace_program::{Action, Opener, Program};
 use foretrace_schedule::WaitKind;
+use foretrace_trace::ThreadId;
 
 use crate::objects::{Barriers, Gates};
 
@@ -140,10 +141,7 @@ impl<'p> Core<'p> {
                 Flow::Next
             }
             Action::Terminate => {
-                self.open_gate(
-                    self.program.end_gate(foretrace_trace::ThreadId(thread)),
-                    thread,
-                );
+                self.open_gate(self.program.gate_of(Opener::End(ThreadId(thread))), thread);
                 Flow::End
             }
             Action::Open(gate) => {
@@ -154,10 +152,9 @@ impl<'p> Core<'p> {
                 if self.gates.is_open_or_wait(gate, thread) {
                     return Flow::Next;
                 }
-                let kind = if gate.index() < 2 * self.threads.len() {
-                    WaitKind::Join
-                } else {
-                    WaitKind::Once
+                let kind = match self.program.opener(gate) {
+                    Opener::End(_) | Opener::Cancellation(_) => WaitKind::Join,
+                    Opener::Once(_) => WaitKind::Once,
                 };
                 Flow::Block(kind, None)
             }

@@ -15,7 +15,7 @@ use foretrace_schedule::State;
 
 use crate::{
     Machine, SchedulerKind,
-    core::{Core, Flow, NOBODY, Status},
+    core::{Core, Flow, Status},
     models::Model,
     observer::Observer,
     processors::{Change, Processors},
@@ -347,8 +347,6 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
 
     /// Returns who could let a blocked thread go on, where that is known.
     pub fn culprit(&self, thread: u32) -> Option<u32> {
-        self.model
-            .culprit(&self.core, thread)
-            .filter(|&culprit| culprit != NOBODY)
+        self.model.culprit(&self.core, thread)
     }
 }

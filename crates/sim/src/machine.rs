@@ -12,7 +12,8 @@ pub struct Machine {
     pub scheduler: SchedulerKind,
     /// Which CPUs a thread may run on.
     pub bind: Bind,
-    /// How long the fair scheduler lets a thread run while others wait. 3 ms, as Linux has it by default.
+    /// How long the fair scheduler lets a thread run while others wait. By default 3 ms, about what Linux has on eight
+    /// CPUs and more.
     pub slice: SimTime,
 }
 

@@ -220,7 +220,6 @@ fn asked_for(launch: &Launch) -> Recording {
 fn describe(trace: &mut Trace, ended: &Ended) {
     let noted = trace.recording.take().unwrap_or_default();
     trace.recording = Some(Recording {
-        started_unix_seconds: ended.started_unix_seconds,
         slice: ended.slice,
         wall: ended.wall,
         cpu_time: Some(ended.cpu_time),

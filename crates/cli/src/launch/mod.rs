@@ -14,7 +14,7 @@ use std::{
     os::unix::process::CommandExt as _,
     path::Path,
     process::Command,
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::Instant,
 };
 
 use anyhow::Context as _;
@@ -54,8 +54,6 @@ pub struct Ended {
     pub cpu_time: Nanos,
     /// How long it took.
     pub wall: Nanos,
-    /// When it started, in seconds since 1970.
-    pub started_unix_seconds: u64,
     /// The slice that was asked for, where the kernel took it.
     pub slice: Option<Nanos>,
 }
@@ -78,9 +76,6 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
     // Signals wait until it is known whom to forward them to.
     let mask = SignalMask::block_all();
     system::prepare(&mut command, launch.cpu, launch.slice, mask);
-    let started_unix_seconds = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
     let start = Instant::now();
     let child = command.spawn();
     if let Ok(child) = &child {
@@ -102,7 +97,6 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         exit: waited.exit,
         cpu_time: waited.cpu_time,
         wall: Nanos(wall),
-        started_unix_seconds,
         slice: launch.slice.filter(|asked| in_force == Some(*asked)),
     })
 }

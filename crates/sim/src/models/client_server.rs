@@ -29,7 +29,9 @@ pub(crate) struct ClientServer {
 struct Lists {
     /// The lists whose opening is satisfied and that have not run, lowest first.
     available: BinaryHeap<Reverse<u32>>,
-    /// The fence that ends the present stretch of lists; an operation.
+    /// The first operation of the present stretch of lists.
+    start: u32,
+    /// The fence that ends it; an operation.
     fence: u32,
     /// The lists before that fence that have not run.
     left: u32,
@@ -85,6 +87,7 @@ impl Model for ClientServer {
 impl ClientServer {
     /// Begins the stretch of lists from an operation to the next fence. Lists that need nothing are available.
     fn open_stretch(program: &Program, lists: &mut Lists, from: u32) {
+        lists.start = from;
         lists.left = 0;
         for operation in from.. {
             let action = program.operations[operation as usize].action;
@@ -109,9 +112,7 @@ impl ClientServer {
             core.threads[thread as usize].position = fence;
             let action = core.program.operations[fence as usize].action;
             if action != Action::Terminate {
-                let mut lists = std::mem::take(&mut self.threads[thread as usize]);
-                Self::open_stretch(core.program, &mut lists, fence + 1);
-                self.threads[thread as usize] = lists;
+                Self::open_stretch(core.program, lists, fence + 1);
             }
             return core.perform(thread, action);
         }
@@ -133,19 +134,20 @@ impl ClientServer {
     }
 
     /// Returns the list that an idle thread is shown to wait for: the one that follows where it stands, or, where a
-    /// fence does, the lowest that is not satisfied. A stretch ends at its fence once, so that is looked for once.
+    /// fence does, the lowest of its stretch that is not satisfied. A stretch ends at its fence once, so that is looked for
+    /// once.
     fn awaited_list(&self, core: &Core<'_>, thread: u32) -> u32 {
         let position = core.threads[thread as usize].position;
         let operations = &core.program.operations;
         if !operations[position as usize].action.is_fence() {
             return position;
         }
-        let first = core.program.threads[thread as usize].operations.start;
+        let start = self.threads[thread as usize].start;
         let waits = |&operation: &u32| {
             operations[operation as usize].action.opens_list()
                 && !self.order.is_satisfied(operation)
         };
-        (first..position).find(waits).unwrap_or(position)
+        (start..position).find(waits).unwrap_or(position)
     }
 
     /// A release happens. Lists that it makes available run at once where their thread waits for one; returns whether

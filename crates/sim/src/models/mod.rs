@@ -9,7 +9,7 @@ mod direct;
 mod order;
 mod strict;
 
-use foretrace_program::{Action, Program};
+use foretrace_program::{Action, Opener, Program};
 
 pub(crate) use {client_server::ClientServer, direct::Direct, strict::Strict};
 
@@ -56,7 +56,10 @@ pub(crate) trait Model {
 /// Returns who could end a wait that is the same under every model.
 fn common_culprit(core: &Core<'_>, thread: u32) -> Option<u32> {
     match core.action(thread) {
-        Action::Await(gate) if gate.index() < core.threads.len() => Some(gate.0),
+        Action::Await(gate) => match core.program.opener(gate) {
+            Opener::End(thread) => Some(thread.0),
+            Opener::Cancellation(_) | Opener::Once(_) => None,
+        },
         Action::Send { to, .. } => Some(to.0),
         _ => None,
     }
