@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use foretrace_recorder::{clock, process};
+use foretrace_recorder::{clock, process, stack};
 
 use crate::{exit, next, thread};
 
@@ -62,18 +62,19 @@ fn wake_up() -> bool {
     let directory = unsafe { CStr::from_ptr(directory) };
     // SAFETY: looks a symbol up by a NUL-terminated name.
     let area = clock::rseq_area(|name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
-    if !process::start(directory, wanted_cpus(), area, began) {
+    if !process::start(directory, number(c"FORETRACE_PRETEND_CPUS"), area, began) {
         return false;
     }
+    stack::set_depth(number(c"FORETRACE_STACKS"));
     thread::watch_first();
     watch_forks();
     true
 }
 
-/// Reads the number of CPUs to pretend; 0 for none.
-fn wanted_cpus() -> u32 {
+/// Reads a number from the environment; 0 where there is none.
+fn number(name: &CStr) -> u32 {
     // SAFETY: as above.
-    let value = unsafe { libc::getenv(c"FORETRACE_PRETEND_CPUS".as_ptr()) };
+    let value = unsafe { libc::getenv(name.as_ptr()) };
     if value.is_null() {
         return 0;
     }

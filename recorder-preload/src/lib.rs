@@ -43,7 +43,7 @@ mod thread;
 /// which gets the caller's address as one argument more.
 ///
 /// The exported function is a few instructions that add that argument, since only they can see where the caller
-/// stands on the stack; they leave no frame.
+/// stands on the stack, and note the caller's frame pointer, from which call stacks are found; they leave no frame.
 macro_rules! export {
     (@register 0) => { "rdi" };
     (@register 1) => { "rsi" };
@@ -63,7 +63,10 @@ macro_rules! export {
             pub unsafe extern "C-unwind" fn $name() {
                 core::arch::naked_asm!(
                     concat!("mov ", export!(@register $arguments), ", qword ptr [rsp]"),
+                    "mov r11, qword ptr [rip + foretrace_thread_state@GOTTPOFF]",
+                    "mov qword ptr fs:[r11 + {frame}], rbp",
                     "jmp {work}",
+                    frame = const foretrace_recorder::FRAME_OFFSET,
                     work = sym $work,
                 )
             }

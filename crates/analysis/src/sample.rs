@@ -68,6 +68,7 @@ impl Sample {
         self.trace.sites.push(CallSite {
             module: ModuleId(0),
             offset: 0,
+            caller: None,
         });
         SiteId::from_index(self.trace.sites.len() - 1)
     }

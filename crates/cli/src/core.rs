@@ -161,6 +161,13 @@ pub fn read_trace(path: &Path) -> anyhow::Result<Trace> {
     Ok(trace)
 }
 
+/// Notes which files were mapped, so that one knows later whether they are still the same. Right after the recording.
+pub fn identify_modules(trace: &mut Trace) {
+    for module in &mut trace.modules {
+        module.build_id = foretrace_symbols::build_id(Path::new(&module.path));
+    }
+}
+
 /// Returns what a prediction has to assume about a trace's program.
 pub fn assumptions(trace: &Trace) -> Vec<String> {
     Program::from_trace(trace).warnings

@@ -12,7 +12,7 @@ use foretrace_trace::journal::layout::{
 
 use crate::clock::{self, Pair};
 use crate::state::ThreadState;
-use crate::{file, maps, process, sys};
+use crate::{file, maps, process, stack, sys};
 
 /// A record as the cursor counts it.
 const STEP: u64 = RECORD_BYTES as u64;
@@ -63,6 +63,9 @@ impl Slot {
 #[inline]
 pub fn record(kind: Kind, object: u64, outcome: u8, site: u64) -> Slot {
     let state = ThreadState::current();
+    if stack::depth() != 0 {
+        return record_with_callers(state, pack_tail(kind, outcome, site), object, None);
+    }
     let tsc = clock::tsc();
     if clock::undisturbed() {
         let at = state.take(STEP);
@@ -84,6 +87,10 @@ pub fn record_extended(
     operands: (u64, u64),
 ) -> Slot {
     let state = ThreadState::current();
+    if stack::depth() != 0 {
+        let tail = pack_tail(kind, outcome, site);
+        return record_with_callers(state, tail, object, Some(operands));
+    }
     let tsc = clock::tsc();
     if clock::undisturbed() {
         let at = state.take(2 * STEP);
@@ -133,8 +140,41 @@ fn record_slowly(
     object: u64,
     operands: Option<(u64, u64)>,
 ) -> Slot {
+    record_at(state, now(state), (tail, object, operands), &[])
+}
+
+/// Records a call and where it was called from. Finding that out is counted as the recorder's own work.
+#[inline(never)]
+fn record_with_callers(
+    state: &ThreadState,
+    tail: u64,
+    object: u64,
+    operands: Option<(u64, u64)>,
+) -> Slot {
     let tsc = now(state);
-    let records = if operands.is_some() { 2 } else { 1 };
+    let mut callers = [0; stack::MOST_FRAMES];
+    let mut found = 0;
+    // A return has no site, and is not called from anywhere.
+    if tail >> 16 != 0 && tail as u8 != Kind::Return as u8 {
+        found = stack::walk(state, &mut callers[..stack::depth()]);
+    }
+    let slot = record_at(state, tsc, (tail, object, operands), &callers[..found]);
+    if slot.0 != 0 && clock::undisturbed() {
+        let spent = clock::tsc().wrapping_sub(tsc);
+        put(state, Kind::Overhead, tsc, 0, spent);
+    }
+    slot
+}
+
+/// Puts a record and what belongs to it into one stretch of the chunk.
+fn record_at(
+    state: &ThreadState,
+    tsc: u64,
+    (tail, object, operands): (u64, u64, Option<(u64, u64)>),
+    callers: &[u64],
+) -> Slot {
+    let own = if operands.is_some() { 2 } else { 1 };
+    let records = own + callers.len().div_ceil(2) as u64;
     let Some(at) = room(state, records) else {
         if let Some(header) = file::header() {
             header.lost_events.fetch_add(1, Ordering::Relaxed);
@@ -143,6 +183,11 @@ fn record_slowly(
     };
     if let Some(operands) = operands {
         fill_extension(at + STEP, operands);
+    }
+    for (index, pair) in callers.chunks(2).enumerate() {
+        let place = at + (own + index as u64) * STEP;
+        let outer = pair.get(1).copied().unwrap_or(0);
+        fill(place, outer, pair[0], pack_tail(Kind::Stack, 0, 0));
     }
     fill(at, tsc, object, tail);
     Slot(at)

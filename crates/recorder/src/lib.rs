@@ -41,6 +41,7 @@ mod cost;
 mod file;
 pub mod maps;
 pub mod process;
+pub mod stack;
 mod state;
 pub mod sys;
 pub mod thread;
@@ -51,5 +52,5 @@ pub use {
         Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_OWNER_DIED, OUTCOME_PENDING,
         OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,
     },
-    state::ThreadState,
+    state::{FRAME_OFFSET, ThreadState},
 };

@@ -6,9 +6,10 @@
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
+use core::mem::offset_of;
 
 /// The bytes reserved for each thread.
-const BYTES: usize = 128;
+const BYTES: usize = 192;
 
 const _: () = assert!(size_of::<ThreadState>() <= BYTES);
 
@@ -24,6 +25,9 @@ global_asm!(
     ".popsection",
     bytes = const BYTES,
 );
+
+/// Where in the block hooks store the frame pointer.
+pub const FRAME_OFFSET: usize = offset_of!(ThreadState, frame);
 
 /// One thread's part of the recorder. All zeros when the thread begins.
 #[repr(C, align(64))]
@@ -53,6 +57,12 @@ pub struct ThreadState {
     pub region_end: Cell<u64>,
     /// Whether the thread waits at a barrier of OpenMP's; it may do tasks meanwhile.
     pub at_barrier: Cell<bool>,
+    /// The frame pointer of the program at its latest call of a hook; stored by the hook's first instructions.
+    pub(crate) frame: Cell<u64>,
+    /// Where the part of the current stack begins that is known to be readable.
+    pub(crate) stack_low: Cell<u64>,
+    /// Where it ends.
+    pub(crate) stack_high: Cell<u64>,
     /// For each depth in regions, the largest team of this thread's that the journal knows the objects of.
     pub teams: [Cell<u16>; 4],
 }

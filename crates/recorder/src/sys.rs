@@ -78,6 +78,28 @@ pub fn clock_nanos(clock: i32) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Reads the process's own memory at an address; returns whether that is possible.
+pub fn read_own_memory(address: u64, words: &mut [u64; 2]) -> bool {
+    let bytes = size_of_val(words);
+    let local = [words.as_mut_ptr() as usize, bytes];
+    let remote = [address as usize, bytes];
+    // SAFETY: the kernel writes the words, and checks the other address itself.
+    let result = unsafe {
+        syscall(
+            libc::SYS_process_vm_readv,
+            [
+                getpid() as usize,
+                local.as_ptr() as usize,
+                1,
+                remote.as_ptr() as usize,
+                1,
+                0,
+            ],
+        )
+    };
+    result == bytes as isize
+}
+
 /// Returns the id of the CPU-time clock of a thread of this process.
 pub fn thread_clock_id(tid: u32) -> i32 {
     // The kernel's encoding: the complement of the thread, and "per thread" (4) with "scheduler time" (2).

@@ -2,13 +2,12 @@
 
 use std::{
     ffi::OsStr,
-    fmt::Write as _,
     fs,
     io::Read as _,
     path::{Path, PathBuf},
 };
 
-use crate::image::{DebugLink, Identity, Image};
+use crate::image::{DebugLink, Identity, Image, hexadecimal};
 
 /// Finds and reads the separate debug file of a module, if there is one with DWARF in it.
 pub fn find(path: &Path, module: &Image, debug_directory: &Path) -> Option<Image> {
@@ -54,11 +53,7 @@ fn read_matching(candidate: &Path, module: &Image) -> Option<Image> {
 
 /// Returns `.build-id/xx/yyyy.debug` below the debug directory.
 fn build_id_path(build_id: &[u8], debug_directory: &Path) -> PathBuf {
-    let hex = build_id.iter().fold(String::new(), |mut hex, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    });
+    let hex = hexadecimal(build_id);
     let (first, rest) = hex.split_at(hex.len().min(2));
     debug_directory
         .join(".build-id")

@@ -1,7 +1,7 @@
 //! What is needed of an ELF file.
 
 use std::{
-    fmt,
+    fmt::{self, Write as _},
     fs::{self, File},
     io,
     os::unix::ffi::OsStrExt as _,
@@ -109,6 +109,22 @@ pub struct Image {
     pub supplement: Option<DebugLink>,
     /// Its DWARF, if it has any.
     pub dwarf: Option<OwnedDwarf>,
+}
+
+/// Reads a file's build id, and no more of it than that needs.
+pub fn build_id(path: &Path) -> Option<Vec<u8>> {
+    let cache = ReadCache::new(open_file(path).ok()?);
+    let file = ElfFile::parse(&cache).ok()?;
+    file.build_id().ok().flatten().map(<[u8]>::to_vec)
+}
+
+/// Writes bytes as hexadecimal digits.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 impl Image {

@@ -9,8 +9,8 @@
 //! use foretrace_trace::{CallSite, Module, ModuleId, SiteId, Trace};
 //!
 //! let trace = Trace {
-//!     modules: vec![Module { path: "/opt/gone".to_owned() }],
-//!     sites: vec![CallSite { module: ModuleId(0), offset: 0x1234 }],
+//!     modules: vec![Module { path: "/opt/gone".to_owned(), build_id: None }],
+//!     sites: vec![CallSite { module: ModuleId(0), offset: 0x1234, caller: None }],
 //!     ..Trace::default()
 //! };
 //! let sources = SourceMap::new(&trace);
@@ -20,7 +20,8 @@
 //! ```
 //!
 //! Deliberately absent: fetching debug information from the network; packages of split DWARF (`.dwp`; `.dwo` files are read)
-//! and the compressed symbols of `.gnu_debugdata`; unwinding, since a trace has no stacks; the sources themselves; printing, and the environment.
+//! and the compressed symbols of `.gnu_debugdata`; unwinding, since a trace has the stacks; the sources themselves;
+//! printing, and the environment.
 
 mod debug_files;
 mod image;
@@ -34,13 +35,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use foretrace_trace::{CallSite, SiteId, Trace};
+use foretrace_trace::{CallSite, Module, SiteId, Trace};
 
 use crate::module::ResolvedModule;
 pub use crate::place::{Frame, Place};
 
 /// Where Linux distributions put separate debug files.
 const DEBUG_DIRECTORY: &str = "/usr/lib/debug";
+
+/// Returns a file's GNU build id in hexadecimal, where it is an ELF file that has one.
+pub fn build_id(path: &Path) -> Option<String> {
+    image::build_id(path).map(|id| image::hexadecimal(&id))
+}
 
 /// What stands in the source at the sites of a trace.
 ///
@@ -50,7 +56,7 @@ pub struct SourceMap {
     sites: Vec<CallSite>,
     calls: Vec<OnceCell<Place>>,
     routines: Vec<OnceCell<Place>>,
-    paths: Vec<String>,
+    files: Vec<Module>,
     modules: Vec<OnceCell<ResolvedModule>>,
     debug_directory: PathBuf,
     recorded_at: Option<u64>,
@@ -68,7 +74,7 @@ impl SourceMap {
             sites: trace.sites.clone(),
             calls: vec![OnceCell::new(); trace.sites.len()],
             routines: vec![OnceCell::new(); trace.sites.len()],
-            paths: trace.modules.iter().map(|m| m.path.clone()).collect(),
+            files: trace.modules.clone(),
             modules: trace.modules.iter().map(|_| OnceCell::new()).collect(),
             debug_directory: debug_directory.to_owned(),
             recorded_at: trace
@@ -94,6 +100,17 @@ impl SourceMap {
         })
     }
 
+    /// Returns where the function at a call's site was called from, and so on outwards; nothing where no call stacks were
+    /// recorded.
+    ///
+    /// # Panics
+    ///
+    /// When the site is of another trace.
+    pub fn callers(&self, site: SiteId) -> impl Iterator<Item = &Place> {
+        let outwards = |site: &SiteId| self.sites[site.index()].caller;
+        std::iter::successors(outwards(&site), outwards).map(|caller| self.call(caller))
+    }
+
     /// Returns the place of a routine, whose site is its first instruction.
     ///
     /// # Panics
@@ -107,13 +124,13 @@ impl SourceMap {
     }
 
     fn look_up(&self, site: SiteId, file_offset: u64) -> Place {
-        let CallSite { module, offset } = self.sites[site.index()];
-        let path = &self.paths[module.index()];
+        let CallSite { module, offset, .. } = self.sites[site.index()];
+        let file = &self.files[module.index()];
         let resolved = self.modules[module.index()]
-            .get_or_init(|| ResolvedModule::read(path, &self.debug_directory, self.recorded_at));
+            .get_or_init(|| ResolvedModule::read(file, &self.debug_directory, self.recorded_at));
         Place {
             frames: resolved.frames(file_offset),
-            module: path.clone(),
+            module: file.path.clone(),
             offset,
         }
     }

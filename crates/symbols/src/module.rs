@@ -5,6 +5,8 @@ use std::{cell::Cell, fmt, fs, os::unix::fs::MetadataExt as _, path::Path, sync:
 use addr2line::{Context, LookupContinuation as _, LookupResult, SplitDwarfLoad};
 use gimli::{EndianArcSlice, Reader as _, RunTimeEndian};
 
+use foretrace_trace::Module;
+
 use crate::{
     debug_files,
     image::{self, Image, LoadedRange, OwnedDwarf},
@@ -42,9 +44,9 @@ impl fmt::Debug for ResolvedModule {
 
 impl ResolvedModule {
     /// Opens the file, and its separate debug file where it has no debug information itself.
-    pub fn read(path: &str, debug_directory: &Path, recorded_at: Option<u64>) -> Self {
+    pub fn read(file: &Module, debug_directory: &Path, recorded_at: Option<u64>) -> Self {
         let mut module = Self {
-            path: path.to_owned(),
+            path: file.path.clone(),
             ranges: Vec::new(),
             symbols: SymbolTable::default(),
             context: None,
@@ -53,13 +55,13 @@ impl ResolvedModule {
             missing_split: Cell::new(false),
         };
         // What the kernel maps without a file, such as [vdso], is not to be found anywhere.
-        if path.starts_with('/') {
-            module.open(debug_directory, recorded_at);
+        if file.path.starts_with('/') {
+            module.open(file.build_id.as_deref(), debug_directory, recorded_at);
         }
         module
     }
 
-    fn open(&mut self, debug_directory: &Path, recorded_at: Option<u64>) {
+    fn open(&mut self, recorded: Option<&str>, debug_directory: &Path, recorded_at: Option<u64>) {
         let path = self.path.clone();
         let file = Path::new(&path);
         let mut image = match Image::read(file) {
@@ -71,10 +73,20 @@ impl ResolvedModule {
                 return;
             }
         };
-        if changed_since(file, recorded_at) {
-            self.notes.push(format!(
+        let build_id = image.build_id.as_deref().map(image::hexadecimal);
+        match (recorded, build_id) {
+            (Some(recorded), Some(found)) if recorded != found => {
+                self.notes.push(format!(
+                    "{path} is not the file that was recorded (its build id is {found}, that one's was {recorded}), so \
+                     functions and lines are not known: record again, or put the old file back"
+                ));
+                return;
+            }
+            (Some(_), Some(_)) => {}
+            _ if changed_since(file, recorded_at) => self.notes.push(format!(
                 "{path} has changed since the recording, so its functions and lines may be wrong: record again"
-            ));
+            )),
+            _ => {}
         }
         self.ranges = std::mem::take(&mut image.ranges);
         let mut symbols = std::mem::take(&mut image.symbols);

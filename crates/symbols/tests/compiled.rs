@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use foretrace_symbols::{Frame, Place, SourceMap};
+use foretrace_symbols::{Frame, Place, SourceMap, build_id};
 use foretrace_trace::{CallSite, Module, ModuleId, Recording, SiteId, Trace};
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
 
@@ -102,10 +102,12 @@ fn trace(module: &Path, offset: u64) -> Trace {
     Trace {
         modules: vec![Module {
             path: module.display().to_string(),
+            build_id: None,
         }],
         sites: vec![CallSite {
             module: ModuleId(0),
             offset,
+            caller: None,
         }],
         ..Trace::default()
     }
@@ -328,6 +330,22 @@ fn a_program_that_changed_after_the_recording_is_told() {
     let sources = SourceMap::new(&trace);
     assert_eq!(shown(sources.call(SiteId(0))), C_FRAMES);
     assert!(sources.notes()[0].contains("has changed since the recording"));
+}
+
+#[test]
+fn another_file_in_the_place_of_the_recorded_one_is_told_by_its_build_id() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("cc", ("program.c", C), &["-g", "-Wl,--build-id=0x1234"]);
+    assert_eq!(build_id(&program).as_deref(), Some("1234"));
+    let mut trace = trace(&program, file_offset(&program, "after_callee"));
+    trace.modules[0].build_id = Some("1234".to_owned());
+    let same = SourceMap::new(&trace);
+    assert_eq!(shown(same.call(SiteId(0))), C_FRAMES);
+    assert_eq!(same.notes(), Vec::<String>::new());
+    trace.modules[0].build_id = Some("5678".to_owned());
+    let other = SourceMap::new(&trace);
+    assert!(other.call(SiteId(0)).frames.is_empty());
+    assert!(other.notes()[0].contains("its build id is 1234, that one's was 5678"));
 }
 
 #[test]

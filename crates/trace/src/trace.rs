@@ -167,6 +167,9 @@ pub struct Thread {
 pub struct Module {
     /// Its path.
     pub path: String,
+    /// The GNU build id that its linker gave it, in hexadecimal; `None` where it has none or could not be read. With it
+    /// one knows later whether a file of that path is still the one that ran, and finds its separate debug file.
+    pub build_id: Option<String>,
 }
 
 /// A place in the program: an instruction in a file.
@@ -177,6 +180,9 @@ pub struct CallSite {
     /// The offset in that file, in bytes, of the instruction after the call (its return address), or of a routine's
     /// first instruction.
     pub offset: u64,
+    /// Where the function that lies here was called from, where call stacks were recorded: an earlier entry of
+    /// [`Trace::sites`].
+    pub caller: Option<SiteId>,
 }
 
 impl Trace {

@@ -88,6 +88,10 @@ pub(crate) fn tables(trace: &Trace) -> Result<(), Violation> {
         if site.module.index() >= trace.modules.len() {
             return Err(outside(format!("call site {index}"), "module"));
         }
+        // Callers stand before those they call, so that no stack is endless.
+        if site.caller.is_some_and(|caller| caller.index() >= index) {
+            return Err(outside(format!("call site {index}"), "caller before it"));
+        }
     }
     let mut names = HashSet::new();
     for thread in &trace.threads {

@@ -47,6 +47,7 @@ fn an_id_outside_its_table_is_refused() {
                 t.sites.push(CallSite {
                     module: ModuleId(9),
                     offset: 0,
+                    caller: None,
                 });
             }),
         ),

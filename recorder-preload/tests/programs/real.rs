@@ -2,18 +2,17 @@
 
 use std::ffi::OsStr;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::harness::{pinned, record_command};
 use foretrace_trace::Nanos;
 
 /// Writes some megabytes of words, which compress as text does.
-fn text() -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("words-{:?}", std::thread::current().id()));
-    let mut file = std::io::BufWriter::new(
-        std::fs::File::create(&path).expect("the scratch directory is writable"),
-    );
+fn text() -> tempfile::TempPath {
+    let file = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR"))
+        .expect("the scratch directory is writable");
+    let (file, path) = file.into_parts();
+    let mut file = std::io::BufWriter::new(file);
     let mut state = 1_u64;
     for _ in 0..700_000 {
         state = state
@@ -53,7 +52,6 @@ fn compare(program: &str, flags: &[&str]) {
         "{total} of CPU in {wall}"
     );
     assert!(total > Nanos(1_000_000), "it did some work");
-    std::fs::remove_file(text).expect("it was written above");
 }
 
 fn find(program: &str) -> Option<PathBuf> {

@@ -105,6 +105,13 @@ pub struct RecordArgs {
     /// takes it from Linux 6.12 on; `off` leaves the kernel's own choice, which suits programs that spin.
     #[arg(long, value_name = "TIME", default_value = "100us")]
     pub slice: Slice,
+    /// Record with each call the N functions that it was called through
+    ///
+    /// A lock is often taken within a library's or a language's wrapper; its callers tell more. They are found by frame
+    /// pointers: compile with -fno-omit-frame-pointer, else callers are missing. Costs some 50 ns a call.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true,
+          value_parser = clap::value_parser!(u32).range(0..=16))]
+    pub stacks: u32,
     /// The CPU to record on [default: the last one allowed]
     #[arg(long, value_name = "K")]
     pub cpu: Option<u32>,

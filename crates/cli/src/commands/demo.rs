@@ -36,6 +36,7 @@ pub fn run() -> anyhow::Result<Finish> {
         command: &[program.path.clone().into_os_string()],
         output: Path::new(TRACE),
         pretended_cpus: Some(CPUS),
+        stacks: 0,
         slice: Some(Nanos(100_000)),
         cpu: None,
         force: true,

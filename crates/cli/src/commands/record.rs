@@ -27,6 +27,8 @@ pub struct Plan<'a> {
     pub output: &'a Path,
     /// The number of CPUs that the program is made to believe in; `None` for those it would see anyway.
     pub pretended_cpus: Option<u32>,
+    /// How many callers to record with each call.
+    pub stacks: u32,
     /// The scheduler slice to ask for.
     pub slice: Option<Nanos>,
     /// The CPU to record on; `None` for the last one allowed.
@@ -54,6 +56,7 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<Finish> {
         command: &args.command,
         output: &output,
         pretended_cpus: args.pretend_cpus,
+        stacks: args.stacks,
         slice: args.slice.0,
         cpu: args.cpu,
         force: args.force,
@@ -109,6 +112,7 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
         cpu,
         slice: plan.slice,
         pretended_cpus,
+        stacks: plan.stacks,
         preload: &preload.path,
         journal: &journal.path,
     };
@@ -166,6 +170,7 @@ fn seal(plan: &Plan, launch: &Launch, ended: &Ended, journal: &Journal) -> anyho
     };
     let mut trace = core::read_trace(&journal.path).with_context(kept)?;
     trace.source = plan.output.display().to_string();
+    core::identify_modules(&mut trace);
     describe(&mut trace, ended);
     if plan.slice.is_some() && ended.slice.is_none() {
         trace.warnings.push(

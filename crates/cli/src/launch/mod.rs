@@ -39,6 +39,8 @@ pub struct Launch<'a> {
     pub slice: Option<Nanos>,
     /// The number of CPUs that it is to believe in.
     pub pretended_cpus: u32,
+    /// How many callers to record with each call.
+    pub stacks: u32,
     /// The library to preload.
     pub preload: &'a Path,
     /// The directory for what is recorded. The program may change its directory, so this is an absolute path.
@@ -68,6 +70,9 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         .env("LD_PRELOAD", preload_list(launch.preload))
         .env("FORETRACE_JOURNAL", launch.journal)
         .env("FORETRACE_PRETEND_CPUS", launch.pretended_cpus.to_string());
+    if launch.stacks > 0 {
+        command.env("FORETRACE_STACKS", launch.stacks.to_string());
+    }
     if SPINNING.iter().all(|name| env::var_os(name).is_none()) {
         command.env("OMP_WAIT_POLICY", "passive");
     }

@@ -57,9 +57,9 @@ impl<'a> Sites<'a> {
         let rows = self.contention[..waited]
             .iter()
             .take(MOST_SITES)
-            .map(|contention| {
+            .flat_map(|contention| {
                 let place = self.sources.call(contention.site);
-                [
+                let row = [
                     shortened_name(&place.name()),
                     source(place).unwrap_or_else(|| "-".to_owned()),
                     contention.operation.to_owned(),
@@ -68,7 +68,15 @@ impl<'a> Sites<'a> {
                     contention.blocked.to_string(),
                     contention.total_wait.to_string(),
                     contention.longest_wait.to_string(),
-                ]
+                ];
+                // Below it the functions that called it, where call stacks were recorded.
+                let callers = self.sources.callers(contention.site).map(|place| {
+                    let mut row = [const { String::new() }; 8];
+                    row[0] = format!("  < {}", shortened_name(&place.name()));
+                    row[1] = source(place).unwrap_or_else(|| "-".to_owned());
+                    row
+                });
+                std::iter::once(row).chain(callers).collect::<Vec<_>>()
             });
         let heading = format!("Call sites by time waited: {waited}");
         let table = render(columns, rows) + &super::info::more(waited, MOST_SITES);
@@ -119,10 +127,11 @@ impl<'a> Sites<'a> {
             place: FrameJson::new(place.frame()),
             module: &place.module,
             offset: place.offset,
-            frames: place
-                .frames
-                .iter()
-                .map(|frame| FrameJson::new(Some(frame)))
+            frames: FrameJson::all(place),
+            callers: self
+                .sources
+                .callers(contention.site)
+                .map(PlaceJson::new)
                 .collect(),
             operation: contention.operation,
             object_kind: contention.kind.map(foretrace_trace::ObjectKind::name),
@@ -160,12 +169,38 @@ pub struct FrameJson<'a> {
 }
 
 impl<'a> FrameJson<'a> {
+    fn all(place: &'a Place) -> Vec<Self> {
+        let frames = place.frames.iter();
+        frames.map(|frame| Self::new(Some(frame))).collect()
+    }
+
     fn new(frame: Option<&'a Frame>) -> Self {
         Self {
             function: frame.and_then(|frame| frame.function.as_deref()),
             function_offset: frame.and_then(|frame| frame.offset),
             file: frame.and_then(|frame| frame.file.as_deref()),
             line: frame.and_then(|frame| frame.line),
+        }
+    }
+}
+
+/// A place on a call stack.
+#[derive(Debug, Serialize)]
+pub struct PlaceJson<'a> {
+    #[serde(flatten)]
+    place: FrameJson<'a>,
+    module: &'a str,
+    offset: u64,
+    frames: Vec<FrameJson<'a>>,
+}
+
+impl<'a> PlaceJson<'a> {
+    fn new(place: &'a Place) -> Self {
+        Self {
+            place: FrameJson::new(place.frame()),
+            module: &place.module,
+            offset: place.offset,
+            frames: FrameJson::all(place),
         }
     }
 }
@@ -178,6 +213,8 @@ pub struct SiteJson<'a> {
     module: &'a str,
     offset: u64,
     frames: Vec<FrameJson<'a>>,
+    /// The functions that it was called through, from the inside out, where call stacks were recorded.
+    callers: Vec<PlaceJson<'a>>,
     operation: &'static str,
     object_kind: Option<&'static str>,
     objects: Vec<&'a str>,

@@ -31,18 +31,20 @@ int main(void) {
 
 /// Compiles the program and records it; returns what `info` shows of it, as text and as JSON.
 fn recorded(flags: &[&str]) -> (TestEnvironment, String, Value) {
+    recorded_with(flags, &[])
+}
+
+/// The same with further options of `record`.
+fn recorded_with(flags: &[&str], options: &[&str]) -> (TestEnvironment, String, Value) {
     let environment = TestEnvironment::new();
     let program = environment.compile("waits", SOURCE, &[flags, &["-pthread"]].concat());
     let program = program.display().to_string();
     let recording = [
-        "record",
-        "--quiet",
-        "--force",
-        "-o",
-        "waits.ftrace",
-        "--",
-        &program,
-    ];
+        &["record", "--quiet", "--force", "-o", "waits.ftrace"],
+        options,
+        &["--", &program],
+    ]
+    .concat();
     assert!(environment.run(&recording).contains("exit code: 0"));
     let text = environment.run(&["info", "waits.ftrace"]);
     let json = environment
@@ -118,4 +120,38 @@ fn stripped_programs_are_shown_by_offset() {
     assert!(text.contains("\nwaits+0x"), "{text}");
     assert_eq!(locks(&info).0["function"], Value::Null);
     assert_eq!(info["notes"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn callers_are_shown_where_call_stacks_were_recorded() {
+    let flags = ["-g", "-fno-omit-frame-pointer"];
+    let (environment, text, info) = recorded_with(&flags, &["--stacks", "3"]);
+    let (_, others) = locks(&info);
+    let callers = others[0]["callers"].as_array().expect("it is a list");
+    let (function, line) = (&callers[0]["function"], &callers[0]["line"]);
+    assert_eq!((function, line), (&json!("main"), &json!(19)), "{info}");
+    assert!(callers.len() <= 3);
+    // The one that waited has no caller in the program; the thread that joined has.
+    let rows: Vec<&str> = text.lines().collect();
+    let join = rows.iter().position(|row| row.contains("  join  "));
+    let below = rows[join.expect("a thread was joined") + 1];
+    assert!(below.starts_with("  < main "), "{text}");
+    assert!(below.contains("/waits.c:19"), "{text}");
+
+    // As text and back nothing of it is lost.
+    let export = [
+        "export",
+        "waits.ftrace",
+        "--format",
+        "text",
+        "-o",
+        "waits.txt",
+    ];
+    assert!(environment.run(&export).contains("exit code: 0"));
+    let again = environment
+        .command(&["info", "waits.txt", "--json"])
+        .output()
+        .expect("foretrace was built");
+    let again: Value = serde_json::from_slice(&again.stdout).expect("it is one JSON document");
+    assert_eq!(again["sites"], info["sites"]);
 }

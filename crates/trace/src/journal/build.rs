@@ -267,7 +267,7 @@ impl<'a> Builder<'a> {
             stream.dropped = event.outcome == OUTCOME_PENDING;
             return;
         };
-        let site = self.site(process, &event);
+        let site = self.site(process, &event, stream.decoder.addresses(event.stack));
         let call = Call {
             thread: stream.thread,
             operation,
@@ -290,9 +290,18 @@ impl<'a> Builder<'a> {
         });
     }
 
-    fn site(&mut self, process: usize, event: &Decoded) -> Option<SiteId> {
+    /// Returns where a call was made, the stack of callers included: those whose place is not known are left out.
+    fn site(&mut self, process: usize, event: &Decoded, stack: &[u64]) -> Option<SiteId> {
         let space = &self.processes[process].space;
-        self.sites.site(process, space, event.site, event.tsc)
+        let mut caller = None;
+        for &address in stack.iter().rev() {
+            let site = self
+                .sites
+                .called_from(caller, process, space, address, event.tsc);
+            caller = site.or(caller);
+        }
+        self.sites
+            .called_from(caller, process, space, event.site, event.tsc)
     }
 
     /// Takes records that tell of an object's life; returns whether this was one.

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::clock::Timescale;
 use super::file::{Journal, JournalThread, RawRecord, record_at};
+use super::hash::FastMap;
 use super::layout::{Kind, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_PENDING, RECORD_BYTES};
 
 /// What a wait that had not come back at the end is given as its outcome: `EINTR`, interrupted by the end.
@@ -24,7 +25,13 @@ pub(super) struct Decoded {
     /// The operands of an extension.
     pub second: u64,
     pub third: u64,
+    /// Where the call's function was called from.
+    pub stack: StackId,
 }
+
+/// A call stack of a decoder: a position in its table; 0 is the empty one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct StackId(usize);
 
 /// Decodes one thread's records in the order in which they were made.
 ///
@@ -48,6 +55,9 @@ pub(super) struct Decoder<'a> {
     /// Calls that did not come back yet, the innermost last.
     waiting: Vec<Decoded>,
     ready: VecDeque<Decoded>,
+    /// The call stacks seen, each once: return addresses from the inside out.
+    stacks: Vec<Vec<u64>>,
+    stack_ids: FastMap<Vec<u64>, StackId>,
     terminate: Option<Decoded>,
     exhausted: bool,
 }
@@ -72,6 +82,8 @@ impl<'a> Decoder<'a> {
             last_cpu: 0,
             waiting: Vec::new(),
             ready: VecDeque::new(),
+            stacks: vec![Vec::new()],
+            stack_ids: FastMap::default(),
             terminate: None,
             exhausted: false,
         }
@@ -109,14 +121,38 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Takes the extension that belongs to the record before; it always lies in the same chunk.
-    fn extension(&mut self) -> Option<RawRecord> {
+    /// Takes the next record if it is of this kind: what belongs to a record always lies in the same chunk.
+    fn following(&mut self, kind: Kind) -> Option<RawRecord> {
         let offset = self.current.start;
         let record = record_at(self.bytes, offset)?;
-        (record.kind == Kind::Extension && offset + RECORD_BYTES <= self.current.end).then(|| {
+        (record.kind == kind && offset + RECORD_BYTES <= self.current.end).then(|| {
             self.current.start += RECORD_BYTES;
             record
         })
+    }
+
+    /// Takes the call stack that belongs to the records before.
+    fn stack(&mut self) -> StackId {
+        let mut addresses = Vec::new();
+        while let Some(record) = self.following(Kind::Stack) {
+            addresses.extend([record.object, record.tsc].into_iter().filter(|&a| a != 0));
+        }
+        if addresses.is_empty() {
+            return StackId::default();
+        }
+        let next = StackId(self.stacks.len());
+        *self
+            .stack_ids
+            .entry(addresses)
+            .or_insert_with_key(|addresses| {
+                self.stacks.push(addresses.clone());
+                next
+            })
+    }
+
+    /// Returns a call stack: return addresses from the inside out.
+    pub fn addresses(&self, stack: StackId) -> &[u64] {
+        &self.stacks[stack.0]
     }
 
     fn cpu_at(&self, tsc: u64) -> u64 {
@@ -149,8 +185,10 @@ impl<'a> Decoder<'a> {
                 self.pair = (record.tsc, record.object);
                 self.overhead += self.scale.exact_nanos(record.site as f64);
             }
-            Kind::Overhead => self.overhead += record.object as f64,
-            Kind::Stamp | Kind::Final | Kind::Extension => {}
+            Kind::Overhead => {
+                self.overhead += record.object as f64 + self.scale.exact_nanos(record.site as f64);
+            }
+            Kind::Stamp | Kind::Final | Kind::Extension | Kind::Stack => {}
             Kind::Terminate => self.terminate = Some(self.decode(record)),
             Kind::Return => self.come_back(record),
             _ => self.call(record),
@@ -170,15 +208,17 @@ impl<'a> Decoder<'a> {
             site: record.site,
             second: 0,
             third: 0,
+            stack: StackId::default(),
         }
     }
 
     fn call(&mut self, record: RawRecord) {
         let mut event = self.decode(record);
-        if let Some(extension) = self.extension() {
+        if let Some(extension) = self.following(Kind::Extension) {
             event.second = extension.object;
             event.third = extension.tsc;
         }
+        event.stack = self.stack();
         if event.outcome == OUTCOME_PENDING {
             self.waiting.push(event);
         } else {

@@ -326,6 +326,7 @@ fn first_pass(journal: &mut Journal) {
                     Kind::Sync
                     | Kind::Stamp
                     | Kind::Extension
+                    | Kind::Stack
                     | Kind::Overhead
                     | Kind::Terminate => {}
                     _ => thread.has_events = true,

@@ -21,7 +21,8 @@
 //!
 //! The last eight bytes are stored by one instruction and last of all; a record of kind 0 is a hole: space that was
 //! taken but not filled when the program was killed, or the unused end of a chunk. A kind with a second operand is
-//! followed by a record of kind [`Kind::Extension`], which is filled before it.
+//! followed by a record of kind [`Kind::Extension`], which is filled before it; then, where call stacks are recorded,
+//! by records of kind [`Kind::Stack`], likewise.
 //!
 //! The structures hold atomics because the recorder shares them between threads through a mapping; a reader takes
 //! their offsets only.
@@ -237,8 +238,12 @@ kinds! {
     /// At exit: the CPU time, `object` nanoseconds, of the thread whose number in the system is in the call site's
     /// place; the last one counts.
     Final = 6,
-    /// The recorder itself used `object` nanoseconds of the thread's CPU time, before this record.
+    /// The recorder itself used `object` nanoseconds of the thread's CPU time, before this record, and as many ticks
+    /// as the call site's place holds.
     Overhead = 7,
+    /// Belongs to the call before it: where that was called from, two return addresses from the inside out, `object`
+    /// and `tsc`; zero for none. Several may follow each other.
+    Stack = 8,
     /// `pthread_create`; `object` is the new thread's number.
     Create = 10,
     /// `pthread_join`; `object` is a `pthread_t`.

@@ -109,13 +109,25 @@ pub(super) struct Sites {
     pub table: Vec<CallSite>,
     module_ids: HashMap<String, ModuleId>,
     site_ids: HashMap<CallSite, SiteId>,
-    known: FastMap<(usize, usize, u64), Option<SiteId>>,
+    known: FastMap<(usize, usize, u64, Option<SiteId>), Option<SiteId>>,
 }
 
 impl Sites {
-    /// Returns the site of an address in a process at a moment.
+    /// Returns the site of an address in a process at a moment, without callers.
     pub fn site(
         &mut self,
+        process: usize,
+        space: &AddressSpace,
+        address: u64,
+        tsc: u64,
+    ) -> Option<SiteId> {
+        self.called_from(None, process, space, address, tsc)
+    }
+
+    /// Returns the site of an address whose function was called from `caller`.
+    pub fn called_from(
+        &mut self,
+        caller: Option<SiteId>,
         process: usize,
         space: &AddressSpace,
         address: u64,
@@ -125,7 +137,8 @@ impl Sites {
             return None;
         }
         let epoch = space.epoch(tsc);
-        if let Some(known) = self.known.get(&(process, epoch, address)) {
+        let key = (process, epoch, address, caller);
+        if let Some(known) = self.known.get(&key) {
             return *known;
         }
         let site = space.find(address, epoch).map(|mapping| {
@@ -133,9 +146,10 @@ impl Sites {
             self.intern(CallSite {
                 module,
                 offset: address - mapping.start + mapping.offset,
+                caller,
             })
         });
-        self.known.insert((process, epoch, address), site);
+        self.known.insert(key, site);
         site
     }
 
@@ -146,6 +160,7 @@ impl Sites {
         let id = ModuleId::from_index(self.modules.len());
         self.modules.push(Module {
             path: path.to_owned(),
+            build_id: None,
         });
         self.module_ids.insert(path.to_owned(), id);
         id

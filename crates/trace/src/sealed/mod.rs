@@ -55,8 +55,8 @@
 //! threads     list of: name: text, process, priority?: signed, cpu?, start routine?, tid?
 //! objects     list of: kind: one of Event, Mutex, Cond, Semaphore, Rwlock, Barrier, Spin, Once; name: text, process,
 //!             address?, initial?
-//! modules     list of: path: text
-//! sites       list of: module, offset
+//! modules     list of: path: text, build id?: text
+//! sites       list of: module, offset, caller?: an earlier site
 //! calls       list of: thread; operation: one of `Operation` in its order, with what it carries;
 //!             outcome: one of Success, Busy, TimedOut, Chosen, OwnerDied, Failed(errno); from?, site?
 //! warnings    list of text

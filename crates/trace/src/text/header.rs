@@ -9,7 +9,7 @@ use super::{
     words::{CLOCKS, Words, set, unknown_field},
 };
 use crate::{
-    ExitStatus, Object, ObjectKind, Process, ProcessId, Recording, Returns, SiteId, Thread,
+    ExitStatus, Module, Object, ObjectKind, Process, ProcessId, Recording, Returns, SiteId, Thread,
     ThreadClock,
 };
 
@@ -50,12 +50,8 @@ impl Header {
             "unit" => self.unit(keyword, words, line),
             "returns" => self.returns(keyword, words, tables, line),
             "program" => program(words, tables),
-            "module" => {
-                let label = words.required("a label for the module")?;
-                let path = words.required("the module's path")?;
-                tables.declare_module(label, &path.text)
-            }
-            "site" => tables.declare_site(words.required("a place `LABEL+0xOFFSET`")?),
+            "module" => module(words, tables),
+            "site" => site(words, tables),
             "recording" => self.recording(words, tables, line),
             "warning" => {
                 let text = words.required("the warning's text, in double quotes")?;
@@ -283,6 +279,35 @@ fn object(
         initial,
     };
     tables.declare_object(name, line, object)
+}
+
+fn module(words: &mut Words<'_, '_>, tables: &mut Tables) -> Result<(), Problem> {
+    let label = words.required("a label for the module")?;
+    let path = words.required("the module's path")?;
+    let mut build_id = None;
+    while let Some((key, token)) = words.field()? {
+        match key {
+            "build-id" => set(&mut build_id, token.text.to_string(), token)?,
+            _ => return Err(unknown_field(token, key, &["build-id"])),
+        }
+    }
+    let module = Module {
+        path: path.text.to_string(),
+        build_id,
+    };
+    tables.declare_module(label, module)
+}
+
+fn site(words: &mut Words<'_, '_>, tables: &mut Tables) -> Result<(), Problem> {
+    let place = words.required("a place `LABEL+0xOFFSET`")?;
+    let mut caller = None;
+    while let Some((key, token)) = words.field()? {
+        match key {
+            "caller" => set(&mut caller, tables.site(token)?, token)?,
+            _ => return Err(unknown_field(token, key, &["caller"])),
+        }
+    }
+    tables.declare_site(place, caller)
 }
 
 fn program(words: &mut Words<'_, '_>, tables: &mut Tables) -> Result<(), Problem> {

@@ -29,8 +29,9 @@
 //!           | "returns" ("derived" | "explicit")      derived, if not said: a call came back before the next row of
 //!                                                     its thread; explicit: only calls with a "return" row blocked
 //!           | "program" NAME ["pid=" N] ["parent=" N] an operating-system process; INDEX counts them from 0
-//!           | "module" LABEL PATH                     a mapped file; a SITE names it by its label
-//!           | "site" SITE                             puts a place into the table of call sites
+//!           | "module" LABEL PATH ["build-id=" HEX]    a mapped file; a SITE names it by its label
+//!           | "site" SITE ["caller=" SITE]            puts a place into the table of call sites, and where its
+//!                                                     function was called from
 //!           | "recording" FACT                        how the trace was recorded
 //!           | "warning" TEXT                          what a reader must know about the trace's limits
 //! KIND      = "event" | "mutex" | "cond" | "semaphore" | "rwlock" | "barrier" | "spin" | "once"

@@ -199,7 +199,7 @@ impl Tables {
     }
 
     /// Adds a module that the header declares.
-    pub fn declare_module(&mut self, label: &Token<'_>, path: &str) -> Result<(), Problem> {
+    pub fn declare_module(&mut self, label: &Token<'_>, module: Module) -> Result<(), Problem> {
         let id = ModuleId::from_index(self.trace.modules.len());
         if self.modules.insert(label.text.to_string(), id).is_some() {
             return Err(label.not(
@@ -207,16 +207,20 @@ impl Tables {
                 "give each module its own label",
             ));
         }
-        let path = path.to_owned();
-        self.trace.modules.push(Module { path });
+        self.trace.modules.push(module);
         Ok(())
     }
 
-    /// Adds a place that the header declares.
-    pub fn declare_site(&mut self, token: &Token<'_>) -> Result<(), Problem> {
+    /// Adds a place that the header declares, and where it was called from.
+    pub fn declare_site(
+        &mut self,
+        token: &Token<'_>,
+        caller: Option<SiteId>,
+    ) -> Result<(), Problem> {
         let before = self.trace.sites.len();
-        self.site(token)?;
+        let site = self.site(token)?;
         if self.trace.sites.len() > before {
+            self.trace.sites[site.index()].caller = caller;
             return Ok(());
         }
         Err(token.not(
@@ -241,7 +245,11 @@ impl Tables {
         let module = self.module(label);
         let id = SiteId::from_index(self.trace.sites.len());
         self.sites.insert(token.text.to_string(), id);
-        self.trace.sites.push(CallSite { module, offset });
+        self.trace.sites.push(CallSite {
+            module,
+            offset,
+            caller: None,
+        });
         Ok(id)
     }
 
@@ -252,8 +260,10 @@ impl Tables {
         }
         let id = ModuleId::from_index(self.trace.modules.len());
         self.modules.insert(label.to_owned(), id);
-        let path = label.to_owned();
-        self.trace.modules.push(Module { path });
+        self.trace.modules.push(Module {
+            path: label.to_owned(),
+            build_id: None,
+        });
         id
     }
 

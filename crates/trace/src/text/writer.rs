@@ -38,10 +38,18 @@ pub(super) fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
     }
     programs(trace, out)?;
     for (module, label) in trace.modules.iter().zip(labels(&trace.modules)) {
-        writeln!(out, "module {} {}", word(&label), word(&module.path))?;
+        write!(out, "module {} {}", word(&label), word(&module.path))?;
+        if let Some(build_id) = &module.build_id {
+            write!(out, " build-id={}", word(build_id))?;
+        }
+        writeln!(out)?;
     }
-    for site in &sites {
-        writeln!(out, "site {site}")?;
+    for (site, text) in trace.sites.iter().zip(&sites) {
+        write!(out, "site {text}")?;
+        if let Some(caller) = site.caller {
+            write!(out, " caller={}", sites[caller.index()])?;
+        }
+        writeln!(out)?;
     }
     for declared in &trace.threads {
         thread(declared, &sites, out)?;
@@ -182,7 +190,7 @@ fn site_words(trace: &Trace) -> Vec<String> {
     let mut words = Vec::with_capacity(trace.sites.len());
     for site in &trace.sites {
         let mut text = format!("{}+{:#x}", labels[site.module.index()], site.offset);
-        let copy = copies.entry(site).or_insert(0);
+        let copy = copies.entry((site.module, site.offset)).or_insert(0);
         *copy += 1;
         if *copy > 1 {
             text = format!("{text}#{copy}");

@@ -176,13 +176,23 @@ fn object() -> impl Strategy<Value = Object> {
 /// Makes traces that [`foretrace_trace::validate`] accepts, their calls numbered by first use.
 pub fn traces() -> impl Strategy<Value = Trace> {
     let modules = vec(
-        prop_oneof![
-            name(),
-            select(vec!["/bin/a", "/usr/bin/a", "b/"]).prop_map(str::to_owned)
-        ],
+        (
+            prop_oneof![
+                name(),
+                select(vec!["/bin/a", "/usr/bin/a", "b/"]).prop_map(str::to_owned)
+            ],
+            option::of(name()),
+        ),
         0..3,
     );
-    let sites = vec((0usize..3, prop_oneof![0u64..2, any::<u64>()]), 0..4);
+    let sites = vec(
+        (
+            0usize..3,
+            prop_oneof![0u64..2, any::<u64>()],
+            option::of(0usize..4),
+        ),
+        0..4,
+    );
     (
         (
             option::of(recording()),
@@ -214,16 +224,23 @@ pub fn traces() -> impl Strategy<Value = Trace> {
                     processes,
                     threads,
                     objects,
-                    modules: modules.into_iter().map(|path| Module { path }).collect(),
+                    modules: modules
+                        .into_iter()
+                        .map(|(path, build_id)| Module { path, build_id })
+                        .collect(),
                     warnings,
                     ..Trace::default()
                 };
                 trace.sites = sites
                     .into_iter()
-                    .filter(|&(module, _)| module < trace.modules.len())
-                    .map(|(module, offset)| CallSite {
+                    .filter(|&(module, _, _)| module < trace.modules.len())
+                    .enumerate()
+                    .map(|(index, (module, offset, caller))| CallSite {
                         module: ModuleId::from_index(module),
                         offset,
+                        caller: caller
+                            .filter(|&caller| caller < index)
+                            .map(SiteId::from_index),
                     })
                     .collect();
                 mend(&mut trace);
