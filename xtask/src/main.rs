@@ -6,6 +6,7 @@
 mod bench;
 mod packages;
 mod run;
+mod soak;
 mod test;
 
 use std::{fmt::Write as _, process::ExitCode};
@@ -18,7 +19,7 @@ struct Chore {
 }
 
 /// The chores, in the order in which the help lists them.
-const CHORES: [Chore; 3] = [
+const CHORES: [Chore; 4] = [
     Chore {
         name: "test",
         about: "Set up the machine, then check the format, the lints and all tests",
@@ -33,6 +34,11 @@ const CHORES: [Chore; 3] = [
         name: "bench",
         about: "Measure the cost of recording, the size of traces and the speed of replay",
         run: bench::all,
+    },
+    Chore {
+        name: "soak",
+        about: "Record a server under load for two minutes, and compare with the same server alone",
+        run: soak::all,
     },
 ];
 

@@ -11,7 +11,7 @@ struct Tool {
 }
 
 /// The compilers for the programs that tests record, and the real programs that they record.
-const TOOLS: [Tool; 6] = [
+const TOOLS: [Tool; 7] = [
     Tool {
         program: "gcc",
         package: "gcc",
@@ -35,6 +35,10 @@ const TOOLS: [Tool; 6] = [
     Tool {
         program: "pbzip2",
         package: "pbzip2",
+    },
+    Tool {
+        program: "memcached",
+        package: "memcached",
     },
 ];
 
