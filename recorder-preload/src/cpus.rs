@@ -13,9 +13,8 @@ use crate::next;
 
 /// Returns the number of CPUs to tell of, where the truth is not to be told.
 fn pretended() -> Option<u32> {
-    if !recording() {
-        return None;
-    }
+    // Asked for its side effect: the first hook of all finds out what to pretend.
+    recording();
     Some(process::pretended_cpus()).filter(|&cpus| cpus > 0)
 }
 
@@ -74,7 +73,7 @@ pub unsafe extern "C-unwind" fn sched_setaffinity(
     set: *const cpu_set_t,
     _site: u64,
 ) -> c_int {
-    if recording() {
+    if pretended().is_some() || recording() {
         return 0;
     }
     // SAFETY: the program's own call.
@@ -87,7 +86,7 @@ pub unsafe extern "C-unwind" fn pthread_setaffinity(
     set: *const cpu_set_t,
     _site: u64,
 ) -> c_int {
-    if recording() {
+    if pretended().is_some() || recording() {
         return 0;
     }
     // SAFETY: the program's own call.
@@ -101,7 +100,7 @@ pub unsafe extern "C-unwind" fn attr_setaffinity(
     set: *const cpu_set_t,
     _site: u64,
 ) -> c_int {
-    if recording() {
+    if pretended().is_some() || recording() {
         return 0;
     }
     // SAFETY: the program's own call.

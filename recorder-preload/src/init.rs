@@ -55,7 +55,8 @@ fn wake_up() -> bool {
     // SAFETY: getenv reads the environment, which nobody changes while the process has one thread.
     let directory = unsafe { libc::getenv(c"FORETRACE_JOURNAL".as_ptr()) };
     if directory.is_null() {
-        process::stay_passive();
+        // Nothing is to be recorded, but the program may still be told of more CPUs.
+        process::pretend_only(number(c"FORETRACE_PRETEND_CPUS"));
         return false;
     }
     // SAFETY: an environment variable's value ends with a NUL and stays where it is; it is copied at once.

@@ -12,6 +12,8 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 /// The program that foretrace ran failed.
 pub const PROGRAM_FAILED: u8 = 3;
+/// A gate did not hold.
+pub const GATE_FAILED: u8 = 4;
 
 /// The exit codes, for `--help`.
 pub const EXIT_CODES: &str = "\
@@ -27,6 +29,8 @@ Exit codes:
 pub enum Finish {
     /// All is well.
     Fine,
+    /// Well, but what was asked for as a gate does not hold.
+    GateFailed,
     /// As the recorded program did.
     AsProgram(ExitStatus),
 }

@@ -45,6 +45,7 @@ fn main() -> ExitCode {
 fn finish_code(finish: Finish) -> u8 {
     match finish {
         Finish::Fine => failure::FINE,
+        Finish::GateFailed => failure::GATE_FAILED,
         Finish::AsProgram(exit) => {
             if let foretrace_trace::ExitStatus::Signal(signal) = exit {
                 launch::system::die_by(signal);

@@ -81,6 +81,12 @@ pub fn stay_passive() {
     state().store(PASSIVE, Ordering::Release);
 }
 
+/// Decides not to record, and to let the program believe in so many CPUs all the same; 0 for the truth.
+pub fn pretend_only(cpus: u32) {
+    PRETENDED_CPUS.store(cpus, Ordering::Relaxed);
+    stay_passive();
+}
+
 /// Returns whether this process descends by fork from one that recorded.
 pub fn was_recorded_before() -> bool {
     CLOCK.load(Ordering::Relaxed) != 0
@@ -152,7 +158,7 @@ fn open(flags: u64, began: u64) -> bool {
         .ok()
         .and_then(|directory| file::create(directory, birth).ok());
     if journal.is_none() {
-        stay_passive();
+        pretend_only(0);
         return false;
     }
     state().store(RECORDING, Ordering::Release);

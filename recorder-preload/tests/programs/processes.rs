@@ -109,19 +109,24 @@ fn without_rseq_another_clock_is_used() {
 }
 
 #[test]
-fn without_a_journal_calls_are_passed_on_and_nothing_is_pretended() {
+fn without_a_journal_calls_are_passed_on_and_only_what_is_asked_for_is_pretended() {
     use crate::harness::{compile, library, pinned};
     let program = compile("pretend_cpus.c", "pretend_nothing", &[]);
     let plain = pinned(&program).output().expect("taskset is installed");
-    for journal in ["", "/nonexistent/directory"] {
+    let plain = String::from_utf8_lossy(&plain.stdout).into_owned();
+    let journal = ("FORETRACE_JOURNAL", "/nonexistent/directory");
+    let pretend = ("FORETRACE_PRETEND_CPUS", "5");
+    for (variables, expected) in [
+        (&[][..], plain.as_str()),
+        // A recording that fails leaves the program alone.
+        (&[journal, pretend], &plain),
+        (&[pretend], "5 5 5 5 5 5 0 0\n"),
+    ] {
         let mut command = pinned(&program);
         command.env("LD_PRELOAD", library());
-        command.env("FORETRACE_PRETEND_CPUS", "5");
-        if !journal.is_empty() {
-            command.env("FORETRACE_JOURNAL", journal);
-        }
+        command.envs(variables.iter().copied());
         let output = command.output().expect("taskset is installed");
-        assert_eq!(output.stdout, plain.stdout);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
         assert!(output.stderr.is_empty(), "the library prints");
     }
 }

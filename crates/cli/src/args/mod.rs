@@ -55,6 +55,8 @@ pub enum Command {
     Info(InfoArgs),
     /// Predict the makespan and speed-up on given numbers of CPUs
     Predict(PredictArgs),
+    /// Predict, then really run on the CPUs that exist, and compare
+    Validate(ValidateArgs),
     /// Write a prediction as a picture, or a trace as text
     Export(ExportArgs),
     /// Read a foreign trace and write it as a trace file
@@ -243,6 +245,53 @@ pub struct PredictArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+const VALIDATE_HELP: &str = "\
+The program is recorded once on one CPU, and then run as it is: in turn on one CPU and on as many as asked for, several \
+times, and the medians are compared with the predictions. It reads nothing and what it writes is dropped, so it must do \
+the same at every run. Other programs that use the CPUs meanwhile make real runs slower; how much they did is told.
+
+Columns: error is the predicted time over the real one; the speed-ups refer to the run on one CPU, predicted to predicted \
+and real to real.
+
+Examples:
+  foretrace validate -- pigz -c -p 2 big.tar
+  foretrace validate --cpus 2,4 --rounds 9 --json -- ./prog --threads 4";
+
+/// Options of `validate`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = VALIDATE_HELP,
+    override_usage = "foretrace validate [OPTIONS] -- CMD [ARGS]..."
+)]
+pub struct ValidateArgs {
+    /// The numbers of CPUs to compare on [default: all that there are]
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<CpuList>,
+    /// The number of CPUs that the program is made to believe in, on one CPU too [default: those compared]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8192))]
+    pub pretend_cpus: Option<u32>,
+    /// How often to run on each number of CPUs
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    #[command(flatten)]
+    /// How to predict.
+    pub how: ModelArgs,
+    /// Exit with 4 where a speed-up is predicted wrong by more than so many percent
+    #[arg(long, value_name = "PERCENT")]
+    pub fail_if: Option<f64>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// The program and its arguments
+    #[arg(
+        value_name = "CMD",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub command: Vec<OsString>,
 }
 
 /// Returns a parser of the names of formats, which shows them in the help.

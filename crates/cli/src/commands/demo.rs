@@ -40,6 +40,7 @@ pub fn run() -> anyhow::Result<Finish> {
         slice: Some(Nanos(100_000)),
         cpu: None,
         force: true,
+        attached: true,
     })?;
     if recorded.exit != ExitStatus::Code(0) {
         return Err(ProgramFailed(recorded.exit).into());

@@ -7,6 +7,7 @@ mod info;
 mod predict;
 mod record;
 mod recover;
+mod validate;
 
 use crate::{args::Command, failure::Finish};
 
@@ -19,6 +20,7 @@ pub fn run(command: &Command) -> anyhow::Result<Finish> {
         Command::Predict(args) => predict::run(args),
         Command::Export(args) => export::run(args),
         Command::Import(args) => import::run(args),
+        Command::Validate(args) => validate::run(args),
         Command::Demo => demo::run(),
     }
 }

@@ -35,6 +35,8 @@ pub struct Plan<'a> {
     pub cpu: Option<u32>,
     /// Whether to overwrite files.
     pub force: bool,
+    /// Whether the program has foretrace's standard input and output.
+    pub attached: bool,
 }
 
 /// What was recorded.
@@ -60,6 +62,7 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<Finish> {
         slice: args.slice.0,
         cpu: args.cpu,
         force: args.force,
+        attached: true,
     })?;
     if !args.quiet {
         summarize(&recorded, &output);
@@ -109,14 +112,15 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
     let launch = Launch {
         program: &program,
         command: plan.command,
-        cpu,
+        cpus: &[cpu],
         slice: plan.slice,
         pretended_cpus,
         stacks: plan.stacks,
         preload: &preload.path,
-        journal: &journal.path,
+        journal: Some(&journal.path),
+        attached: plan.attached,
     };
-    note::write(&journal.path, &asked_for(&launch))
+    note::write(&journal.path, &asked_for(&launch, cpu))
         .with_context(|| format!("cannot write into {}", journal.path.display()))?;
     let ended = match launch::run(&launch) {
         Ok(ended) => ended,
@@ -136,10 +140,9 @@ fn choose_cpu(asked: Option<u32>, allowed: &[u32]) -> anyhow::Result<u32> {
     match asked {
         Some(cpu) if allowed.contains(&cpu) => Ok(cpu),
         Some(cpu) => {
-            let allowed: Vec<String> = allowed.iter().map(u32::to_string).collect();
             let message = format!(
                 "--cpu {cpu}: this process may run on CPUs {} only",
-                allowed.join(",")
+                launch::cpu_list(allowed)
             );
             Err(Usage(message).into())
         }
@@ -206,7 +209,7 @@ fn unrecorded(trace: &Trace, ended: &Ended) -> Option<String> {
 }
 
 /// Returns what is known of a recording before the program runs.
-fn asked_for(launch: &Launch) -> Recording {
+fn asked_for(launch: &Launch, cpu: u32) -> Recording {
     let words = launch.command.iter();
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     Recording {
@@ -215,7 +218,7 @@ fn asked_for(launch: &Launch) -> Recording {
             .collect(),
         recorder_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_seconds: now.map_or(0, |since| since.as_secs()),
-        cpu: launch.cpu,
+        cpu,
         pretended_cpus: launch.pretended_cpus,
         ..Recording::default()
     }

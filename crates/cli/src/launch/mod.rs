@@ -4,6 +4,7 @@ pub mod check;
 mod elf;
 pub mod embedded;
 pub mod journal;
+pub mod load;
 pub mod note;
 pub mod resolve;
 pub mod system;
@@ -13,7 +14,7 @@ use std::{
     ffi::{OsStr, OsString},
     os::unix::process::CommandExt as _,
     path::Path,
-    process::Command,
+    process::{Command, Stdio},
     time::Instant,
 };
 
@@ -33,8 +34,8 @@ pub struct Launch<'a> {
     pub program: &'a Path,
     /// The command as it was given; its first word becomes `argv[0]`.
     pub command: &'a [OsString],
-    /// The CPU to pin it to.
-    pub cpu: u32,
+    /// The CPUs to pin it to.
+    pub cpus: &'a [u32],
     /// The scheduler slice to ask for.
     pub slice: Option<Nanos>,
     /// The number of CPUs that it is to believe in.
@@ -43,8 +44,11 @@ pub struct Launch<'a> {
     pub stacks: u32,
     /// The library to preload.
     pub preload: &'a Path,
-    /// The directory for what is recorded. The program may change its directory, so this is an absolute path.
-    pub journal: &'a Path,
+    /// The directory for what is recorded; `None` to record nothing and only let it believe in the CPUs. The program may
+    /// change its directory, so this is an absolute path.
+    pub journal: Option<&'a Path>,
+    /// Whether it has foretrace's standard input and output; else it reads nothing, and what it writes is dropped.
+    pub attached: bool,
 }
 
 /// How the program ran.
@@ -60,7 +64,7 @@ pub struct Ended {
     pub slice: Option<Nanos>,
 }
 
-/// Runs the program to its end. It has the terminal and foretrace's standard streams; signals sent to foretrace go to it.
+/// Runs the program to its end. Signals sent to foretrace go to it.
 pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
     let name = launch.command.first().map_or(OsStr::new(""), |word| word);
     let mut command = Command::new(launch.program);
@@ -68,8 +72,13 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         .arg0(name)
         .args(launch.command.iter().skip(1))
         .env("LD_PRELOAD", preload_list(launch.preload))
-        .env("FORETRACE_JOURNAL", launch.journal)
         .env("FORETRACE_PRETEND_CPUS", launch.pretended_cpus.to_string());
+    if let Some(journal) = launch.journal {
+        command.env("FORETRACE_JOURNAL", journal);
+    }
+    if !launch.attached {
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+    }
     if launch.stacks > 0 {
         command.env("FORETRACE_STACKS", launch.stacks.to_string());
     }
@@ -80,7 +89,7 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
     let forwarding = Forwarding::start();
     // Signals wait until it is known whom to forward them to.
     let mask = SignalMask::block_all();
-    system::prepare(&mut command, launch.cpu, launch.slice, mask);
+    system::prepare(&mut command, launch.cpus, launch.slice, mask);
     let start = Instant::now();
     let child = command.spawn();
     if let Ok(child) = &child {
@@ -91,7 +100,7 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         format!(
             "cannot start `{}` on CPU {}",
             launch.program.display(),
-            launch.cpu
+            cpu_list(launch.cpus)
         )
     })?;
     let pid = child.id().cast_signed();
@@ -104,6 +113,12 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         wall: Nanos(wall),
         slice: launch.slice.filter(|asked| in_force == Some(*asked)),
     })
+}
+
+/// Writes numbers of CPUs as a list.
+pub fn cpu_list(cpus: &[u32]) -> String {
+    let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    cpus.join(",")
 }
 
 /// Returns the list of libraries to preload: the user's own stay first in line.

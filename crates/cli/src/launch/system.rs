@@ -66,12 +66,19 @@ pub fn has_file_capabilities(path: &Path) -> bool {
     unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), ptr::null_mut(), 0) > 0 }
 }
 
-/// Arranges that a command, once forked, pins itself to `cpu` and asks for a scheduler slice before it becomes the
+/// Arranges that a command, once forked, pins itself to `cpus` and asks for a scheduler slice before it becomes the
 /// program, and that the program starts with the signal mask and the treatment of `SIGPIPE` that foretrace was
 /// started with.
-pub fn prepare(command: &mut Command, cpu: u32, slice: Option<Nanos>, original_mask: SignalMask) {
+pub fn prepare(
+    command: &mut Command,
+    cpus: &[u32],
+    slice: Option<Nanos>,
+    original_mask: SignalMask,
+) {
     let mut affinity: CpuMask = [0; 128];
-    affinity[(cpu / 64) as usize] |= 1 << (cpu % 64);
+    for cpu in cpus {
+        affinity[(cpu / 64) as usize] |= 1 << (cpu % 64);
+    }
     let sigpipe = ORIGINAL_SIGPIPE.load(Ordering::Relaxed);
     let before_exec = move || {
         // SAFETY: the kernel reads the given number of bytes of the mask.

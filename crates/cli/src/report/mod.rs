@@ -4,3 +4,4 @@ pub mod info;
 pub mod json;
 pub mod prediction;
 pub mod sites;
+pub mod validation;

@@ -10,3 +10,4 @@ mod recording;
 mod refusals;
 mod server;
 mod sites;
+mod validation;
