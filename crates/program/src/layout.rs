@@ -40,6 +40,7 @@ impl Lowering<'_> {
         let (operations, requirements) = self.lay_out_operations(&threads);
         Program {
             source: self.trace.source.clone(),
+            recorded: self.trace.recording.is_some(),
             processes: self.trace.processes.clone(),
             threads,
             objects,
@@ -119,6 +120,7 @@ impl Lowering<'_> {
                     work_nanos: tail,
                     action: Action::Terminate,
                     event,
+                    waited: false,
                     requirements_start: 0,
                 });
             }

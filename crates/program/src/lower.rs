@@ -231,6 +231,7 @@ impl<'t> Lowering<'t> {
 
     /// Adds an operation to a thread; the first of an event carries the event's work.
     pub fn push(&mut self, event: usize, thread: u32, action: Action) -> OpRef {
+        let waited = self.return_of(event).is_some();
         let list = &mut self.lists[thread as usize];
         let work_nanos = match action {
             // A late comer's delay precedes the work of its first event.
@@ -244,6 +245,7 @@ impl<'t> Lowering<'t> {
             work_nanos,
             action,
             event: event as u32,
+            waited,
             requirements_start: 0,
         });
         OpRef {

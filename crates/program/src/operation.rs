@@ -11,6 +11,8 @@ pub struct Operation {
     pub action: Action,
     /// The trace's event that it came from.
     pub event: u32,
+    /// Whether it had to wait in the recording: what that costs is within the recorded times then.
+    pub waited: bool,
     /// Where this operation's requirements begin in [`Program::requirements`](crate::Program::requirements); they end
     /// where the next operation's begin.
     pub(crate) requirements_start: u32,

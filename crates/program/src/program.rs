@@ -11,6 +11,8 @@ use crate::{Action, GateId, Opener, Operation, lower};
 pub struct Program {
     /// The trace it came from.
     pub source: String,
+    /// Whether it was recorded, and not written down by hand.
+    pub recorded: bool,
     /// The processes, as in the trace.
     pub processes: Vec<Process>,
     /// The threads, as in the trace.

@@ -19,7 +19,7 @@ impl SimTime {
 
     /// Converts from nanoseconds, ending at the largest time there is.
     #[must_use]
-    pub fn from_nanos(nanos: u64) -> Self {
+    pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos.saturating_mul(1_000))
     }
 

@@ -16,6 +16,8 @@ pub(crate) enum Status {
     Unborn,
     /// It wants a CPU.
     Ready,
+    /// It was given one that was idle, and is not there yet.
+    Waking,
     /// It has one.
     Running,
     /// It waits for something else.
@@ -65,6 +67,8 @@ pub(crate) struct Core<'p> {
     pub barriers: Barriers,
     /// Threads whose blocked operation completed during the current one, and by whom.
     pub woken: Vec<(u32, u32)>,
+    /// Threads that may try their blocked operation again, and who made that possible.
+    pub retrying: Vec<(u32, u32)>,
     /// Threads created during the current operation.
     pub born: Vec<u32>,
     /// Delays begun during the current operation: when they end, and whose they are.
@@ -90,6 +94,7 @@ impl<'p> Core<'p> {
             gates: Gates::new(program.gate_count()),
             barriers: Barriers::new(program),
             woken: Vec::new(),
+            retrying: Vec::new(),
             born: Vec::new(),
             delays: Vec::new(),
         };
@@ -113,6 +118,11 @@ impl<'p> Core<'p> {
     /// goes on with the next one.
     pub fn wake(&mut self, thread: u32, by: u32) {
         self.woken.push((thread, by));
+    }
+
+    /// Lets a blocked thread try its operation again, once it has a CPU.
+    pub fn retry(&mut self, thread: u32, by: u32) {
+        self.retrying.push((thread, by));
     }
 
     /// Returns whether a thread is blocked in this operation.

@@ -38,6 +38,10 @@ pub(crate) struct Engine<'p, M, O> {
     spare: Vec<(u32, u32)>,
     /// The least that a ready thread ran, as the fair scheduler counts it.
     least_ran: u64,
+    /// When each CPU was last given back.
+    vacated: Vec<u64>,
+    /// How many threads the current operation let go on that have to come to another CPU.
+    called: u64,
 }
 
 /// Something that happens at a time; ordered by time, then by when it was set.
@@ -52,11 +56,14 @@ struct Alarm {
 
 const DELAY: u32 = u32::MAX;
 
+/// Stands for a time that does not come.
+const NEVER: u64 = u64::MAX;
+
 impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     pub fn new(program: &'p Program, machine: &Machine, observer: O) -> Self {
         Self {
             core: Core::new(program),
-            model: M::new(program),
+            model: M::new(program, machine),
             observer,
             processors: Processors::new(program, machine),
             machine: *machine,
@@ -65,6 +72,8 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             count: 0,
             spare: Vec::new(),
             least_ran: 0,
+            vacated: vec![0; machine.cpus as usize],
+            called: 0,
         }
     }
 
@@ -76,6 +85,8 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             }
         }
         self.share_out();
+        // Those that are there from the beginning run at once; whoever comes later finds the other CPUs idle.
+        self.vacated.fill(NEVER);
         loop {
             while let Some(thread) = self.next_due() {
                 self.operate(thread);
@@ -125,8 +136,16 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             return true;
         }
         let state = &self.core.threads[thread as usize];
-        if state.status != Status::Running || state.turn != alarm.turn {
+        if state.turn != alarm.turn {
             return false;
+        }
+        match state.status {
+            Status::Running => {}
+            Status::Waking => {
+                self.begin_turn(thread);
+                return false;
+            }
+            _ => return false,
         }
         self.account(thread);
         if self.core.threads[thread as usize].work_left == 0 {
@@ -144,7 +163,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             .next_key(state.cpu)
             .is_some_and(|key| key <= state.ran);
         if yields {
-            self.processors.vacate(state.cpu);
+            self.vacate(state.cpu);
             self.set_ready(thread);
         } else {
             self.core.threads[thread as usize].slice_end = self.core.now + self.machine.slice.0;
@@ -158,7 +177,9 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         loop {
             let action = self.core.action(thread);
             let flow = self.model.perform(&mut self.core, thread, action);
-            let quiet = self.core.woken.is_empty() && self.core.born.is_empty();
+            let quiet = self.core.woken.is_empty()
+                && self.core.retrying.is_empty()
+                && self.core.born.is_empty();
             match flow {
                 Flow::Next => self.core.advance(thread),
                 Flow::Block(kind, object) => self.block(thread, State::Blocked(kind), object),
@@ -168,7 +189,12 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
                 self.release_others(thread);
             }
             if flow != Flow::Next || !quiet {
+                self.called = 0;
                 self.share_out();
+                if flow == Flow::Next && self.called > 0 {
+                    let cost = self.called * self.machine.costs.wake_cost.0;
+                    self.core.threads[thread as usize].work_left += cost;
+                }
             }
             if flow != Flow::Next || !self.goes_on(thread) {
                 return;
@@ -216,7 +242,13 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         let state = &mut self.core.threads[thread as usize];
         state.status = status;
         state.since = self.core.now;
-        self.processors.vacate(state.cpu);
+        let cpu = state.cpu;
+        self.vacate(cpu);
+    }
+
+    fn vacate(&mut self, cpu: u32) {
+        self.vacated[cpu as usize] = self.core.now;
+        self.processors.vacate(cpu);
     }
 
     /// Makes ready those that an operation woke or created.
@@ -233,13 +265,34 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             self.resume(thread, waker);
         }
         self.spare = woken;
+        for (thread, waker) in std::mem::take(&mut self.core.retrying) {
+            self.retry(thread, waker);
+        }
     }
 
     /// Completes the operation that a thread was blocked in.
     fn resume(&mut self, thread: u32, waker: u32) {
         self.observer.wake(waker, thread, self.core.now);
+        let cost = self.waiting_cost(thread);
         self.core.advance(thread);
+        self.core.threads[thread as usize].work_left += cost;
         self.make_ready(thread);
+    }
+
+    /// Lets a thread try the operation that it was blocked in again.
+    fn retry(&mut self, thread: u32, waker: u32) {
+        self.observer.wake(waker, thread, self.core.now);
+        self.core.threads[thread as usize].work_left += self.waiting_cost(thread);
+        self.make_ready(thread);
+    }
+
+    /// Returns the CPU time of having waited in the current operation, where that is not within the recorded times.
+    fn waiting_cost(&self, thread: u32) -> u64 {
+        let position = self.core.threads[thread as usize].position as usize;
+        if self.machine.cpus == 1 || self.core.program.operations[position].waited {
+            return 0;
+        }
+        self.machine.costs.block_cost.0
     }
 
     fn make_ready(&mut self, thread: u32) {
@@ -277,8 +330,11 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             {
                 Some(Change::Start(thread, cpu)) => self.start(thread, cpu),
                 Some(Change::Preempt { loser, winner, cpu }) => {
-                    self.account(loser);
+                    if self.core.threads[loser as usize].status == Status::Running {
+                        self.account(loser);
+                    }
                     self.note_ready(loser);
+                    self.vacated[cpu as usize] = self.core.now;
                     self.start(winner, cpu);
                 }
                 None => return,
@@ -287,6 +343,23 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     }
 
     fn start(&mut self, thread: u32, cpu: u32) {
+        let state = &mut self.core.threads[thread as usize];
+        state.cpu = cpu;
+        state.turn = state.turn.wrapping_add(1) % DELAY;
+        // What it costs to take turns on one CPU is within the recorded times.
+        let was_idle = self.vacated[cpu as usize] != self.core.now;
+        let latency = self.machine.costs.wake_latency.0;
+        if latency == 0 || !was_idle || self.machine.cpus == 1 {
+            return self.begin_turn(thread);
+        }
+        state.status = Status::Waking;
+        let turn = state.turn;
+        self.called += 1;
+        self.set_alarm(self.core.now.saturating_add(latency), thread, turn);
+    }
+
+    /// A thread runs on the CPU that it was given.
+    fn begin_turn(&mut self, thread: u32) {
         let now = self.core.now;
         let slice_end = match self.machine.scheduler {
             SchedulerKind::Priority => u64::MAX,
@@ -294,8 +367,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         };
         let state = &mut self.core.threads[thread as usize];
         state.status = Status::Running;
-        state.cpu = cpu;
-        state.turn = state.turn.wrapping_add(1) % DELAY;
+        let cpu = state.cpu;
         state.since = now;
         state.slice_end = slice_end;
         self.least_ran = self.least_ran.max(state.ran);

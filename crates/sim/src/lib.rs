@@ -33,7 +33,7 @@ mod report;
 mod scheme;
 
 pub use {
-    machine::{Bind, Machine, SchedulerKind},
+    machine::{Bind, Costs, Handover, Machine, SchedulerKind},
     models::ModelKind,
     scheme::{Attempt, Choice, Prediction, Run, predict, predict_all, run, schedule},
 };

@@ -22,7 +22,7 @@ pub(crate) fn blocked_threads<M: Model, O: Observer>(
                 waits_for: creator(program, index as u32),
                 since: SimTime::ZERO,
             }),
-            Status::Ready | Status::Running | Status::Blocked => {
+            Status::Ready | Status::Waking | Status::Running | Status::Blocked => {
                 let action = program.operations[state.position as usize].action;
                 let culprit = engine.culprit(index as u32);
                 blocked.push(BlockedThread {

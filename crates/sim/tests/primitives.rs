@@ -1,8 +1,8 @@
 //! How thread primitives behave under the Direct model, where one can tell by hand.
 
 use foretrace_program::Program;
-use foretrace_schedule::Outcome;
-use foretrace_sim::{Machine, ModelKind, run};
+use foretrace_schedule::{Outcome, SimTime};
+use foretrace_sim::{Costs, Handover, Machine, ModelKind, run};
 use foretrace_testkit::trace;
 
 /// Returns when each thread ends, in nanoseconds, on so many CPUs.
@@ -13,7 +13,7 @@ fn ends(text: &str, cpus: u32, model: ModelKind) -> Vec<u64> {
     run.finish
         .into_iter()
         .flatten()
-        .map(foretrace_schedule::SimTime::as_nanos)
+        .map(SimTime::as_nanos)
         .collect()
 }
 
@@ -109,4 +109,72 @@ fn the_fair_scheduler_shares_one_cpu_in_slices() {
     let rows = "process A\nprocess B\n0 A create B\n9000000 A terminate\n18000000 B terminate\n";
     // 3 ms each in turn: A ends with its third slice, one slice before B does.
     assert_eq!(ends(rows, 1, ModelKind::Direct), [15_000_000, 18_000_000]);
+}
+
+/// The same on a machine where letting threads go on costs time, and locks go to whoever comes first.
+fn ends_with_costs(text: &str, cpus: u32, handover: Handover) -> Vec<u64> {
+    let program = Program::from_trace(&trace(text));
+    let machine = Machine {
+        handover,
+        costs: Costs {
+            wake_latency: SimTime::from_nanos(20),
+            wake_cost: SimTime::from_nanos(3),
+            block_cost: SimTime::from_nanos(5),
+        },
+        ..Machine::new(cpus, &program)
+    };
+    let run = run(&program, &machine, ModelKind::Direct);
+    assert_eq!(run.outcome, Outcome::Completed, "{text}");
+    run.finish
+        .into_iter()
+        .flatten()
+        .map(SimTime::as_nanos)
+        .collect()
+}
+
+#[test]
+fn a_thread_comes_late_to_a_cpu_that_was_idle_and_calling_it_costs() {
+    let rows = "process A priority 2\nprocess B priority 1\n0 A create B\n10 A terminate\n17 B terminate\n";
+    // A calls B for 3, works for 10; B comes at 20 and works for 7.
+    assert_eq!(ends_with_costs(rows, 2, Handover::FirstCome), [13, 27]);
+    // On one CPU that is within the recorded times.
+    assert_eq!(ends_with_costs(rows, 1, Handover::FirstCome), [10, 17]);
+}
+
+#[test]
+fn a_lock_that_is_given_up_goes_to_whoever_comes_first() {
+    // A holds the lock from 0 to 100 and again from 110 to 150; B asks for it at 23 or so.
+    let rows = "process A priority 2\nprocess B priority 1\n0 A create B\n0 A lock m\n100 A unlock m\n110 A lock m\n\
+                150 A unlock m\n150 A terminate\n151 B lock m\n152 B unlock m\n152 B terminate\n";
+    // First come: B, which waits, has it at 100 + 20 + 5 for its trouble, and A waits for it.
+    let [first_a, first_b] = ends_with_costs(rows, 2, Handover::FirstCome)[..] else {
+        panic!("two threads end")
+    };
+    assert!(first_b < first_a, "{first_a} {first_b}");
+    // Barging: B is called at 103, but A is back at 116, before B runs.
+    let [barging_a, barging_b] = ends_with_costs(rows, 2, Handover::Barging)[..] else {
+        panic!("two threads end")
+    };
+    assert!(barging_a < barging_b, "{barging_a} {barging_b}");
+    assert_eq!(barging_a, 3 + 100 + 3 + 10 + 40 + 3);
+}
+
+#[test]
+fn a_token_that_is_given_may_be_taken_by_one_that_did_not_wait() {
+    let rows = "semaphore s 0\nprocess A priority 2\nprocess B priority 1\n0 A create B\n0 A sem_post s\n0 A sem_wait s\n\
+                50 A sem_post s\n60 A terminate\n61 B sem_wait s\n61 B terminate\n";
+    for handover in [Handover::FirstCome, Handover::Barging] {
+        let ends = ends_with_costs(rows, 2, handover);
+        assert!(ends[0] < ends[1], "{handover:?}: {ends:?}");
+    }
+}
+
+#[test]
+fn a_waiter_of_a_condition_gets_its_mutex_again_in_the_end() {
+    let rows = "process B priority 2\nprocess A priority 1\n0 B create A\n8 B lock m\n8 B cond_wait c m\n10 A lock m\n\
+                10 A cond_signal c\n40 A unlock m\n40 B unlock m\n43 B terminate\n43 A terminate\n";
+    for cpus in 1..=3 {
+        let ends = ends_with_costs(rows, cpus, Handover::Barging);
+        assert_eq!(ends.len(), 2, "on {cpus} CPUs: {ends:?}");
+    }
 }

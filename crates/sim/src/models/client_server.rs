@@ -14,6 +14,7 @@ use foretrace_program::{Action, Program};
 
 use super::{Model, common_culprit, order, strict};
 use crate::{
+    Machine,
     core::{Core, Flow},
     models::order::Order,
 };
@@ -40,7 +41,7 @@ struct Lists {
 }
 
 impl Model for ClientServer {
-    fn new(program: &Program) -> Self {
+    fn new(program: &Program, _machine: &Machine) -> Self {
         let mut model = Self {
             order: Order::new(program),
             threads: Vec::new(),

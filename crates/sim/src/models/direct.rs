@@ -10,6 +10,7 @@ use foretrace_trace::{ObjectId, ObjectKind};
 
 use super::{Model, common_culprit};
 use crate::{
+    Handover, Machine,
     core::{Core, Flow},
     objects::{Broadcaster, Condition, Mailbox, Mutex, Rwlock, Semaphore},
 };
@@ -18,6 +19,9 @@ use crate::{
 pub(crate) struct Direct {
     objects: Vec<Object>,
     mailboxes: Vec<Mailbox>,
+    handover: Handover,
+    /// The mutex that a thread, let go on from a condition variable, has to acquire again before it goes on.
+    regaining: Vec<Option<ObjectId>>,
     /// The mutex that a condition variable is used with.
     mutex_of_condition: Vec<Option<ObjectId>>,
 }
@@ -32,7 +36,7 @@ enum Object {
 }
 
 impl Model for Direct {
-    fn new(program: &Program) -> Self {
+    fn new(program: &Program, machine: &Machine) -> Self {
         let objects = program.objects.iter().map(|object| match object.kind {
             ObjectKind::Mutex | ObjectKind::Spin => Object::Mutex(Mutex::default()),
             ObjectKind::Cond => Object::Condition(Condition::default()),
@@ -50,12 +54,17 @@ impl Model for Direct {
         }
         Self {
             objects: objects.collect(),
+            handover: machine.handover,
+            regaining: vec![None; program.threads.len()],
             mailboxes: vec![Mailbox::default(); program.threads.len()],
             mutex_of_condition,
         }
     }
 
     fn perform(&mut self, core: &mut Core<'_>, thread: u32, action: Action) -> Flow {
+        if let Some(mutex) = self.regaining[thread as usize] {
+            return self.try_to_regain(thread, mutex);
+        }
         match action {
             Action::Lock(id) => {
                 let free = self.mutex(id).acquire(thread);
@@ -67,6 +76,12 @@ impl Model for Direct {
                 next_or_block(taken, WaitKind::Semaphore, id)
             }
             Action::GiveToken(id) => {
+                if self.handover == Handover::Barging {
+                    if let Some(next) = self.semaphore(id).offer() {
+                        core.retry(next, thread);
+                    }
+                    return Flow::Next;
+                }
                 let next = self.semaphore(id).give();
                 wake_all(core, thread, next)
             }
@@ -121,6 +136,12 @@ impl Model for Direct {
 
 impl Direct {
     fn unlock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
+        if self.handover == Handover::Barging {
+            if let Some(next) = self.mutex(id).offer() {
+                core.retry(next, thread);
+            }
+            return Flow::Next;
+        }
         let next = self.mutex(id).release();
         wake_all(core, thread, next)
     }
@@ -130,6 +151,9 @@ impl Direct {
         self.unlock(core, thread, mutex);
         if self.condition(cond).wait(thread, mutex) {
             let free = self.mutex(mutex).acquire(thread);
+            if !free && self.handover == Handover::Barging {
+                self.regaining[thread as usize] = Some(mutex);
+            }
             return next_or_block(free, WaitKind::Lock, mutex);
         }
         if let Some((broadcaster, woken)) = self.condition(cond).met_broadcast() {
@@ -181,9 +205,23 @@ impl Direct {
 
     /// Lets a woken thread acquire its mutex again; it goes on when it has it.
     fn regain(&mut self, core: &mut Core<'_>, by: u32, thread: u32, mutex: ObjectId) {
+        if self.handover == Handover::Barging {
+            // It finds out itself whether it gets the mutex, when it runs.
+            self.regaining[thread as usize] = Some(mutex);
+            core.retry(thread, by);
+            return;
+        }
         if self.mutex(mutex).acquire(thread) {
             core.wake(thread, by);
         }
+    }
+
+    fn try_to_regain(&mut self, thread: u32, mutex: ObjectId) -> Flow {
+        let free = self.mutex(mutex).acquire(thread);
+        if free {
+            self.regaining[thread as usize] = None;
+        }
+        next_or_block(free, WaitKind::Lock, mutex)
     }
 
     fn mutex(&mut self, id: ObjectId) -> &mut Mutex {

@@ -13,7 +13,10 @@ use foretrace_program::{Action, Opener, Program};
 
 pub(crate) use {client_server::ClientServer, direct::Direct, strict::Strict};
 
-use crate::core::{Core, Flow};
+use crate::{
+    Machine,
+    core::{Core, Flow},
+};
 
 /// A replay model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +46,7 @@ impl ModelKind {
 /// Decides what an operation needs before it may complete.
 pub(crate) trait Model {
     /// Begins a run of a program.
-    fn new(program: &Program) -> Self;
+    fn new(program: &Program, machine: &Machine) -> Self;
 
     /// Does a thread's current operation, whose work is done. Operations of other threads that complete by it are
     /// reported through [`Core::wake`].

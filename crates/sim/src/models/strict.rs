@@ -9,6 +9,7 @@ use foretrace_program::{Action, Program};
 
 use super::{Model, common_culprit, order};
 use crate::{
+    Machine,
     core::{Core, Flow},
     models::order::Order,
 };
@@ -19,7 +20,7 @@ pub(crate) struct Strict {
 }
 
 impl Model for Strict {
-    fn new(program: &Program) -> Self {
+    fn new(program: &Program, _machine: &Machine) -> Self {
         Self {
             order: Order::new(program),
         }

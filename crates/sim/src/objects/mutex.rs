@@ -1,4 +1,4 @@
-//! Mutexes: handed over first come, first served.
+//! Mutexes: handed over first come, first served, or offered to whoever comes first.
 
 use std::collections::VecDeque;
 
@@ -37,6 +37,12 @@ impl Mutex {
         let next = self.queue.pop_front();
         self.holder = next.unwrap_or(NOBODY);
         next
+    }
+
+    /// Releases it and returns the thread that may try to get it next; it queues no longer.
+    pub fn offer(&mut self) -> Option<u32> {
+        self.holder = NOBODY;
+        self.queue.pop_front()
     }
 
     /// Returns the thread that holds it.

@@ -27,6 +27,12 @@ impl Semaphore {
         false
     }
 
+    /// Gives a token and returns the thread that may try to take it; it queues no longer.
+    pub fn offer(&mut self) -> Option<u32> {
+        self.tokens += 1;
+        self.queue.pop_front()
+    }
+
     /// Gives a token and returns the thread that gets it at once.
     pub fn give(&mut self) -> Option<u32> {
         let next = self.queue.pop_front();
