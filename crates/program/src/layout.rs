@@ -19,7 +19,7 @@ impl Lowering<'_> {
         for log in self.rendezvous.values() {
             log.edges(&mut self.edges);
         }
-        let mut objects = self.trace.objects.clone();
+        let mut objects = std::mem::take(&mut self.objects);
         for (object, log) in objects.iter_mut().zip(&self.logs) {
             if let ObjectLog::Semaphore(log) = log {
                 let missing = log.missing_tokens();
@@ -47,6 +47,7 @@ impl Lowering<'_> {
             operations,
             requirements,
             delays: self.delays,
+            structures: self.structures,
             warnings: self.warnings,
         }
     }

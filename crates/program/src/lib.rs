@@ -23,9 +23,12 @@ mod lower;
 mod matching;
 mod operation;
 mod program;
+mod roles;
+mod structure;
 mod work;
 
 pub use {
     operation::{Action, GateId, Opener, Operation},
     program::{Program, Thread},
+    structure::{Pattern, Structure},
 };

@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foretrace_trace::{ObjectId, ObjectKind, Operation as Call, Outcome, Returns, ThreadId, Trace};
+use foretrace_trace::{
+    Object, ObjectId, ObjectKind, Operation as Call, Outcome, Returns, ThreadId, Trace,
+};
 
 use crate::{
-    Action, Operation, Program,
+    Action, Operation, Program, Structure,
     matching::{ConditionLog, Edge, MutexLog, OpRef, RendezvousLog, RwlockLog, SemaphoreLog},
+    structure::{self, Roles},
     work::{Work, work_before_events},
 };
 
@@ -57,6 +60,14 @@ pub(crate) struct Lowering<'t> {
     pub left_blocked: BTreeMap<&'static str, Vec<u32>>,
     pub delays: Vec<u64>,
     pub warnings: Vec<String>,
+    /// Tokens that each thread takes by the section that it is about to begin: known to be granted at its next event.
+    pub taking: Vec<Vec<(ObjectId, OpRef)>>,
+    /// What condition variables were found to be.
+    pub structures: Vec<Structure>,
+    /// What becomes of their events.
+    pub roles: Roles,
+    /// The trace's objects, with those condition variables changed into what they are.
+    pub objects: Vec<Object>,
 }
 
 /// A call that blocked, or may have.
@@ -138,7 +149,9 @@ impl ObjectLog {
 impl<'t> Lowering<'t> {
     fn new(trace: &'t Trace) -> Self {
         let threads = trace.threads.len();
-        let logs = trace.objects.iter().map(|object| match object.kind {
+        let (structures, plan) = structure::recognize(trace);
+        let objects = plan.objects(&trace.objects);
+        let logs = objects.iter().map(|object| match object.kind {
             ObjectKind::Mutex | ObjectKind::Spin => ObjectLog::Mutex(MutexLog::default()),
             ObjectKind::Cond => ObjectLog::Condition(ConditionLog::default()),
             ObjectKind::Semaphore => {
@@ -177,6 +190,10 @@ impl<'t> Lowering<'t> {
             left_blocked: BTreeMap::new(),
             delays: Vec::new(),
             warnings: Vec::new(),
+            taking: vec![Vec::new(); threads],
+            structures,
+            roles: plan.into_roles(),
+            objects,
         }
     }
 
@@ -197,6 +214,10 @@ impl<'t> Lowering<'t> {
             } else {
                 self.came_back(open);
             }
+        }
+        self.log_taken(thread);
+        if self.plays_a_role(index, thread, call) {
+            return;
         }
         match call.operation {
             Call::Return => self.returned(index, thread, open),
@@ -285,7 +306,8 @@ impl<'t> Lowering<'t> {
     }
 }
 
-fn next_of_thread(trace: &Trace) -> Vec<u32> {
+/// Returns the next event of the same thread, per event; [`NONE`] where there is none.
+pub(crate) fn next_of_thread(trace: &Trace) -> Vec<u32> {
     let mut next = vec![NONE; trace.events.len()];
     let mut following = vec![NONE; trace.threads.len()];
     for (index, event) in trace.events.iter().enumerate().rev() {

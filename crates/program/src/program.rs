@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use foretrace_trace::{Object, ObjectId, ObjectKind, Process, ProcessId, Trace};
 
-use crate::{Action, GateId, Opener, Operation, lower};
+use crate::{Action, GateId, Opener, Operation, Structure, lower};
 
 /// Lists of operations, one per thread, and who released what to whom in the recording.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +25,8 @@ pub struct Program {
     pub requirements: Vec<u32>,
     /// Lengths of delays, in nanoseconds.
     pub delays: Vec<u64>,
+    /// The condition variables that are waited on, and what each was found to be.
+    pub structures: Vec<Structure>,
     /// What had to be assumed, for the user's eyes; what the trace itself warns of is not repeated.
     pub warnings: Vec<String>,
 }

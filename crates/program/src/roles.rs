@@ -1,0 +1,102 @@
+//! Lowers the events of condition variables whose structure is known.
+
+use foretrace_trace::{Call, ObjectId};
+
+use crate::{
+    Action, GateId, Opener,
+    lower::Lowering,
+    matching::OpRef,
+    structure::{Gift, Need, Role},
+};
+
+impl Lowering<'_> {
+    /// Lowers an event that is part of a structure; returns whether it is one.
+    pub fn plays_a_role(&mut self, index: usize, thread: u32, call: Call) -> bool {
+        let Some(role) = self.roles.take(index as u32) else {
+            return false;
+        };
+        match role {
+            Role::Nothing => self.carried[thread as usize] += self.work.before[index],
+            Role::TakeFirst(needs) => {
+                self.take(index, thread, &needs, false);
+                self.call(index, call);
+            }
+            Role::TakeAndLock { needs, mutex } => {
+                self.take(index, thread, &needs, true);
+                self.log_taken(thread);
+                self.push(index, thread, Action::Lock(mutex));
+                // As with any wait, getting the mutex back adds no edge.
+                self.logs[mutex.index()].mutex().reacquire(thread, 1);
+            }
+            Role::GiveAfter(gifts) => {
+                self.call(index, call);
+                for gift in gifts {
+                    self.give(index, thread, gift);
+                }
+            }
+            Role::Arrive { barrier, mutex } => {
+                let release = self.push(index, thread, Action::Unlock(mutex));
+                self.logs[mutex.index()]
+                    .mutex()
+                    .give_up(release, &mut self.edges);
+                self.give(index, thread, Gift::Arrival(barrier));
+            }
+            Role::Give(gift) => self.give(index, thread, gift),
+        }
+        true
+    }
+
+    fn take(&mut self, index: usize, thread: u32, needs: &[Need], waited: bool) {
+        for &need in needs {
+            match need {
+                Need::Tokens(semaphore, count) => {
+                    for _ in 0..count {
+                        let token = self.push(index, thread, Action::TakeToken(semaphore));
+                        self.set_waited(token, waited);
+                        self.taking[thread as usize].push((semaphore, token));
+                    }
+                }
+                Need::Gate(cond) => {
+                    let gate = self.gate_of_structure(cond);
+                    let pass = self.push(index, thread, Action::Await(gate));
+                    self.set_waited(pass, waited);
+                }
+            }
+        }
+    }
+
+    /// Logs the tokens of a section whose lock is held by now.
+    pub fn log_taken(&mut self, thread: u32) {
+        let mut taken = std::mem::take(&mut self.taking[thread as usize]);
+        for (semaphore, token) in taken.drain(..) {
+            self.logs[semaphore.index()].semaphore().grant(token);
+        }
+        self.taking[thread as usize] = taken;
+    }
+
+    fn give(&mut self, index: usize, thread: u32, gift: Gift) {
+        match gift {
+            Gift::Tokens(semaphore, count) => {
+                for _ in 0..count {
+                    let token = self.push(index, thread, Action::GiveToken(semaphore));
+                    self.logs[semaphore.index()].semaphore().post(token);
+                }
+            }
+            Gift::Gate(cond) => {
+                let gate = self.gate_of_structure(cond);
+                self.push(index, thread, Action::Open(gate));
+            }
+            Gift::Arrival(barrier) => {
+                self.push(index, thread, Action::Barrier(barrier));
+            }
+        }
+    }
+
+    fn gate_of_structure(&self, cond: ObjectId) -> GateId {
+        GateId::of(Opener::Once(cond), self.trace.threads.len())
+    }
+
+    fn set_waited(&mut self, at: OpRef, waited: bool) {
+        self.lists[at.thread as usize][at.index as usize].waited = waited;
+    }
+}

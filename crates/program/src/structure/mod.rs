@@ -1,0 +1,101 @@
+//! Structure that programs build out of mutexes and condition variables: barriers, semaphores, gates, latches.
+//!
+//! Replayed literally, a condition variable misleads on more CPUs: whoever was last at a barrier in the recording stays
+//! the one that lets the others go on, and a signal that found nobody waiting, because on one CPU nobody had come to wait
+//! yet, is lost. So each condition variable is tried against what it may be, over the whole recording, and what a
+//! hypothesis explains *completely* is replayed as that.
+//!
+//! The hypotheses are about *sections*: what a thread does between locking the mutex and unlocking it. A section is known
+//! by the call that locks. One that sometimes waits on the condition checks its predicate every time; an instance that
+//! did not wait found something that was there already.
+//!
+//! # Source
+//!
+//! `docs/models.md`, "Structure".
+
+mod barrier;
+mod plan;
+mod sections;
+mod tokens;
+
+use foretrace_trace::{ObjectId, Operation as Op, Returns, SiteId, Trace};
+
+pub(crate) use plan::{Gift, Need, Plan, Role, Roles};
+
+use self::sections::Sections;
+
+/// What a condition variable was found to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// All of so many threads come before any goes on, again and again.
+    Barrier {
+        /// How many.
+        threads: u32,
+    },
+    /// A number of things that are put there and taken away.
+    Semaphore {
+        /// How many there are at first.
+        initial: u32,
+    },
+    /// Something that is opened once.
+    Gate,
+    /// Whoever waits, waits until so many others came.
+    Latch {
+        /// How many.
+        count: u32,
+    },
+}
+
+impl Pattern {
+    /// Returns the field's name for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Barrier { .. } => "barrier",
+            Self::Semaphore { .. } => "semaphore",
+            Self::Gate => "gate",
+            Self::Latch { .. } => "latch",
+        }
+    }
+}
+
+/// A condition variable that is used, and what it was found to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Structure {
+    /// The condition variable.
+    pub cond: ObjectId,
+    /// What it is; `None` where no hypothesis explains the whole recording, and it is replayed literally.
+    pub pattern: Option<Pattern>,
+    /// Where threads lock the mutex to wait on it, or to look whether they have to.
+    pub sites: Vec<SiteId>,
+    /// How often a thread waited on it.
+    pub waits: u64,
+}
+
+/// Looks at every condition variable of a trace that says who waited, and from where.
+pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
+    let mut plan = Plan::default();
+    let uses_conditions = trace.calls.iter().any(|call| {
+        matches!(
+            call.operation,
+            Op::CondWait { .. } | Op::CondTimedWait { .. }
+        )
+    });
+    if trace.returns != Returns::Explicit || !uses_conditions {
+        return (Vec::new(), plan);
+    }
+    let sections = Sections::collect(trace);
+    let mut structures = Vec::new();
+    for cond in sections.conditions() {
+        let uses = sections.uses_of(cond);
+        let found = uses.as_ref().and_then(|uses| {
+            barrier::test(uses, &mut plan).or_else(|| tokens::test(uses, &mut plan))
+        });
+        structures.push(Structure {
+            cond,
+            pattern: found,
+            sites: sections.waiting_sites(cond),
+            waits: sections.waits(cond),
+        });
+    }
+    (structures, plan)
+}

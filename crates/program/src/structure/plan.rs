@@ -1,0 +1,180 @@
+//! What becomes of the events of a condition variable whose structure is known.
+
+use std::{collections::HashMap, iter::Peekable};
+
+use foretrace_trace::{Object, ObjectId, ObjectKind};
+
+use super::{
+    Pattern,
+    sections::{Section, Uses},
+};
+use crate::lower::NONE;
+
+/// What an event becomes instead of what it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Nothing: its work belongs to what follows.
+    Nothing,
+    /// The thread first takes what the section is about, then does what the event says: lock.
+    TakeFirst(Vec<Need>),
+    /// The end of a wait: the thread takes what it waited for, then locks the mutex, which it did not do before.
+    TakeAndLock { needs: Vec<Need>, mutex: ObjectId },
+    /// The thread does what the event says, unlock, and then lets others go on.
+    GiveAfter(Vec<Gift>),
+    /// A wait that is an arrival at a barrier: the mutex is given up, and not taken again.
+    Arrive { barrier: ObjectId, mutex: ObjectId },
+    /// Lets others go on, outside of any section.
+    Give(Gift),
+}
+
+/// What a section needs before it can begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// So many tokens of a semaphore.
+    Tokens(ObjectId, u32),
+    /// An open gate.
+    Gate(ObjectId),
+}
+
+/// What a section gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gift {
+    /// So many tokens of a semaphore.
+    Tokens(ObjectId, u32),
+    /// The gate is open from now on.
+    Gate(ObjectId),
+    /// An arrival at a barrier, which is no gift to those that did not come.
+    Arrival(ObjectId),
+}
+
+/// What becomes of which events.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    roles: HashMap<u32, Role>,
+    patterns: Vec<(ObjectId, Pattern)>,
+}
+
+/// What becomes of which events, to be asked for in their order.
+#[derive(Debug)]
+pub(crate) struct Roles {
+    next: Peekable<std::vec::IntoIter<(u32, Role)>>,
+}
+
+impl Roles {
+    /// Takes out what becomes of an event, where it is not what it says. Later events only can be asked for then.
+    pub fn take(&mut self, event: u32) -> Option<Role> {
+        while self.next.next_if(|&(other, _)| other < event).is_some() {}
+        self.next
+            .next_if(|&(other, _)| other == event)
+            .map(|(_, role)| role)
+    }
+}
+
+impl Plan {
+    /// Returns what becomes of events.
+    pub fn into_roles(self) -> Roles {
+        let mut roles: Vec<(u32, Role)> = self.roles.into_iter().collect();
+        roles.sort_by_key(|&(event, _)| event);
+        Roles {
+            next: roles.into_iter().peekable(),
+        }
+    }
+
+    /// Returns the trace's objects with those condition variables changed into what they are.
+    pub fn objects(&self, objects: &[Object]) -> Vec<Object> {
+        let mut objects = objects.to_vec();
+        for &(cond, pattern) in &self.patterns {
+            let object = &mut objects[cond.index()];
+            (object.kind, object.initial) = match pattern {
+                Pattern::Barrier { threads } => (ObjectKind::Barrier, Some(threads)),
+                Pattern::Semaphore { initial } => (ObjectKind::Semaphore, Some(initial)),
+                Pattern::Latch { .. } => (ObjectKind::Semaphore, Some(0)),
+                Pattern::Gate => (ObjectKind::Once, None),
+            };
+        }
+        objects
+    }
+
+    /// Notes what a condition variable is.
+    pub(super) fn found(&mut self, cond: ObjectId, pattern: Pattern) {
+        self.patterns.push((cond, pattern));
+    }
+
+    /// A section needs something before it begins.
+    pub(super) fn take(&mut self, section: &Section, need: Need) {
+        let Some(&(_, back)) = section.waits.last() else {
+            self.add_need(section.lock, need);
+            return;
+        };
+        // It begins when its wait is over; what it did before was to look.
+        self.roles.insert(section.lock, Role::Nothing);
+        if section.held != section.lock {
+            self.roles.insert(section.held, Role::Nothing);
+        }
+        for &(wait, back) in &section.waits {
+            self.roles.insert(wait, Role::Nothing);
+            if back != NONE {
+                self.roles.insert(back, Role::Nothing);
+            }
+        }
+        if back == NONE {
+            return;
+        }
+        let mutex = section.mutex;
+        self.roles.insert(
+            back,
+            Role::TakeAndLock {
+                needs: vec![need],
+                mutex,
+            },
+        );
+    }
+
+    fn add_need(&mut self, lock: u32, need: Need) {
+        match self.roles.get_mut(&lock) {
+            Some(Role::TakeFirst(needs)) => needs.push(need),
+            _ => {
+                self.roles.insert(lock, Role::TakeFirst(vec![need]));
+            }
+        }
+    }
+
+    /// A section lets others go on at its end; its own signal is that.
+    pub(super) fn give(&mut self, uses: &Uses<'_>, section: &Section, gift: Gift) {
+        if let Some((signal, _)) = uses.signal(section) {
+            self.silence(signal);
+        }
+        match self.roles.get_mut(&section.unlock) {
+            Some(Role::GiveAfter(gifts)) => gifts.push(gift),
+            _ => {
+                self.roles
+                    .insert(section.unlock, Role::GiveAfter(vec![gift]));
+            }
+        }
+    }
+
+    /// A signal or broadcast outside of sections lets others go on.
+    pub(super) fn give_bare(&mut self, event: u32, gift: Gift) {
+        self.roles.insert(event, Role::Give(gift));
+    }
+
+    /// An event is nothing of its own any more.
+    pub(super) fn silence(&mut self, event: u32) {
+        self.roles.insert(event, Role::Nothing);
+    }
+
+    /// A section's wait is an arrival at a barrier, after which it does not hold the mutex.
+    pub(super) fn arrive(&mut self, section: &Section, barrier: ObjectId) {
+        let mutex = section.mutex;
+        for (index, &(wait, back)) in section.waits.iter().enumerate() {
+            let role = if index == 0 {
+                Role::Arrive { barrier, mutex }
+            } else {
+                Role::Nothing
+            };
+            self.roles.insert(wait, role);
+            self.roles.insert(back, Role::Nothing);
+        }
+        self.roles.insert(section.unlock, Role::Nothing);
+    }
+}

@@ -1,0 +1,332 @@
+//! Critical sections of the mutexes that condition variables are used with.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use foretrace_trace::{ObjectId, Operation as Op, Outcome, SiteId, Trace};
+
+use crate::lower::{NONE, next_of_thread};
+
+/// What a thread does between locking a mutex and unlocking it.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    pub mutex: ObjectId,
+    /// The call that locked; `None` where it is not known.
+    pub site: Option<SiteId>,
+    /// The event of that call.
+    pub lock: u32,
+    /// The event by which the mutex was held: the call, or its return.
+    pub held: u32,
+    /// The event of the unlocking; [`NONE`] where there is none.
+    pub unlock: u32,
+    /// The condition variable that was waited on; the first, where there were several.
+    pub waited: Option<ObjectId>,
+    /// The waits, each with the event of its return ([`NONE`] where it never came back).
+    pub waits: Vec<(u32, u32)>,
+    /// The signals and broadcasts made in it, or after it and before the next: condition variable, event, whether it was a broadcast.
+    pub signals: Vec<(ObjectId, u32, bool)>,
+    /// Whether something happened that no hypothesis is about: a wait timed out or failed, or there were several
+    /// condition variables.
+    pub odd: bool,
+}
+
+/// All sections of a trace's mutexes that condition variables are used with.
+pub(super) struct Sections {
+    sections: Vec<Section>,
+    /// Signals and broadcasts of threads that had not locked their mutex before.
+    bare: Vec<(ObjectId, u32, bool)>,
+    mutex_of: BTreeMap<ObjectId, ObjectId>,
+    /// Condition variables that are used with several mutexes.
+    ambiguous: BTreeSet<ObjectId>,
+    next: Vec<u32>,
+}
+
+/// How one condition variable is used.
+pub(super) struct Uses<'a> {
+    pub cond: ObjectId,
+    /// The sections whose call sites sometimes wait on it or signal it, in the order in which they began.
+    pub sections: Vec<&'a Section>,
+    /// The call sites whose sections sometimes wait on it.
+    pub waiting: BTreeSet<SiteId>,
+    /// Those whose sections sometimes signal it, or broadcast it.
+    pub signalling: BTreeSet<SiteId>,
+    /// Those whose sections sometimes broadcast it.
+    pub broadcasting: BTreeSet<SiteId>,
+    /// Signals and broadcasts outside of sections: event, and whether it is a broadcast.
+    pub bare: Vec<(u32, bool)>,
+}
+
+impl Sections {
+    /// Collects them in one pass.
+    pub fn collect(trace: &Trace) -> Self {
+        let mut collector = Collector::new(trace);
+        for index in 0..trace.events.len() as u32 {
+            collector.event(index);
+        }
+        collector.finish()
+    }
+
+    /// Returns the condition variables that are waited on.
+    pub fn conditions(&self) -> impl Iterator<Item = ObjectId> {
+        self.mutex_of.keys().copied()
+    }
+
+    /// Returns where sections begin that wait on it.
+    pub fn waiting_sites(&self, cond: ObjectId) -> Vec<SiteId> {
+        let waiting = self.sections.iter().filter(|s| s.waited == Some(cond));
+        let sites: BTreeSet<SiteId> = waiting.filter_map(|section| section.site).collect();
+        sites.into_iter().collect()
+    }
+
+    /// Returns how often it was waited on.
+    pub fn waits(&self, cond: ObjectId) -> u64 {
+        let waiting = self.sections.iter().filter(|s| s.waited == Some(cond));
+        waiting.map(|section| section.waits.len() as u64).sum()
+    }
+
+    /// Returns how a condition variable is used; `None` where that is too odd for any hypothesis.
+    pub fn uses_of(&self, cond: ObjectId) -> Option<Uses<'_>> {
+        let mutex = *self.mutex_of.get(&cond)?;
+        if self.ambiguous.contains(&cond) {
+            return None;
+        }
+        let of_mutex = || {
+            self.sections
+                .iter()
+                .filter(|section| section.mutex == mutex)
+        };
+        let mut uses = Uses {
+            cond,
+            sections: Vec::new(),
+            waiting: BTreeSet::new(),
+            signalling: BTreeSet::new(),
+            broadcasting: BTreeSet::new(),
+            bare: Vec::new(),
+        };
+        for section in of_mutex() {
+            let waits = section.waited == Some(cond);
+            let mut signals = section.signals.iter().filter(|signal| signal.0 == cond);
+            let signal = signals.next();
+            if !waits && signal.is_none() {
+                continue;
+            }
+            let site = section
+                .site
+                .filter(|_| !section.odd && signals.next().is_none())?;
+            if waits {
+                uses.waiting.insert(site);
+            }
+            if let Some(&(_, _, broadcasts)) = signal {
+                uses.signalling.insert(site);
+                if broadcasts {
+                    uses.broadcasting.insert(site);
+                }
+            }
+        }
+        let concerned =
+            |site: SiteId| uses.waiting.contains(&site) || uses.signalling.contains(&site);
+        let sections: Vec<&Section> = of_mutex()
+            .filter(|section| section.site.is_some_and(concerned))
+            .collect();
+        // One that should look for this and waits for something else is beyond the hypotheses.
+        let clean = |section: &&Section| {
+            let looks = section
+                .site
+                .is_some_and(|site| uses.waiting.contains(&site));
+            !section.odd && (!looks || section.waited.is_none_or(|other| other == cond))
+        };
+        if !sections.iter().all(clean) {
+            return None;
+        }
+        uses.sections = sections;
+        let bare = self.bare.iter().filter(|signal| signal.0 == cond);
+        uses.bare = bare
+            .map(|&(_, event, broadcasts)| (event, broadcasts))
+            .collect();
+        Some(uses)
+    }
+}
+
+impl Uses<'_> {
+    pub fn waits(&self, section: &Section) -> bool {
+        section.waited == Some(self.cond)
+    }
+
+    pub fn is_waiting_site(&self, section: &Section) -> bool {
+        section
+            .site
+            .is_some_and(|site| self.waiting.contains(&site))
+    }
+
+    pub fn is_signalling_site(&self, section: &Section) -> bool {
+        section
+            .site
+            .is_some_and(|site| self.signalling.contains(&site))
+    }
+
+    /// Returns the signal or broadcast of a section: its event, and whether it is a broadcast.
+    pub fn signal(&self, section: &Section) -> Option<(u32, bool)> {
+        let signal = section
+            .signals
+            .iter()
+            .find(|signal| signal.0 == self.cond)?;
+        Some((signal.1, signal.2))
+    }
+}
+
+struct Collector<'t> {
+    trace: &'t Trace,
+    sections: Sections,
+    /// Per thread, the sections that it is in: position, and how often it locked the mutex.
+    open: Vec<Vec<(usize, u32)>>,
+    /// The section of each thread and mutex that ended last.
+    latest: HashMap<(usize, ObjectId), usize>,
+    mutexes: BTreeSet<ObjectId>,
+}
+
+impl<'t> Collector<'t> {
+    fn new(trace: &'t Trace) -> Self {
+        let mut mutex_of = BTreeMap::new();
+        let mut ambiguous = BTreeSet::new();
+        for call in &trace.calls {
+            if let Op::CondWait { cond, mutex } | Op::CondTimedWait { cond, mutex } = call.operation
+                && mutex_of
+                    .insert(cond, mutex)
+                    .is_some_and(|other| other != mutex)
+            {
+                ambiguous.insert(cond);
+            }
+        }
+        Self {
+            trace,
+            open: vec![Vec::new(); trace.threads.len()],
+            latest: HashMap::new(),
+            mutexes: mutex_of.values().copied().collect(),
+            sections: Sections {
+                sections: Vec::new(),
+                bare: Vec::new(),
+                mutex_of,
+                ambiguous,
+                next: next_of_thread(trace),
+            },
+        }
+    }
+
+    /// Returns the event of a call's return and what came of the call.
+    fn result(&self, index: u32, outcome: Outcome) -> (Option<u32>, Outcome) {
+        let next = self.sections.next[index as usize];
+        if next == NONE {
+            return (None, outcome);
+        }
+        let call = self.trace.call(&self.trace.events[next as usize]);
+        if call.operation == Op::Return {
+            (Some(next), call.outcome)
+        } else {
+            (None, outcome)
+        }
+    }
+
+    fn event(&mut self, index: u32) {
+        let call = *self.trace.call(&self.trace.events[index as usize]);
+        let thread = call.thread.index();
+        match call.operation {
+            Op::Lock(mutex) | Op::TryLock(mutex) | Op::TimedLock(mutex)
+                if self.mutexes.contains(&mutex) =>
+            {
+                let (back, outcome) = self.result(index, call.outcome);
+                if matches!(outcome, Outcome::Success | Outcome::OwnerDied) {
+                    self.lock(index, back.unwrap_or(index), thread, mutex, call.site);
+                }
+            }
+            Op::Unlock(mutex) if self.mutexes.contains(&mutex) => {
+                self.unlock(index, thread, mutex);
+            }
+            Op::CondWait { cond, mutex } | Op::CondTimedWait { cond, mutex } => {
+                let (back, outcome) = self.result(index, call.outcome);
+                // Without a return it never came back, unless the thread went on.
+                let lost = back.is_none() && self.sections.next[index as usize] != NONE;
+                let odd = outcome != Outcome::Success || lost;
+                if let Some(section) = self.current(thread, mutex) {
+                    section.odd |= odd || section.waited.is_some_and(|other| other != cond);
+                    section.waited.get_or_insert(cond);
+                    section.waits.push((index, back.unwrap_or(NONE)));
+                } else {
+                    self.sections.ambiguous.insert(cond);
+                }
+            }
+            Op::CondSignal(cond) | Op::CondBroadcast(cond) => {
+                let broadcasts = matches!(call.operation, Op::CondBroadcast(_));
+                let Some(&mutex) = self.sections.mutex_of.get(&cond) else {
+                    return;
+                };
+                // A signal after the unlocking tells of what was done before it.
+                let latest = self.latest.get(&(thread, mutex)).copied();
+                if let Some(section) = self.current(thread, mutex) {
+                    section.signals.push((cond, index, broadcasts));
+                } else if let Some(latest) = latest {
+                    let section = &mut self.sections.sections[latest];
+                    section.signals.push((cond, index, broadcasts));
+                } else {
+                    self.sections.bare.push((cond, index, broadcasts));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn lock(&mut self, lock: u32, held: u32, thread: usize, mutex: ObjectId, site: Option<SiteId>) {
+        let sections = &self.sections.sections;
+        let nested = self.open[thread]
+            .iter_mut()
+            .find(|(position, _)| sections[*position].mutex == mutex);
+        if let Some((_, depth)) = nested {
+            *depth += 1;
+            return;
+        }
+        self.open[thread].push((sections.len(), 1));
+        self.sections.sections.push(Section {
+            mutex,
+            site,
+            lock,
+            held,
+            unlock: NONE,
+            waited: None,
+            waits: Vec::new(),
+            signals: Vec::new(),
+            odd: false,
+        });
+    }
+
+    fn unlock(&mut self, index: u32, thread: usize, mutex: ObjectId) {
+        let sections = &mut self.sections.sections;
+        let open = &mut self.open[thread];
+        let Some(place) = open
+            .iter()
+            .position(|&(position, _)| sections[position].mutex == mutex)
+        else {
+            return;
+        };
+        let (position, depth) = &mut open[place];
+        *depth -= 1;
+        if *depth == 0 {
+            sections[*position].unlock = index;
+            self.latest.insert((thread, mutex), *position);
+            open.remove(place);
+        }
+    }
+
+    /// Returns the section of a mutex that a thread is in.
+    fn current(&mut self, thread: usize, mutex: ObjectId) -> Option<&mut Section> {
+        let sections = &mut self.sections.sections;
+        let open = self.open[thread].iter();
+        let position = open
+            .map(|&(position, _)| position)
+            .find(|&position| sections[position].mutex == mutex)?;
+        Some(&mut sections[position])
+    }
+
+    /// Puts the sections into the order in which they began.
+    fn finish(mut self) -> Sections {
+        self.sections.sections.sort_by_key(|section| section.held);
+        self.sections
+    }
+}

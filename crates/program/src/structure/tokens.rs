@@ -1,0 +1,221 @@
+//! Semaphores, gates and latches: what some sections give, others take.
+
+use super::{
+    Pattern,
+    plan::{Gift, Need, Plan},
+    sections::{Section, Uses},
+};
+use crate::lower::NONE;
+
+/// Something that happens to the predicate behind a condition variable.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    /// A thread finds nothing and begins to wait.
+    Wait,
+    /// A section that had to find something ends; whether it had waited.
+    Take(&'a Section),
+    /// A section puts something there.
+    Give(&'a Section),
+    /// So does a signal outside of sections.
+    Bare(u32),
+    /// From here on nobody has to wait any more.
+    Close(Closer<'a>),
+}
+
+#[derive(Clone, Copy)]
+enum Closer<'a> {
+    Section(&'a Section),
+    Bare(u32),
+}
+
+/// Tests the hypotheses one after the other, and plans what becomes of the condition variable under the first that holds.
+pub(super) fn test(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
+    // A section that both waits and signals the same condition is beyond these.
+    if uses.waiting.intersection(&uses.signalling).next().is_some() {
+        return None;
+    }
+    let everything = steps(uses, false);
+    let closing = steps(uses, true);
+    semaphore(uses, &everything, plan)
+        .or_else(|| semaphore(uses, &closing, plan))
+        .or_else(|| gate(uses, plan))
+        .or_else(|| latch(uses, &everything, plan))
+}
+
+/// Lists the steps in the order in which they happened. With `closing`, broadcasts where others signal are the end.
+fn steps<'a>(uses: &Uses<'a>, closing: bool) -> Vec<(u32, Step<'a>)> {
+    let mut steps = Vec::new();
+    for &section in &uses.sections {
+        if uses.is_waiting_site(section) {
+            for &(wait, _) in &section.waits {
+                steps.push((wait, Step::Wait));
+            }
+            if section.unlock != NONE {
+                steps.push((section.unlock, Step::Take(section)));
+            }
+        } else if uses.is_signalling_site(section) && section.unlock != NONE {
+            let closes = closing
+                && section
+                    .site
+                    .is_some_and(|site| uses.broadcasting.contains(&site));
+            let step = if closes {
+                Step::Close(Closer::Section(section))
+            } else {
+                Step::Give(section)
+            };
+            steps.push((section.unlock, step));
+        }
+    }
+    for &(event, broadcasts) in &uses.bare {
+        let step = if closing && broadcasts {
+            Step::Close(Closer::Bare(event))
+        } else {
+            Step::Bare(event)
+        };
+        steps.push((event, step));
+    }
+    steps.sort_by_key(|&(event, _)| event);
+    steps
+}
+
+/// A number that each giving section increases and each taking one decreases; it is zero when a wait begins.
+fn semaphore(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Option<Pattern> {
+    let initial = initial_tokens(steps)?;
+    let mut tokens = i64::from(initial);
+    let mut closed = false;
+    let mut free = 0;
+    for (_, step) in steps {
+        match step {
+            Step::Wait if tokens > 0 || closed => return None,
+            Step::Wait => {}
+            Step::Take(_) if tokens > 0 => tokens -= 1,
+            Step::Take(_) if closed => free += 1,
+            Step::Take(_) => return None,
+            Step::Give(_) | Step::Bare(_) => tokens += 1,
+            // Closing twice is one more than we understand.
+            Step::Close(_) if closed => return None,
+            Step::Close(_) => closed = true,
+        }
+    }
+    for (_, step) in steps {
+        match *step {
+            Step::Take(section) => plan.take(section, Need::Tokens(uses.cond, 1)),
+            Step::Give(section) => plan.give(uses, section, Gift::Tokens(uses.cond, 1)),
+            Step::Bare(event) => plan.give_bare(event, Gift::Tokens(uses.cond, 1)),
+            // Those that pass for free afterwards are let in by it.
+            Step::Close(Closer::Section(section)) => {
+                plan.give(uses, section, Gift::Tokens(uses.cond, free));
+            }
+            Step::Close(Closer::Bare(event)) => {
+                plan.give_bare(event, Gift::Tokens(uses.cond, free));
+            }
+            Step::Wait => {}
+        }
+    }
+    forget_endless(uses, plan);
+    let pattern = Pattern::Semaphore { initial };
+    plan.found(uses.cond, pattern);
+    Some(pattern)
+}
+
+/// Returns how many tokens there must have been at first, for none to be left when the first wait began.
+fn initial_tokens(steps: &[(u32, Step<'_>)]) -> Option<u32> {
+    let mut taken = 0_i64;
+    for (_, step) in steps {
+        match step {
+            Step::Wait => return u32::try_from(taken).ok(),
+            Step::Take(_) => taken += 1,
+            Step::Give(_) | Step::Bare(_) => taken -= 1,
+            Step::Close(_) => {}
+        }
+    }
+    None
+}
+
+/// Plans nothing for sections whose wait never ended: their threads end there.
+fn forget_endless(uses: &Uses<'_>, plan: &mut Plan) {
+    for section in &uses.sections {
+        if uses.waits(section) && section.unlock == NONE {
+            plan.silence(section.lock);
+            if section.held != section.lock {
+                plan.silence(section.held);
+            }
+            for &(wait, back) in &section.waits {
+                plan.silence(wait);
+                if back != NONE {
+                    plan.silence(back);
+                }
+            }
+        }
+    }
+}
+
+/// Closed until a broadcast opens it for good: before that all wait, after it none.
+fn gate(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
+    let steps = steps(uses, true);
+    let mut open = false;
+    let mut openings = 0;
+    let mut waiting = 0_u64;
+    for (_, step) in &steps {
+        match step {
+            Step::Wait if open => return None,
+            Step::Wait => waiting += 1,
+            Step::Take(section) if !open && !uses.waits(section) => return None,
+            Step::Take(_) => {}
+            Step::Close(_) => {
+                open = true;
+                openings += 1;
+            }
+            Step::Give(_) | Step::Bare(_) => return None,
+        }
+    }
+    if openings != 1 || waiting == 0 {
+        return None;
+    }
+    for (_, step) in &steps {
+        match *step {
+            Step::Take(section) => plan.take(section, Need::Gate(uses.cond)),
+            Step::Close(Closer::Section(section)) => {
+                plan.give(uses, section, Gift::Gate(uses.cond))
+            }
+            Step::Close(Closer::Bare(event)) => plan.give_bare(event, Gift::Gate(uses.cond)),
+            _ => {}
+        }
+    }
+    forget_endless(uses, plan);
+    plan.found(uses.cond, Pattern::Gate);
+    Some(Pattern::Gate)
+}
+
+/// One waits until so many others came; then all begins anew.
+fn latch(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Option<Pattern> {
+    let mut came = 0_u32;
+    let mut count = None;
+    for (_, step) in steps {
+        match step {
+            Step::Give(_) | Step::Bare(_) => came += 1,
+            // Nobody waits when all have come.
+            Step::Wait if count == Some(came) => return None,
+            Step::Wait => {}
+            Step::Take(_) => {
+                if came < 2 || *count.get_or_insert(came) != came {
+                    return None;
+                }
+                came = 0;
+            }
+            Step::Close(_) => return None,
+        }
+    }
+    let count = count.filter(|_| came == 0)?;
+    for (_, step) in steps {
+        match *step {
+            Step::Take(section) => plan.take(section, Need::Tokens(uses.cond, count)),
+            Step::Give(section) => plan.give(uses, section, Gift::Tokens(uses.cond, 1)),
+            Step::Bare(event) => plan.give_bare(event, Gift::Tokens(uses.cond, 1)),
+            Step::Wait | Step::Close(_) => {}
+        }
+    }
+    let pattern = Pattern::Latch { count };
+    plan.found(uses.cond, pattern);
+    Some(pattern)
+}
