@@ -47,6 +47,10 @@ impl Lowering<'_> {
                 let release = self.push(index, thread, Action::RwUnlock(rwlock));
                 self.logs[rwlock.index()].rwlock().unlock(release);
             }
+            Op::FutexWait(futex) | Op::FutexTimedWait(futex) => {
+                self.futex_wait(index, thread, futex);
+            }
+            Op::FutexWake { futex, woken } => self.futex_wake(index, thread, (futex, woken)),
             Op::Once(once) => self.once(index, thread, once, outcome),
             Op::Create(_) | Op::Detach(_) | Op::Cancel(_) | Op::Send { .. } | Op::Join(_) => {
                 self.between_threads(index, thread, call.operation);
@@ -188,6 +192,7 @@ impl Lowering<'_> {
                     .rwlock()
                     .write(at, &mut self.edges);
             }
+            OpenKind::Futex(futex) => self.futex_returned(at, futex),
             OpenKind::Wait(..) | OpenKind::Barrier(..) | OpenKind::Other => {}
         }
     }
@@ -214,6 +219,9 @@ impl Lowering<'_> {
             // A join of a listing that is never answered shows as a deadlock, which it was.
             OpenKind::Other | OpenKind::Read(_) | OpenKind::Write(_) => !self.is_explicit(),
             OpenKind::Condition { .. } => false,
+            OpenKind::Futex(futex) => {
+                !self.is_explicit() && self.logs[futex.index()].futex().is_woken(open.operation)
+            }
             OpenKind::Wait(..) => true,
         }
     }

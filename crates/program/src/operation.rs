@@ -35,9 +35,9 @@ pub enum Action {
     Lock(ObjectId),
     /// Releases a mutex or spin lock.
     Unlock(ObjectId),
-    /// Takes a token of a semaphore.
+    /// Takes a token of a semaphore, or of a futex: then that of the wake-up that it waits for.
     TakeToken(ObjectId),
-    /// Gives a token to a semaphore.
+    /// Gives a token to a semaphore, or to a futex: wakes one waiter, now or later.
     GiveToken(ObjectId),
     /// Acquires a readers-writer lock for reading.
     ReadLock(ObjectId),

@@ -8,7 +8,7 @@ use core::arch::{asm, global_asm};
 use core::cell::Cell;
 
 /// The bytes reserved for each thread.
-const BYTES: usize = 128;
+const BYTES: usize = 192;
 
 const _: () = assert!(size_of::<ThreadState>() <= BYTES);
 
@@ -55,6 +55,14 @@ pub struct ThreadState {
     pub at_barrier: Cell<bool>,
     /// For each depth in regions, the largest team of this thread's that the journal knows the objects of.
     pub teams: [Cell<u16>; 4],
+    /// The record of the latest burst of calls; see [`spun`](crate::spun).
+    pub(crate) burst: Cell<u64>,
+    /// The counter at the latest `sched_yield`.
+    pub last_yield: Cell<u64>,
+    /// How many in quick succession were made without effect.
+    pub yields: Cell<u32>,
+    /// How many since the thread last waited for a futex.
+    pub spared_yields: Cell<u32>,
 }
 
 impl ThreadState {
@@ -103,6 +111,7 @@ impl ThreadState {
         self.sequence.set(0);
         self.last_tsc.set(0);
         self.region_end.set(0);
+        self.burst.set(0);
         // Another journal, which knows none.
         for largest in &self.teams {
             largest.set(0);

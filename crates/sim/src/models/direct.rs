@@ -39,6 +39,8 @@ impl Model for Direct {
             ObjectKind::Semaphore => {
                 Object::Semaphore(Semaphore::with_tokens(object.initial.unwrap_or(0)))
             }
+            // Nobody is woken before anybody woke.
+            ObjectKind::Futex => Object::Semaphore(Semaphore::default()),
             ObjectKind::Rwlock => Object::Rwlock(Rwlock::default()),
             ObjectKind::Event | ObjectKind::Barrier | ObjectKind::Once => Object::Other,
         });

@@ -9,7 +9,7 @@ use super::file::{Journal, JournalThread};
 use super::hash::FastMap;
 use super::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS};
 use super::modules::{AddressSpace, Sites};
-use super::names::{list, object_operation, outcome, program_name, wait_operation};
+use super::names::{list, object_operation, outcome, program_name, wait_operation, wake_operation};
 use super::objects::{Objects, object_kind};
 use crate::{
     Call, CallId, Event, Nanos, ObjectKind, Operation, Outcome, Process, ProcessId, Returns,
@@ -348,6 +348,7 @@ impl<'a> Builder<'a> {
                         let mutex = self.objects.at(process, ObjectKind::Mutex, event.second);
                         Some(wait_operation(kind, object, mutex))
                     }
+                    Kind::FutexWake => Some(wake_operation(object, event.second)),
                     kind => object_operation(kind, object),
                 }
             }
