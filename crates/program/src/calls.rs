@@ -219,9 +219,7 @@ impl Lowering<'_> {
             // A join of a listing that is never answered shows as a deadlock, which it was.
             OpenKind::Other | OpenKind::Read(_) | OpenKind::Write(_) => !self.is_explicit(),
             OpenKind::Condition { .. } => false,
-            OpenKind::Futex(futex) => {
-                !self.is_explicit() && self.logs[futex.index()].futex().is_woken(open.operation)
-            }
+            OpenKind::Futex(futex) => self.logs[futex.index()].futex().is_woken(open.operation),
             OpenKind::Wait(..) => true,
         }
     }

@@ -1,20 +1,21 @@
-//! Futexes: waits take a token that the wake-up gives which ended them in the recording.
+//! Futexes: a wait needs the wake-up that ended it in the recording.
 //!
 //! A wake-up that comes before its wait lets it pass: so would the program's look at the futex's value, which the
-//! wake-up's thread changed before.
+//! wake-up's thread changed before. Nobody else can take its place: what a futex stands for is not known, and a mutex's
+//! waiter that got another's wake-up might not pass it on as that one did.
 
 use foretrace_trace::ObjectId;
 
 use crate::{
     Action,
     lower::{Lowering, OpenKind},
-    matching::{Edge, OpRef, Woken},
+    matching::{Edge, OpRef, WokenBy},
 };
 
 impl Lowering<'_> {
     /// Lowers a wait that ended by a wake-up, as far as is known.
     pub fn futex_wait(&mut self, index: usize, thread: u32, futex: ObjectId) {
-        let at = self.push(index, thread, Action::TakeToken(futex));
+        let at = self.push(index, thread, Action::AwaitWake(futex));
         let from = self.return_of(index).and_then(|back| back.from);
         let back = self.next[index];
         self.logs[futex.index()]
@@ -23,31 +24,25 @@ impl Lowering<'_> {
         self.set_open(at, OpenKind::Futex(futex));
     }
 
-    /// Lowers a wake-up: an operation for each thread that it woke.
+    /// Lowers a wake-up, which is nothing unless somebody is found to have been woken.
     pub fn futex_wake(&mut self, index: usize, thread: u32, (futex, woken): (ObjectId, u32)) {
-        if woken == 0 {
-            self.push(index, thread, Action::Pass);
-        }
-        // No more threads can wait than there are, whatever a file says.
-        for _ in 0..woken.min(self.lists.len() as u32) {
-            let wake = self.push(index, thread, Action::Pass);
-            if let Some(wait) = self.logs[futex.index()].futex().wake(wake) {
-                self.futex_woke(wake, wait, futex);
-            }
+        let at = self.push(index, thread, Action::Pass);
+        for wait in self.logs[futex.index()].futex().wake(at, woken) {
+            self.futex_woke(at, wait, futex);
         }
     }
 
     /// Logs that a wait came back.
     pub fn futex_returned(&mut self, wait: OpRef, futex: ObjectId) {
         match self.logs[futex.index()].futex().returned(wait) {
-            Woken::Known => {}
-            Woken::Late(wake) => self.futex_woke(wake, wait, futex),
-            Woken::ByNobody => self.set_action(wait, Action::Pass),
+            WokenBy::Known => {}
+            WokenBy::Late(wake) => self.futex_woke(wake, wait, futex),
+            WokenBy::Nobody => self.set_action(wait, Action::Pass),
         }
     }
 
     fn futex_woke(&mut self, release: OpRef, acquire: OpRef, futex: ObjectId) {
-        self.set_action(release, Action::GiveToken(futex));
+        self.set_action(release, Action::Wake(futex));
         self.edges.push(Edge { acquire, release });
     }
 }

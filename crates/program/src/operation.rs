@@ -35,10 +35,14 @@ pub enum Action {
     Lock(ObjectId),
     /// Releases a mutex or spin lock.
     Unlock(ObjectId),
-    /// Takes a token of a semaphore, or of a futex: then that of the wake-up that it waits for.
+    /// Takes a token of a semaphore.
     TakeToken(ObjectId),
-    /// Gives a token to a semaphore, or to a futex: wakes one waiter, now or later.
+    /// Gives a token to a semaphore.
     GiveToken(ObjectId),
+    /// Waits for a wake-up of a futex: in every model for the one that woke it in the recording.
+    AwaitWake(ObjectId),
+    /// Wakes the waiters of a futex that it woke in the recording, now or later.
+    Wake(ObjectId),
     /// Acquires a readers-writer lock for reading.
     ReadLock(ObjectId),
     /// Acquires it for writing.
@@ -81,6 +85,7 @@ impl Action {
             self,
             Self::Lock(_)
                 | Self::TakeToken(_)
+                | Self::AwaitWake(_)
                 | Self::ReadLock(_)
                 | Self::WriteLock(_)
                 | Self::CondWait { .. }
@@ -94,6 +99,7 @@ impl Action {
             self,
             Self::Unlock(_)
                 | Self::GiveToken(_)
+                | Self::Wake(_)
                 | Self::RwUnlock(_)
                 | Self::Signal(_)
                 | Self::Broadcast { .. }

@@ -65,7 +65,6 @@ impl Program {
     /// Returns the name of an operation's call, as in text traces.
     pub fn operation_name(&self, operation: u32) -> &'static str {
         let spin = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Spin;
-        let futex = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Futex;
         match self.operations[operation as usize].action {
             Action::Pass => "pass",
             Action::Create(_) => "create",
@@ -85,8 +84,8 @@ impl Program {
             Action::Unlock(id) if spin(id) => "spin_unlock",
             Action::Lock(_) => "lock",
             Action::Unlock(_) => "unlock",
-            Action::TakeToken(id) if futex(id) => "futex_wait",
-            Action::GiveToken(id) if futex(id) => "futex_wake",
+            Action::AwaitWake(_) => "futex_wait",
+            Action::Wake(_) => "futex_wake",
             Action::TakeToken(_) => "sem_wait",
             Action::GiveToken(_) => "sem_post",
             Action::ReadLock(_) => "rdlock",
@@ -147,6 +146,8 @@ impl Program {
             | Action::Unlock(id)
             | Action::TakeToken(id)
             | Action::GiveToken(id)
+            | Action::AwaitWake(id)
+            | Action::Wake(id)
             | Action::ReadLock(id)
             | Action::WriteLock(id)
             | Action::RwUnlock(id)

@@ -19,7 +19,7 @@ mod semaphore;
 
 pub(crate) use {
     condition::{ConditionLog, Waiter, WokenBy},
-    futex::{FutexLog, Woken},
+    futex::FutexLog,
     mutex::{Acquired, MutexLog},
     rendezvous::RendezvousLog,
     rwlock::RwlockLog,

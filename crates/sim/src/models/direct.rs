@@ -4,11 +4,14 @@
 //!
 //! VPPB, section 2.
 
-use foretrace_program::{Action, Program};
+use foretrace_program::{Action, Operation, Program};
 use foretrace_schedule::WaitKind;
 use foretrace_trace::{ObjectId, ObjectKind};
 
-use super::{Model, common_culprit};
+use super::{
+    Model, common_culprit,
+    order::{self, Order},
+};
 use crate::{
     core::{Core, Flow},
     objects::{Broadcaster, Condition, Mailbox, Mutex, Rwlock, Semaphore},
@@ -20,6 +23,8 @@ pub(crate) struct Direct {
     mailboxes: Vec<Mailbox>,
     /// The mutex that a condition variable is used with.
     mutex_of_condition: Vec<Option<ObjectId>>,
+    /// Who wakes whom, where the program uses futexes.
+    wakes: Option<Order>,
 }
 
 enum Object {
@@ -39,10 +44,10 @@ impl Model for Direct {
             ObjectKind::Semaphore => {
                 Object::Semaphore(Semaphore::with_tokens(object.initial.unwrap_or(0)))
             }
-            // Nobody is woken before anybody woke.
-            ObjectKind::Futex => Object::Semaphore(Semaphore::default()),
             ObjectKind::Rwlock => Object::Rwlock(Rwlock::default()),
-            ObjectKind::Event | ObjectKind::Barrier | ObjectKind::Once => Object::Other,
+            ObjectKind::Event | ObjectKind::Barrier | ObjectKind::Once | ObjectKind::Futex => {
+                Object::Other
+            }
         });
         let mut mutex_of_condition = vec![None; program.objects.len()];
         for operation in &program.operations {
@@ -50,7 +55,13 @@ impl Model for Direct {
                 mutex_of_condition[cond.index()] = Some(mutex);
             }
         }
+        let wakes = |operation: &Operation| matches!(operation.action, Action::Wake(_));
         Self {
+            wakes: program
+                .operations
+                .iter()
+                .any(wakes)
+                .then(|| Order::new(program)),
             objects: objects.collect(),
             mailboxes: vec![Mailbox::default(); program.threads.len()],
             mutex_of_condition,
@@ -72,6 +83,13 @@ impl Model for Direct {
                 let next = self.semaphore(id).give();
                 wake_all(core, thread, next)
             }
+            Action::AwaitWake(id) => {
+                let operation = core.threads[thread as usize].position;
+                let woken = self.wakes.as_ref();
+                let woken = woken.is_none_or(|wakes| wakes.is_satisfied(operation));
+                next_or_block(woken, WaitKind::Semaphore, id)
+            }
+            Action::Wake(_) => self.wake_recorded(core, thread),
             Action::ReadLock(id) => {
                 let granted = self.rwlock(id).read(thread);
                 next_or_block(granted, WaitKind::Rwlock, id)
@@ -125,6 +143,21 @@ impl Direct {
     fn unlock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
         let next = self.mutex(id).release();
         wake_all(core, thread, next)
+    }
+
+    /// Wakes those that wait for this wake-up; the others need not wait any more.
+    fn wake_recorded(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
+        let operation = core.threads[thread as usize].position;
+        if let Some(wakes) = &mut self.wakes {
+            let program = core.program;
+            wakes.release(operation, |wait| {
+                let waiter = order::thread_of(program, wait);
+                if core.is_blocked_at(waiter, wait) {
+                    core.wake(waiter, thread);
+                }
+            });
+        }
+        Flow::Next
     }
 
     /// Releases the mutex, and waits unless a signal is there; may complete the broadcast that is first in line.
