@@ -4,7 +4,7 @@
 use core::ffi::{c_int, c_long};
 
 use foretrace_recorder::{
-    Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, outcome_of, record, record_extended, returned,
+    Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, Slot, outcome_of, record, record_extended, returned,
 };
 use libc::timespec;
 
@@ -139,26 +139,28 @@ fn wait(call: Call, site: u64) -> c_long {
     result
 }
 
-/// Records a wake-up before it is done, and then how many threads it woke. Those that were only moved to another futex
-/// count too.
+/// Records a wake-up before it is done, with how many threads it may wake, and then how many it woke: the program may
+/// end before this thread gets to say so. Those that were only moved to another futex count too.
 fn wake(call: Call, site: u64) -> c_long {
-    let slot = record_extended(Kind::FutexWake, call.futex, OUTCOME_SUCCESS, site, (0, 0));
-    let result = call.make();
-    match result {
+    let asked = match call.command() {
         // It says nothing of how many wait, and wakes the first of them.
-        0 if call.command() == libc::FUTEX_UNLOCK_PI => slot.set_second(1),
-        0 => {}
-        1.. => slot.set_second(result.cast_unsigned()),
-        _ => slot.set_outcome(outcome(error_of(result))),
+        libc::FUTEX_UNLOCK_PI => 1,
+        _ => call.value.cast_unsigned(),
+    };
+    let slot = record_wake(call.futex, asked, site);
+    let result = call.make();
+    if result < 0 {
+        slot.set_outcome(outcome(error_of(result)));
+    } else if call.command() != libc::FUTEX_UNLOCK_PI {
+        slot.set_second(result.cast_unsigned());
     }
     result
 }
 
 /// Records a wake-up of two futexes at once, of which the kernel tells the sum.
 fn wake_two(call: Call, site: u64) -> c_long {
-    let first = record_extended(Kind::FutexWake, call.futex, OUTCOME_SUCCESS, site, (0, 0));
-    let second = call.second_futex;
-    let second = record_extended(Kind::FutexWake, second, OUTCOME_SUCCESS, site, (0, 0));
+    let first = record_wake(call.futex, call.value.cast_unsigned(), site);
+    let second = record_wake(call.second_futex, call.timeout as u64, site);
     let result = call.make();
     if result < 0 {
         first.set_outcome(outcome(error_of(result)));
@@ -169,6 +171,11 @@ fn wake_two(call: Call, site: u64) -> c_long {
         second.set_second((result - of_first).cast_unsigned());
     }
     result
+}
+
+fn record_wake(futex: u64, woken: u64, site: u64) -> Slot {
+    let operands = (woken, 0);
+    record_extended(Kind::FutexWake, futex, OUTCOME_SUCCESS, site, operands)
 }
 
 /// Returns the outcome of a call that ended with an error, or with 0.

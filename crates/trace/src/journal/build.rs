@@ -356,7 +356,11 @@ impl<'a> Builder<'a> {
                         let mutex = self.objects.at(process, ObjectKind::Mutex, event.second);
                         Some(wait_operation(kind, object, mutex))
                     }
-                    Kind::FutexWake => Some(wake_operation(object, event.second)),
+                    Kind::FutexWake => {
+                        // A program may ask for any number, and not live to see how many it was.
+                        let most = self.trace.threads.len() as u64;
+                        Some(wake_operation(object, event.second.min(most)))
+                    }
                     kind => object_operation(kind, object),
                 }
             }

@@ -330,7 +330,8 @@ kinds! {
     FutexWait = 90,
     /// The same with a timeout.
     FutexTimedWait = 91,
-    /// A wake-up of a futex's waiters; the extension holds how many were woken, or moved to wait elsewhere.
+    /// A wake-up of a futex's waiters; the extension holds how many were woken, or moved to wait elsewhere. Where the
+    /// program ended before that was known it holds how many it may have been.
     FutexWake = 92,
     /// A burst of `sched_yield` with no other event between; the extension holds how many.
     Yield = 95,
