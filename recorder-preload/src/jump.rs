@@ -25,26 +25,26 @@ macro_rules! jump {
         }
     };
     (@body $before:path) => {
-            core::arch::naked_asm!(
-                "push rdi",
-                "push rsi",
-                "push rdx",
-                "push rcx",
-                "push r8",
-                "push r9",
-                // Calls want the stack aligned to 16 bytes.
-                "sub rsp, 8",
-                "call {before}",
-                "add rsp, 8",
-                "pop r9",
-                "pop r8",
-                "pop rcx",
-                "pop rdx",
-                "pop rsi",
-                "pop rdi",
-                "jmp rax",
-                before = sym $before,
-            )
+        core::arch::naked_asm!(
+            "push rdi",
+            "push rsi",
+            "push rdx",
+            "push rcx",
+            "push r8",
+            "push r9",
+            // Calls want the stack aligned to 16 bytes.
+            "sub rsp, 8",
+            "call {before}",
+            "add rsp, 8",
+            "pop r9",
+            "pop r8",
+            "pop rcx",
+            "pop rdx",
+            "pop rsi",
+            "pop rdi",
+            "jmp rax",
+            before = sym $before,
+        )
     };
 }
 

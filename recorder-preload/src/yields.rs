@@ -12,8 +12,8 @@ use foretrace_recorder::{Kind, ThreadState, clock, spun};
 use crate::hook::recording;
 use crate::next;
 
-/// How many yields in quick succession do nothing. libstdc++ makes 4, parking_lot 7, crossbeam 4, rayon 33 before
-/// they wait.
+/// How many yields in quick succession do nothing. libstdc++ makes 4, `parking_lot` 7, crossbeam 4, rayon 33
+/// before they wait.
 const SPARED: u32 = 40;
 
 /// After so many ticks of other work between two yields, it is another spin: about 20 microseconds.

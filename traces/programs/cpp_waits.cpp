@@ -8,9 +8,10 @@
 #include <thread>
 #include <vector>
 
+static volatile int sink;
+
 static void work() {
-    for (volatile int i = 0; i < 1'000'000; i = i + 1) {
-    }
+    for (int i = 0; i < 1'000'000; i++) sink = i;
 }
 
 static void semaphores() {

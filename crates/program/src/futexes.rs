@@ -4,7 +4,7 @@
 //! wake-up's thread changed before. Nobody else can take its place: what a futex stands for is not known, and a mutex's
 //! waiter that got another's wake-up might not pass it on as that one did.
 
-use foretrace_trace::ObjectId;
+use foretrace_trace::{ObjectId, Outcome};
 
 use crate::{
     Action,
@@ -13,11 +13,18 @@ use crate::{
 };
 
 impl Lowering<'_> {
-    /// Lowers a wait that ended by a wake-up, as far as is known.
-    pub fn futex_wait(&mut self, index: usize, thread: u32, futex: ObjectId) {
-        let at = self.push(index, thread, Action::AwaitWake(futex));
-        let from = self.return_of(index).and_then(|back| back.from);
-        let back = self.next[index];
+    /// Lowers a wait that did not fail, with those that only continue it.
+    pub fn futex_wait(&mut self, begin: usize, thread: u32, futex: ObjectId) {
+        let end = self.end_of_wait(begin, (futex, None));
+        self.resumes_at[thread as usize] = end as u32 + 1;
+        let call = *self.trace.call(&self.trace.events[end]);
+        if self.outcome(end, call) == Outcome::TimedOut {
+            self.timed_out((begin, end), thread);
+            return;
+        }
+        let at = self.push(begin, thread, Action::AwaitWake(futex));
+        let from = self.return_of(end).and_then(|back| back.from);
+        let back = self.next[end];
         self.logs[futex.index()]
             .futex()
             .wait(at, back, from.map(|from| from.0));

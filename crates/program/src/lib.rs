@@ -23,6 +23,7 @@ mod layout;
 mod lower;
 mod matching;
 mod operation;
+mod polls;
 mod program;
 mod work;
 

@@ -309,3 +309,18 @@ fn a_wake_up_of_a_futex_that_is_recorded_before_its_wait_is_matched_with_it() {
         ]
     );
 }
+
+#[test]
+fn a_futexs_wait_that_times_out_and_only_looks_before_it_waits_again_is_one_wait() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n1 B futex_timedwait f cpu=1\n\
+                101 B return timedout cpu=1\n102 B futex_timedwait f cpu=2\n202 B return timedout cpu=2\n\
+                203 B futex_timedwait f cpu=3\n250 A futex_wake f 1 cpu=240\n251 B return cpu=3\n\
+                252 B terminate cpu=4\n253 A terminate cpu=241\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 240 futex_wake; 1 terminate",
+            "B; 1 futex_wait <-A.1; 3 terminate"
+        ]
+    );
+}

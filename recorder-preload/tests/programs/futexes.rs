@@ -54,20 +54,20 @@ fn rust_programs() -> &'static Path {
     })
 }
 
-/// Counts the waits for futexes that ended by a wake-up, as they say.
-fn woken_waits(run: &Run) -> usize {
-    let mut waits = vec![false; run.trace.threads.len()];
-    let mut woken = 0;
-    for event in &run.trace.events {
+/// Returns the events of the waits for futexes that ended by a wake-up, as they say.
+fn woken_waits(run: &Run) -> Vec<u32> {
+    let mut waits = vec![None; run.trace.threads.len()];
+    let mut woken = Vec::new();
+    for (index, event) in run.trace.events.iter().enumerate() {
         let call = run.trace.call(event);
-        let waited = &mut waits[call.thread.index()];
-        woken += usize::from(
-            *waited && call.operation == Operation::Return && call.outcome == Outcome::Success,
-        );
-        *waited = matches!(
-            call.operation,
-            Operation::FutexWait(_) | Operation::FutexTimedWait(_)
-        );
+        let waited = waits[call.thread.index()].take();
+        match call.operation {
+            Operation::FutexWait(_) | Operation::FutexTimedWait(_) => {
+                waits[call.thread.index()] = Some(index as u32);
+            }
+            Operation::Return if call.outcome == Outcome::Success => woken.extend(waited),
+            _ => {}
+        }
     }
     woken
 }
@@ -93,15 +93,17 @@ fn check(run: &Run, threads: usize) {
 /// Every wait that was woken is found to have been woken by somebody.
 fn check_wakes(run: &Run) {
     let program = Program::from_trace(&run.trace);
-    let mut matched = 0;
-    for index in 0..program.operations.len() as u32 {
-        if let Action::AwaitWake(_) = program.operations[index as usize].action {
-            let wakes = program.requirements_of(index);
+    let mut matched = Vec::new();
+    for (index, operation) in program.operations.iter().enumerate() {
+        if let Action::AwaitWake(_) = operation.action {
+            let wakes = program.requirements_of(index as u32);
             assert_eq!(wakes.len(), 1, "one wake-up ends a wait");
-            matched += 1;
+            matched.push(operation.event);
         }
     }
-    assert_eq!(matched, woken_waits(run));
+    for wait in woken_waits(run) {
+        assert!(matched.contains(&wait), "nobody woke event {wait}");
+    }
 }
 
 /// Every model gets through, on any number of CPUs, and on one it takes as long as was recorded.
@@ -166,7 +168,7 @@ fn every_way_to_wait_and_to_wake_is_told_with_what_came_of_it() {
         matches!(operation.action, Action::AwaitWake(_))
     };
     assert_eq!(program.operations.iter().filter(awaits).count(), 5);
-    assert_eq!(woken_waits(&run), 6);
+    assert_eq!(woken_waits(&run).len(), 6);
     check_models(&run);
 }
 
@@ -183,7 +185,10 @@ fn a_wake_up_tells_how_many_it_woke() {
             _ => None,
         });
     assert!(most.max() <= Some(2), "no more than two wait for the third");
-    assert!(woken_waits(&run) >= 4, "somebody waits in every phase");
+    assert!(
+        woken_waits(&run).len() >= 4,
+        "somebody waits in every phase"
+    );
 }
 
 #[test]
@@ -205,7 +210,7 @@ fn spinning_does_not_hide_a_wait_and_is_told_where_it_goes_on() {
 fn futures_of_all_sorts() {
     let run = record_cpp("cpp_futures.cpp");
     check(&run, 6);
-    assert!(woken_waits(&run) >= 1);
+    assert!(!woken_waits(&run).is_empty());
     assert_eq!(run.count("join"), 5, "futures of async join their threads");
 }
 
@@ -213,7 +218,10 @@ fn futures_of_all_sorts() {
 fn semaphores_latches_barriers_and_atomics() {
     let run = record_cpp("cpp_waits.cpp");
     check(&run, 6);
-    assert!(woken_waits(&run) >= 5, "somebody waits in every phase");
+    assert!(
+        woken_waits(&run).len() >= 5,
+        "somebody waits in every phase"
+    );
     assert_eq!(run.count("return timedout"), 1);
 }
 
@@ -224,7 +232,7 @@ fn locks_and_conditions_of_cpp_are_those_of_the_c_library() {
     assert!(run.trace.warnings.is_empty(), "{:?}", run.trace.warnings);
     assert_eq!(run.count("once once1 chosen"), 1);
     assert_eq!(run.count("once once1"), 3);
-    assert!(run.count("wrlock") >= 3 * 4 / 3 + 1);
+    assert!(run.count("wrlock") > 4);
     assert!(run.count("timedrdlock") >= 8);
     assert!(run.count("cond_timedwait") >= 1);
     assert!(run.count("cond_broadcast") >= 1);
@@ -235,7 +243,10 @@ fn locks_and_conditions_of_cpp_are_those_of_the_c_library() {
 fn rusts_mutex() {
     let run = record_rust("mutex");
     check(&run, 4);
-    assert!(woken_waits(&run) >= 1, "they work while they hold it");
+    assert!(
+        !woken_waits(&run).is_empty(),
+        "they work while they hold it"
+    );
 }
 
 #[test]
@@ -248,7 +259,7 @@ fn rusts_condvar() {
     let run = record_rust("condvar");
     check(&run, 2);
     assert!(
-        woken_waits(&run) >= 1,
+        !woken_waits(&run).is_empty(),
         "the queue is full or empty at times"
     );
 }
@@ -264,7 +275,7 @@ fn rusts_channels() {
 fn rusts_park() {
     let run = record_rust("park");
     check(&run, 2);
-    assert!(woken_waits(&run) >= 1);
+    assert!(!woken_waits(&run).is_empty());
 }
 
 #[test]
@@ -276,7 +287,7 @@ fn rusts_once() {
 fn parking_lots_mutex_and_condvar() {
     let run = record_rust("parking_lot");
     check(&run, 4);
-    assert!(woken_waits(&run) >= 1);
+    assert!(!woken_waits(&run).is_empty());
 }
 
 #[test]
@@ -289,7 +300,7 @@ fn crossbeams_channel() {
     let run = record_rust("crossbeam_channel");
     check(&run, 3);
     assert!(
-        woken_waits(&run) >= 1,
+        !woken_waits(&run).is_empty(),
         "the channel is full or empty at times"
     );
 }
@@ -298,7 +309,7 @@ fn crossbeams_channel() {
 fn crossbeams_scope_and_wait_group() {
     let run = record_rust("crossbeam_scope");
     check(&run, 5);
-    assert!(woken_waits(&run) >= 1, "the group is waited for");
+    assert!(!woken_waits(&run).is_empty(), "the group is waited for");
 }
 
 #[test]
@@ -307,6 +318,6 @@ fn rayons_pool() {
         let run = record_rust(name);
         // The program's first thread waits for the pool, which believes in three CPUs.
         check(&run, 4);
-        assert!(woken_waits(&run) >= 1);
+        assert!(!woken_waits(&run).is_empty());
     }
 }

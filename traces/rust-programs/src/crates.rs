@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::work;
 
-/// Three threads share a counter under parking_lot's mutex, and a fourth waits until it is complete.
+/// Three threads share a counter under `parking_lot`'s mutex, and a fourth waits until it is complete.
 pub fn parking_lot() -> u64 {
     let count = Mutex::new(0);
     let complete = Condvar::new();

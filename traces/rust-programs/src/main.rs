@@ -7,8 +7,11 @@ mod standard;
 
 use std::hint::black_box;
 
+/// Runs its threads and returns what they made.
+type Program = fn() -> u64;
+
 /// The programs.
-const PROGRAMS: [(&str, fn() -> u64); 13] = [
+const PROGRAMS: [(&str, Program); 13] = [
     ("mutex", standard::mutex),
     ("rwlock", standard::rwlock),
     ("condvar", standard::condvar),
