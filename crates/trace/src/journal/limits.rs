@@ -58,9 +58,9 @@ pub(super) fn futexes(trace: &Trace) -> Vec<String> {
         .filter(|&(process, _)| uses(process))
         .map(|(_, process)| {
             format!(
-                "{}: it waits by futexes (as C++'s atomics and futures, Rust's locks and channels do), which are recorded only \
-                 where a thread had to wait: a lock that was free and a result that was there may hold up a run on more CPUs, \
-                 and are not known",
+                "{}: it waits by futexes (C++'s futures and atomics and Rust's locks and channels do), which are recorded only \
+                 where a thread had to wait: locks that were free and values that were there are not known, and may hold \
+                 more CPUs up",
                 process.name
             )
         })
