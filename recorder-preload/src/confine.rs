@@ -6,11 +6,12 @@ use core::ffi::{c_int, c_long, c_void};
 
 use foretrace_recorder::process;
 
+use crate::futex::futex;
 use crate::jump::jump;
 use crate::next::Next;
 
 static PRCTL: Next = Next::new(c"prctl", None);
-static SYSCALL: Next = Next::new(c"syscall", None);
+pub static SYSCALL: Next = Next::new(c"syscall", None);
 
 extern "C" fn before_prctl(option: c_int) -> *mut c_void {
     if option == libc::PR_SET_SECCOMP {
@@ -28,4 +29,26 @@ extern "C" fn before_syscall(number: c_long, first: c_long) -> *mut c_void {
 }
 
 jump!(prctl, before_prctl);
-jump!(syscall, before_syscall);
+/// Stands in for the C library's `syscall`: leaves no trace of itself, as with `jump`, but for futexes, which get the
+/// caller's address in the place of the number.
+///
+/// # Safety
+///
+/// As the C library's.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C-unwind" fn syscall() {
+    core::arch::naked_asm!(
+        "cmp rdi, {futex_number}",
+        "je 2f",
+        "jmp {other}",
+        "2:",
+        "mov rdi, qword ptr [rsp]",
+        "jmp {futex}",
+        futex_number = const libc::SYS_futex,
+        other = sym other_syscall,
+        futex = sym futex,
+    )
+}
+
+jump!(local other_syscall, before_syscall);

@@ -3,7 +3,15 @@
 
 /// Defines a hook that calls a function of ours, which gets the first arguments and returns an address, and then
 /// jumps to that address with all arguments as they were.
+///
+/// `local` makes one that is only jumped to from another hook.
 macro_rules! jump {
+    (local $name:ident, $before:path) => {
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $name() {
+            $crate::jump::jump!(@body $before)
+        }
+    };
     ($name:ident, $before:path) => {
         #[doc = concat!("Stands in for the C library's `", stringify!($name), "`.")]
         ///
@@ -13,27 +21,30 @@ macro_rules! jump {
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub unsafe extern "C-unwind" fn $name() {
-            core::arch::naked_asm!(
-                "push rdi",
-                "push rsi",
-                "push rdx",
-                "push rcx",
-                "push r8",
-                "push r9",
-                // Calls want the stack aligned to 16 bytes.
-                "sub rsp, 8",
-                "call {before}",
-                "add rsp, 8",
-                "pop r9",
-                "pop r8",
-                "pop rcx",
-                "pop rdx",
-                "pop rsi",
-                "pop rdi",
-                "jmp rax",
-                before = sym $before,
-            )
+            $crate::jump::jump!(@body $before)
         }
+    };
+    (@body $before:path) => {
+        core::arch::naked_asm!(
+            "push rdi",
+            "push rsi",
+            "push rdx",
+            "push rcx",
+            "push r8",
+            "push r9",
+            // Calls want the stack aligned to 16 bytes.
+            "sub rsp, 8",
+            "call {before}",
+            "add rsp, 8",
+            "pop r9",
+            "pop r8",
+            "pop rcx",
+            "pop rdx",
+            "pop rsi",
+            "pop rdi",
+            "jmp rax",
+            before = sym $before,
+        )
     };
 }
 

@@ -26,6 +26,7 @@ mod cond;
 mod confine;
 mod cpus;
 mod exit;
+mod futex;
 mod hook;
 mod init;
 mod jump;
@@ -38,6 +39,7 @@ mod rwlock;
 mod semaphore;
 mod spin;
 mod thread;
+mod yields;
 
 /// Exports hooks. Each entry is the exported name, its number of arguments, and the function that does the work,
 /// which gets the caller's address as one argument more.
@@ -78,6 +80,7 @@ macro_rules! export {
 pub mod exports {
     use super::{
         barrier, c11, cond, cpus, exit, mutex, once, openmp, rwlock, semaphore, spin, thread,
+        yields,
     };
 
     export! {
@@ -137,6 +140,10 @@ pub mod exports {
         pthread_spin_unlock / 1 => spin::unlock;
 
         pthread_once / 2 => once::once;
+
+        sched_yield / 0 => yields::yield_now;
+        pthread_yield / 0 => yields::yield_now;
+        thrd_yield / 0 => yields::yield_now;
 
         thrd_create / 3 => c11::create;
         thrd_join / 2 => c11::join;

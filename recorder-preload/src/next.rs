@@ -176,6 +176,7 @@ next! {
     pthread_spin_trylock(lock: *mut pthread_spinlock_t) -> c_int, None;
     pthread_spin_unlock(lock: *mut pthread_spinlock_t) -> c_int, None;
 
+    sched_yield() -> c_int, None;
     pthread_once(control: *mut pthread_once_t, routine: OnceRoutine) -> c_int, None;
     pthread_testcancel() -> (), None;
 

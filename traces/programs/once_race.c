@@ -11,7 +11,7 @@ static void run_inner(void) { runs += 10; }
 
 static void run(void) {
     pthread_mutex_lock(&mutex);
-    for (int i = 0; i < 10; i++) sched_yield();
+    for (int i = 0; i < 100; i++) sched_yield();
     pthread_once(&inner, run_inner);
     pthread_mutex_unlock(&mutex);
     runs++;

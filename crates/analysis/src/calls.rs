@@ -72,6 +72,13 @@ fn returned(call: Call, outcome: Outcome, time: Nanos) -> CompleteCall {
     if ran_routine || !may_wait(call.operation) {
         return immediate(call);
     }
+    if outcome == Outcome::Busy {
+        // A futex that there was nothing to wait for.
+        return CompleteCall {
+            outcome,
+            ..immediate(call)
+        };
+    }
     CompleteCall {
         call,
         outcome,
@@ -105,7 +112,10 @@ fn may_wait(operation: Operation) -> bool {
 fn always_waits(operation: Operation) -> bool {
     matches!(
         operation,
-        Operation::CondWait { .. } | Operation::CondTimedWait { .. }
+        Operation::CondWait { .. }
+            | Operation::CondTimedWait { .. }
+            | Operation::FutexWait(_)
+            | Operation::FutexTimedWait(_)
     )
 }
 

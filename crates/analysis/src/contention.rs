@@ -86,6 +86,7 @@ fn is_acquisition(operation: Operation) -> bool {
             | Operation::CondSignal(_)
             | Operation::CondBroadcast(_)
             | Operation::Send { .. }
+            | Operation::FutexWake { .. }
     )
 }
 

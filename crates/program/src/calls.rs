@@ -26,6 +26,11 @@ impl Lowering<'_> {
             {
                 self.condition_wait(index, thread, (cond, mutex));
             }
+            Op::FutexWait(futex) | Op::FutexTimedWait(futex)
+                if !matches!(outcome, Outcome::Failed(_) | Outcome::Busy) =>
+            {
+                self.futex_wait(index, thread, futex);
+            }
             _ if outcome == CANCELLED => {
                 let until = self.until_cancelled(thread);
                 self.push(index, thread, until);
@@ -35,7 +40,7 @@ impl Lowering<'_> {
                 self.push(index, thread, Action::Pass);
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
-            _ if outcome == Outcome::TimedOut => self.timed_out(index, thread),
+            _ if outcome == Outcome::TimedOut => self.timed_out((index, index), thread),
             Op::CondSignal(cond) => self.signal(index, thread, cond),
             Op::CondBroadcast(cond) => self.broadcast(index, thread, cond),
             Op::Unlock(mutex) | Op::SpinUnlock(mutex) => self.unlock(index, thread, mutex),
@@ -47,6 +52,7 @@ impl Lowering<'_> {
                 let release = self.push(index, thread, Action::RwUnlock(rwlock));
                 self.logs[rwlock.index()].rwlock().unlock(release);
             }
+            Op::FutexWake { futex, woken } => self.futex_wake(index, thread, (futex, woken)),
             Op::Once(once) => self.once(index, thread, once, outcome),
             Op::Create(_) | Op::Detach(_) | Op::Cancel(_) | Op::Send { .. } | Op::Join(_) => {
                 self.between_threads(index, thread, call.operation);
@@ -188,6 +194,7 @@ impl Lowering<'_> {
                     .rwlock()
                     .write(at, &mut self.edges);
             }
+            OpenKind::Futex(futex) => self.futex_returned(at, futex),
             OpenKind::Wait(..) | OpenKind::Barrier(..) | OpenKind::Other => {}
         }
     }
@@ -214,6 +221,7 @@ impl Lowering<'_> {
             // A join of a listing that is never answered shows as a deadlock, which it was.
             OpenKind::Other | OpenKind::Read(_) | OpenKind::Write(_) => !self.is_explicit(),
             OpenKind::Condition { .. } => false,
+            OpenKind::Futex(futex) => self.logs[futex.index()].futex().is_woken(open.operation),
             OpenKind::Wait(..) => true,
         }
     }
@@ -300,11 +308,12 @@ impl Lowering<'_> {
         ended.is_some()
     }
 
-    fn timed_out(&mut self, index: usize, thread: u32) {
-        let nanos = self.recorded_delay(index, index);
+    /// Lowers a wait whose time ran out, and those from `begin` that it only continued.
+    pub fn timed_out(&mut self, (begin, end): (usize, usize), thread: u32) {
+        let nanos = self.recorded_delay(begin, end);
         let delay = self.delay(nanos);
-        let at = self.push(index, thread, delay);
-        if self.return_of(index).is_some() {
+        let at = self.push(begin, thread, delay);
+        if self.return_of(end).is_some() {
             self.set_open(at, OpenKind::Other);
         }
     }

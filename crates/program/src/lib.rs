@@ -18,10 +18,12 @@
 
 mod calls;
 mod conditions;
+mod futexes;
 mod layout;
 mod lower;
 mod matching;
 mod operation;
+mod polls;
 mod program;
 mod roles;
 mod structure;

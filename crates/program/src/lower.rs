@@ -8,7 +8,9 @@ use foretrace_trace::{
 
 use crate::{
     Action, Operation, Program, Structure,
-    matching::{ConditionLog, Edge, MutexLog, OpRef, RendezvousLog, RwlockLog, SemaphoreLog},
+    matching::{
+        ConditionLog, Edge, FutexLog, MutexLog, OpRef, RendezvousLog, RwlockLog, SemaphoreLog,
+    },
     structure::{self, Roles},
     work::{Work, work_before_events},
 };
@@ -96,6 +98,8 @@ pub(crate) enum OpenKind {
     Read(ObjectId),
     /// The lock is held for writing.
     Write(ObjectId),
+    /// A futex's waiter was woken.
+    Futex(ObjectId),
     /// A process was activated.
     Wait(ThreadId, ObjectId),
     /// The generation that this arrival, counted from 1, belongs to was complete.
@@ -111,6 +115,7 @@ pub(crate) enum ObjectLog {
     Condition(ConditionLog),
     Semaphore(SemaphoreLog),
     Rwlock(RwlockLog),
+    Futex(FutexLog),
     Other,
 }
 
@@ -136,6 +141,13 @@ impl ObjectLog {
         }
     }
 
+    pub fn futex(&mut self) -> &mut FutexLog {
+        match self {
+            Self::Futex(log) => log,
+            other => unreachable!("a valid trace wakes waiters of futexes only, not {other:?}"),
+        }
+    }
+
     pub fn rwlock(&mut self) -> &mut RwlockLog {
         match self {
             Self::Rwlock(log) => log,
@@ -158,6 +170,7 @@ impl<'t> Lowering<'t> {
                 ObjectLog::Semaphore(SemaphoreLog::with_tokens(object.initial.unwrap_or(0)))
             }
             ObjectKind::Rwlock => ObjectLog::Rwlock(RwlockLog::default()),
+            ObjectKind::Futex => ObjectLog::Futex(FutexLog::default()),
             ObjectKind::Event | ObjectKind::Barrier | ObjectKind::Once => ObjectLog::Other,
         });
         let calls = || trace.events.iter().map(|event| trace.call(event));

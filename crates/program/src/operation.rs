@@ -41,6 +41,10 @@ pub enum Action {
     TakeToken(ObjectId),
     /// Gives a token to a semaphore.
     GiveToken(ObjectId),
+    /// Waits for a wake-up of a futex: in every model for the one that woke it in the recording.
+    AwaitWake(ObjectId),
+    /// Wakes the waiters of a futex that it woke in the recording, now or later.
+    Wake(ObjectId),
     /// Acquires a readers-writer lock for reading.
     ReadLock(ObjectId),
     /// Acquires it for writing.
@@ -83,6 +87,7 @@ impl Action {
             self,
             Self::Lock(_)
                 | Self::TakeToken(_)
+                | Self::AwaitWake(_)
                 | Self::ReadLock(_)
                 | Self::WriteLock(_)
                 | Self::CondWait { .. }
@@ -96,6 +101,7 @@ impl Action {
             self,
             Self::Unlock(_)
                 | Self::GiveToken(_)
+                | Self::Wake(_)
                 | Self::RwUnlock(_)
                 | Self::Signal(_)
                 | Self::Broadcast { .. }

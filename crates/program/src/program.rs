@@ -88,6 +88,8 @@ impl Program {
             Action::Unlock(id) if spin(id) => "spin_unlock",
             Action::Lock(_) => "lock",
             Action::Unlock(_) => "unlock",
+            Action::AwaitWake(_) => "futex_wait",
+            Action::Wake(_) => "futex_wake",
             Action::TakeToken(_) => "sem_wait",
             Action::GiveToken(_) => "sem_post",
             Action::ReadLock(_) => "rdlock",
@@ -148,6 +150,8 @@ impl Program {
             | Action::Unlock(id)
             | Action::TakeToken(id)
             | Action::GiveToken(id)
+            | Action::AwaitWake(id)
+            | Action::Wake(id)
             | Action::ReadLock(id)
             | Action::WriteLock(id)
             | Action::RwUnlock(id)

@@ -267,3 +267,60 @@ fn the_last_generation_of_a_barrier_that_never_filled_is_left_out() {
         ]
     );
 }
+
+#[test]
+fn a_futexs_wait_needs_the_wake_up_that_ended_it() {
+    let rows = "process A\nprocess B\nprocess C\nreturns explicit\n0 A create B\n0 A create C\n1 B futex_wait f\n\
+                2 C futex_wait f\n3 A futex_wake f 1\n4 C return\n5 A futex_wake f 9\n6 B return\n6 A futex_wake f 0\n\
+                7 A terminate\n7 B terminate\n7 C terminate\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; create; 1 futex_wake; 1 futex_wake; pass; 1 terminate",
+            "B; 1 futex_wait <-A.3; 1 terminate",
+            "C; 1 futex_wait <-A.2; 1 terminate",
+        ]
+    );
+}
+
+#[test]
+fn a_futexs_wait_that_was_not_ended_by_a_wake_up_needs_nothing() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B\n1 B futex_wait f\n1 B return busy\n\
+                2 B futex_timedwait f\n5 B return timedout\n6 B futex_wait f\n6 B return\n7 A futex_wake f 0\n\
+                8 A terminate\n9 B futex_wait f\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 1 pass; 1 terminate",
+            "B; 1 pass; 1 timed wait 3; 1 pass; 1 pass; terminate"
+        ]
+    );
+}
+
+#[test]
+fn a_wake_up_of_a_futex_that_is_recorded_before_its_wait_is_matched_with_it() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B\n1 A futex_wake f 1\n2 B futex_wait f\n\
+                3 B return\n4 A terminate\n4 B terminate\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 1 futex_wake; 1 terminate",
+            "B; 1 futex_wait <-A.1; 1 terminate"
+        ]
+    );
+}
+
+#[test]
+fn a_futexs_wait_that_times_out_and_only_looks_before_it_waits_again_is_one_wait() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n1 B futex_timedwait f cpu=1\n\
+                101 B return timedout cpu=1\n102 B futex_timedwait f cpu=2\n202 B return timedout cpu=2\n\
+                203 B futex_timedwait f cpu=3\n250 A futex_wake f 1 cpu=240\n251 B return cpu=3\n\
+                252 B terminate cpu=4\n253 A terminate cpu=241\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 240 futex_wake; 1 terminate",
+            "B; 1 futex_wait <-A.1; 3 terminate"
+        ]
+    );
+}

@@ -7,7 +7,8 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use foretrace_trace::journal::layout::{
-    CHUNK_EVENTS, ChunkHeader, Kind, OUTCOME_PENDING, RECORD_BYTES, Record, pack_tail,
+    CHUNK_EVENTS, ChunkHeader, Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, RECORD_BYTES, Record,
+    pack_tail,
 };
 
 use crate::clock::{self, Pair};
@@ -57,6 +58,16 @@ impl Slot {
             .tail
             .store(cleared | (u64::from(outcome) << 8), Ordering::Relaxed);
     }
+
+    /// Changes the second operand of a record that was made with one.
+    pub fn set_second(self, second: u64) {
+        if self.0 == 0 {
+            return;
+        }
+        // SAFETY: as above; a record's extension lies behind it in the same chunk.
+        let extension = unsafe { &*((self.0 + STEP) as *const Record) };
+        extension.object.store(second, Ordering::Relaxed);
+    }
 }
 
 /// Records a call on an object. The common path: a counter, a test, an addition, three stores.
@@ -102,6 +113,23 @@ pub fn record_extended(
     }
     let tail = pack_tail(kind, outcome, site);
     record_slowly(state, tail, object, Some(operands))
+}
+
+/// Counts one more of a thread's calls that come in bursts with nothing between: one record for all of a burst, with
+/// their number as its second operand.
+pub fn spun(kind: Kind, site: u64) {
+    let state = ThreadState::current();
+    let burst = state.burst.get();
+    // Nothing was recorded since, so it is the latest record of the thread's chunk.
+    if burst != 0 && burst + 2 * STEP == state.cursor.get() {
+        // SAFETY: a record in the current chunk, with an extension.
+        let extension = unsafe { &*((burst + STEP) as *const Record) };
+        let count = extension.object.load(Ordering::Relaxed);
+        extension.object.store(count + 1, Ordering::Relaxed);
+        return;
+    }
+    let slot = record_extended(kind, 0, OUTCOME_SUCCESS, site, (1, 0));
+    state.burst.set(slot.0);
 }
 
 /// Records that a call recorded as pending came back.
@@ -327,6 +355,7 @@ pub(crate) fn adopt(state: &ThreadState, chunk: u64) {
     // SAFETY: the chunk was mapped and published for this thread.
     let header = unsafe { &*(chunk as *const ChunkHeader) };
     state.chunk.set(chunk);
+    state.burst.set(0);
     state
         .sequence
         .set(header.sequence.load(Ordering::Relaxed) + 1);

@@ -47,7 +47,7 @@ pub mod sys;
 pub mod thread;
 
 pub use {
-    buffer::{Slot, outcome_of, record, record_extended, returned},
+    buffer::{Slot, outcome_of, record, record_extended, returned, spun},
     foretrace_trace::journal::layout::{
         Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_OWNER_DIED, OUTCOME_PENDING,
         OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,

@@ -65,6 +65,14 @@ pub struct ThreadState {
     pub(crate) stack_high: Cell<u64>,
     /// For each depth in regions, the largest team of this thread's that the journal knows the objects of.
     pub teams: [Cell<u16>; 4],
+    /// The record of the latest burst of calls; see [`spun`](crate::spun).
+    pub(crate) burst: Cell<u64>,
+    /// The counter at the latest `sched_yield`.
+    pub last_yield: Cell<u64>,
+    /// How many in quick succession were made without effect.
+    pub yields: Cell<u32>,
+    /// How many since the thread last waited for a futex.
+    pub spared_yields: Cell<u32>,
 }
 
 impl ThreadState {
@@ -113,6 +121,7 @@ impl ThreadState {
         self.sequence.set(0);
         self.last_tsc.set(0);
         self.region_end.set(0);
+        self.burst.set(0);
         // Another journal, which knows none.
         for largest in &self.teams {
             largest.set(0);

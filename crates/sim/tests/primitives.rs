@@ -178,3 +178,16 @@ fn a_waiter_of_a_condition_gets_its_mutex_again_in_the_end() {
         assert_eq!(ends.len(), 2, "on {cpus} CPUs: {ends:?}");
     }
 }
+
+#[test]
+fn a_futexs_wait_passes_if_its_wake_up_came_before_and_nobody_takes_anothers() {
+    // In the recording B and C wait, and A wakes both; on three CPUs A wakes them first, and B waits once more.
+    let rows = "process B priority 3\nprocess C priority 2\nprocess A priority 1\nreturns explicit\n0 B create C cpu=0\n\
+                0 B create A cpu=0\n5 B futex_wait f cpu=5\n14 C futex_wait f cpu=9\n15 A futex_wake f 2 cpu=1\n\
+                15 B return cpu=5\n16 B futex_wait f cpu=6\n16 C return cpu=9\n17 C terminate cpu=10\n\
+                19 A futex_wake f 1 cpu=3\n19 B return cpu=6\n20 B terminate cpu=7\n20 A terminate cpu=3\n";
+    for model in ModelKind::ALL {
+        assert_eq!(ends(rows, 3, model), [7, 10, 3], "{}", model.name());
+        assert_eq!(ends(rows, 1, model), [20, 17, 20], "{}", model.name());
+    }
+}

@@ -134,6 +134,18 @@ pub enum Operation {
     /// Passed a one-time initialization; with [`Outcome::Chosen`] this thread runs the routine, from this event to
     /// the [`Operation::Return`] that closes it (other events of the thread may lie between).
     Once(ObjectId),
+    /// Waited for a futex: until a [`Self::FutexWake`], by a system call. [`Outcome::Busy`] when its value had changed
+    /// already, so that there was nothing to wait for.
+    FutexWait(ObjectId),
+    /// The same, no longer than a given time.
+    FutexTimedWait(ObjectId),
+    /// Woke threads that waited for a futex.
+    FutexWake {
+        /// The futex.
+        futex: ObjectId,
+        /// How many it woke.
+        woken: u32,
+    },
 }
 
 impl Operation {
@@ -172,6 +184,9 @@ impl Operation {
             Self::SpinTryLock(_) => "spin_trylock",
             Self::SpinUnlock(_) => "spin_unlock",
             Self::Once(_) => "once",
+            Self::FutexWait(_) => "futex_wait",
+            Self::FutexTimedWait(_) => "futex_timedwait",
+            Self::FutexWake { .. } => "futex_wake",
         }
     }
 
@@ -209,7 +224,10 @@ impl Operation {
             | Self::SpinLock(object)
             | Self::SpinTryLock(object)
             | Self::SpinUnlock(object)
-            | Self::Once(object) => Some(object),
+            | Self::Once(object)
+            | Self::FutexWait(object)
+            | Self::FutexTimedWait(object)
+            | Self::FutexWake { futex: object, .. } => Some(object),
         }
     }
 

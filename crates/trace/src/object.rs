@@ -23,11 +23,14 @@ pub enum ObjectKind {
     Spin,
     /// The control of a one-time initialization.
     Once,
+    /// An integer in memory that threads wait for and wake each other by, through system calls: what C++'s and
+    /// Rust's own synchronization is made of.
+    Futex,
 }
 
 impl ObjectKind {
     /// All kinds, in the order of their bytes in files.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Event,
         Self::Mutex,
         Self::Cond,
@@ -36,6 +39,7 @@ impl ObjectKind {
         Self::Barrier,
         Self::Spin,
         Self::Once,
+        Self::Futex,
     ];
 
     /// Returns the name used in text traces and tables.
@@ -49,6 +53,7 @@ impl ObjectKind {
             Self::Barrier => "barrier",
             Self::Spin => "spin",
             Self::Once => "once",
+            Self::Futex => "futex",
         }
     }
 }

@@ -50,6 +50,9 @@ fn kind(operation: Operation) -> Option<ObjectKind> {
             Some(ObjectKind::Spin)
         }
         Operation::Once(_) => Some(ObjectKind::Once),
+        Operation::FutexWait(_) | Operation::FutexTimedWait(_) | Operation::FutexWake { .. } => {
+            Some(ObjectKind::Futex)
+        }
     }
 }
 

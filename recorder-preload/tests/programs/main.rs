@@ -2,6 +2,7 @@
 
 mod deaths;
 mod exports;
+mod futexes;
 mod harness;
 mod locks;
 mod openmp;

@@ -11,6 +11,7 @@
 //! the k-th wait" (VPPB, section 2).
 
 mod condition;
+mod futex;
 mod mutex;
 mod rendezvous;
 mod rwlock;
@@ -18,6 +19,7 @@ mod semaphore;
 
 pub(crate) use {
     condition::{ConditionLog, Waiter, WokenBy},
+    futex::FutexLog,
     mutex::{Acquired, MutexLog},
     rendezvous::RendezvousLog,
     rwlock::RwlockLog,

@@ -31,7 +31,7 @@ pub(super) struct Section {
 
 /// All sections of a trace's mutexes that condition variables are used with.
 pub(super) struct Sections {
-    sections: Vec<Section>,
+    all: Vec<Section>,
     /// Signals and broadcasts of threads that had not locked their mutex before.
     bare: Vec<(ObjectId, u32, bool)>,
     mutex_of: BTreeMap<ObjectId, ObjectId>,
@@ -72,14 +72,14 @@ impl Sections {
 
     /// Returns where sections begin that wait on it.
     pub fn waiting_sites(&self, cond: ObjectId) -> Vec<SiteId> {
-        let waiting = self.sections.iter().filter(|s| s.waited == Some(cond));
+        let waiting = self.all.iter().filter(|s| s.waited == Some(cond));
         let sites: BTreeSet<SiteId> = waiting.filter_map(|section| section.site).collect();
         sites.into_iter().collect()
     }
 
     /// Returns how often it was waited on.
     pub fn waits(&self, cond: ObjectId) -> u64 {
-        let waiting = self.sections.iter().filter(|s| s.waited == Some(cond));
+        let waiting = self.all.iter().filter(|s| s.waited == Some(cond));
         waiting.map(|section| section.waits.len() as u64).sum()
     }
 
@@ -89,11 +89,7 @@ impl Sections {
         if self.ambiguous.contains(&cond) {
             return None;
         }
-        let of_mutex = || {
-            self.sections
-                .iter()
-                .filter(|section| section.mutex == mutex)
-        };
+        let of_mutex = || self.all.iter().filter(|section| section.mutex == mutex);
         let mut uses = Uses {
             cond,
             sections: Vec::new(),
@@ -202,7 +198,7 @@ impl<'t> Collector<'t> {
             latest: HashMap::new(),
             mutexes: mutex_of.values().copied().collect(),
             sections: Sections {
-                sections: Vec::new(),
+                all: Vec::new(),
                 bare: Vec::new(),
                 mutex_of,
                 ambiguous,
@@ -263,7 +259,7 @@ impl<'t> Collector<'t> {
                 if let Some(section) = self.current(thread, mutex) {
                     section.signals.push((cond, index, broadcasts));
                 } else if let Some(latest) = latest {
-                    let section = &mut self.sections.sections[latest];
+                    let section = &mut self.sections.all[latest];
                     section.signals.push((cond, index, broadcasts));
                 } else {
                     self.sections.bare.push((cond, index, broadcasts));
@@ -274,7 +270,7 @@ impl<'t> Collector<'t> {
     }
 
     fn lock(&mut self, lock: u32, held: u32, thread: usize, mutex: ObjectId, site: Option<SiteId>) {
-        let sections = &self.sections.sections;
+        let sections = &self.sections.all;
         let nested = self.open[thread]
             .iter_mut()
             .find(|(position, _)| sections[*position].mutex == mutex);
@@ -283,7 +279,7 @@ impl<'t> Collector<'t> {
             return;
         }
         self.open[thread].push((sections.len(), 1));
-        self.sections.sections.push(Section {
+        self.sections.all.push(Section {
             mutex,
             site,
             lock,
@@ -297,7 +293,7 @@ impl<'t> Collector<'t> {
     }
 
     fn unlock(&mut self, index: u32, thread: usize, mutex: ObjectId) {
-        let sections = &mut self.sections.sections;
+        let sections = &mut self.sections.all;
         let open = &mut self.open[thread];
         let Some(place) = open
             .iter()
@@ -316,7 +312,7 @@ impl<'t> Collector<'t> {
 
     /// Returns the section of a mutex that a thread is in.
     fn current(&mut self, thread: usize, mutex: ObjectId) -> Option<&mut Section> {
-        let sections = &mut self.sections.sections;
+        let sections = &mut self.sections.all;
         let open = self.open[thread].iter();
         let position = open
             .map(|&(position, _)| position)
@@ -326,7 +322,7 @@ impl<'t> Collector<'t> {
 
     /// Puts the sections into the order in which they began.
     fn finish(mut self) -> Sections {
-        self.sections.sections.sort_by_key(|section| section.held);
+        self.sections.all.sort_by_key(|section| section.held);
         self.sections
     }
 }

@@ -176,7 +176,7 @@ fn gate(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
         match *step {
             Step::Take(section) => plan.take(section, Need::Gate(uses.cond)),
             Step::Close(Closer::Section(section)) => {
-                plan.give(uses, section, Gift::Gate(uses.cond))
+                plan.give(uses, section, Gift::Gate(uses.cond));
             }
             Step::Close(Closer::Bare(event)) => plan.give_bare(event, Gift::Gate(uses.cond)),
             _ => {}

@@ -4,11 +4,14 @@
 //!
 //! VPPB, section 2.
 
-use foretrace_program::{Action, Program};
+use foretrace_program::{Action, Operation, Program};
 use foretrace_schedule::WaitKind;
 use foretrace_trace::{ObjectId, ObjectKind};
 
-use super::{Model, common_culprit};
+use super::{
+    Model, common_culprit,
+    order::{self, Order},
+};
 use crate::{
     Handover, Machine,
     core::{Core, Flow},
@@ -24,6 +27,8 @@ pub(crate) struct Direct {
     regaining: Vec<Option<ObjectId>>,
     /// The mutex that a condition variable is used with.
     mutex_of_condition: Vec<Option<ObjectId>>,
+    /// Who wakes whom, where the program uses futexes.
+    wakes: Option<Order>,
 }
 
 enum Object {
@@ -44,7 +49,9 @@ impl Model for Direct {
                 Object::Semaphore(Semaphore::with_tokens(object.initial.unwrap_or(0)))
             }
             ObjectKind::Rwlock => Object::Rwlock(Rwlock::default()),
-            ObjectKind::Event | ObjectKind::Barrier | ObjectKind::Once => Object::Other,
+            ObjectKind::Event | ObjectKind::Barrier | ObjectKind::Once | ObjectKind::Futex => {
+                Object::Other
+            }
         });
         let mut mutex_of_condition = vec![None; program.objects.len()];
         for operation in &program.operations {
@@ -52,7 +59,13 @@ impl Model for Direct {
                 mutex_of_condition[cond.index()] = Some(mutex);
             }
         }
+        let wakes = |operation: &Operation| matches!(operation.action, Action::Wake(_));
         Self {
+            wakes: program
+                .operations
+                .iter()
+                .any(wakes)
+                .then(|| Order::new(program)),
             objects: objects.collect(),
             handover: machine.handover,
             regaining: vec![None; program.threads.len()],
@@ -85,6 +98,13 @@ impl Model for Direct {
                 let next = self.semaphore(id).give();
                 wake_all(core, thread, next)
             }
+            Action::AwaitWake(id) => {
+                let operation = core.threads[thread as usize].position;
+                let woken = self.wakes.as_ref();
+                let woken = woken.is_none_or(|wakes| wakes.is_satisfied(operation));
+                next_or_block(woken, WaitKind::Semaphore, id)
+            }
+            Action::Wake(_) => self.wake_recorded(core, thread),
             Action::ReadLock(id) => {
                 let granted = self.rwlock(id).read(thread);
                 next_or_block(granted, WaitKind::Rwlock, id)
@@ -144,6 +164,21 @@ impl Direct {
         }
         let next = self.mutex(id).release();
         wake_all(core, thread, next)
+    }
+
+    /// Wakes those that wait for this wake-up; the others need not wait any more.
+    fn wake_recorded(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
+        let operation = core.threads[thread as usize].position;
+        if let Some(wakes) = &mut self.wakes {
+            let program = core.program;
+            wakes.release(operation, |wait| {
+                let waiter = order::thread_of(program, wait);
+                if core.is_blocked_at(waiter, wait) {
+                    core.wake(waiter, thread);
+                }
+            });
+        }
+        Flow::Next
     }
 
     /// Releases the mutex, and waits unless a signal is there; may complete the broadcast that is first in line.

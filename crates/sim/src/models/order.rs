@@ -80,7 +80,7 @@ pub(crate) fn thread_of(program: &Program, operation: u32) -> u32 {
 pub(crate) fn wait_of(action: Action) -> (WaitKind, Option<u32>) {
     match action {
         Action::Lock(id) => (WaitKind::Lock, Some(id.0)),
-        Action::TakeToken(id) => (WaitKind::Semaphore, Some(id.0)),
+        Action::TakeToken(id) | Action::AwaitWake(id) => (WaitKind::Semaphore, Some(id.0)),
         Action::ReadLock(id) | Action::WriteLock(id) => (WaitKind::Rwlock, Some(id.0)),
         Action::CondWait { cond, .. } => (WaitKind::Condition, Some(cond.0)),
         Action::Send { event, .. } => (WaitKind::Send, Some(event.0)),

@@ -8,8 +8,9 @@ use super::decode::{Decoded, Decoder};
 use super::file::{Journal, JournalThread};
 use super::hash::FastMap;
 use super::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS};
+use super::limits::{self, Spins};
 use super::modules::{AddressSpace, Sites};
-use super::names::{list, object_operation, outcome, program_name, wait_operation};
+use super::names::{list, object_operation, outcome, program_name, wait_operation, wake_operation};
 use super::objects::{Objects, object_kind};
 use crate::{
     Call, CallId, Event, Nanos, ObjectKind, Operation, Outcome, Process, ProcessId, Returns,
@@ -57,6 +58,7 @@ pub(super) struct Builder<'a> {
     objects: Objects,
     calls: FastMap<Call, CallId>,
     unknown_threads: u64,
+    spins: Spins,
     endless: Vec<String>,
 }
 
@@ -76,6 +78,7 @@ impl<'a> Builder<'a> {
             objects: Objects::default(),
             calls: FastMap::default(),
             unknown_threads: 0,
+            spins: Spins::default(),
             endless: Vec::new(),
         }
     }
@@ -87,10 +90,10 @@ impl<'a> Builder<'a> {
             self.add_process(index, &mut streams);
         }
         self.merge(&mut streams);
+        self.trace.sites = std::mem::take(&mut self.sites.table);
+        self.trace.modules = std::mem::take(&mut self.sites.modules);
+        self.trace.objects = std::mem::take(&mut self.objects.table);
         self.warn();
-        self.trace.sites = self.sites.table;
-        self.trace.modules = self.sites.modules;
-        self.trace.objects = self.objects.table;
         self.trace
     }
 
@@ -260,6 +263,11 @@ impl<'a> Builder<'a> {
         if self.note_life(process, &event) {
             return;
         }
+        if event.kind == Kind::Yield {
+            let site = self.site(process, &event, stream.decoder.addresses(event.stack));
+            self.spins.note(stream.thread, site, event.second);
+            return;
+        }
         if event.kind == Kind::Return && std::mem::take(&mut stream.dropped) {
             return;
         }
@@ -357,6 +365,11 @@ impl<'a> Builder<'a> {
                         let mutex = self.objects.at(process, ObjectKind::Mutex, event.second);
                         Some(wait_operation(kind, object, mutex))
                     }
+                    Kind::FutexWake => {
+                        // A program may ask for any number, and not live to see how many it was.
+                        let most = self.trace.threads.len() as u64;
+                        Some(wake_operation(object, event.second.min(most)))
+                    }
                     kind => object_operation(kind, object),
                 }
             }
@@ -381,6 +394,10 @@ impl<'a> Builder<'a> {
     }
 
     fn warn(&mut self) {
+        let by_other_means = [
+            limits::futexes(&self.trace),
+            self.spins.warnings(&self.trace),
+        ];
         let warnings = &mut self.trace.warnings;
         for journal in self.journals {
             warnings.extend(journal.damage.iter().cloned());
@@ -403,6 +420,7 @@ impl<'a> Builder<'a> {
                 ));
             }
         }
+        warnings.extend(by_other_means.into_iter().flatten());
         if !self.endless.is_empty() {
             warnings.push(format!(
                 "{UNSEEN_ENDS}{} were not seen (killed, or still running): their last CPU times are those of their last events",

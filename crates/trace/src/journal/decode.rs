@@ -259,7 +259,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Emits the calls that never came back. A wait for a condition, a barrier or a thread stands alone then; what
+    /// Emits the calls that never came back. A wait for a condition, a barrier, a thread or a futex stands alone then; what
     /// would look like an acquisition is followed by its failure.
     fn give_up_waiting(&mut self) {
         while let Some(call) = self.waiting.pop() {
@@ -269,6 +269,8 @@ impl<'a> Decoder<'a> {
                 Kind::CondWait
                     | Kind::CondTimedWait
                     | Kind::BarrierWait
+                    | Kind::FutexWait
+                    | Kind::FutexTimedWait
                     | Kind::Join
                     | Kind::TimedJoin
             );

@@ -330,4 +330,14 @@ kinds! {
     SpinUnlock = 74,
     /// `pthread_once`; pending when the caller runs the routine, or waits for the one who does.
     Once = 80,
+    /// A wait for a futex by a system call: `FUTEX_WAIT`, `FUTEX_WAIT_BITSET`, `FUTEX_LOCK_PI` without a timeout.
+    /// Always pending; its return is [`OUTCOME_BUSY`] when the futex did not hold the value that would make it wait.
+    FutexWait = 90,
+    /// The same with a timeout.
+    FutexTimedWait = 91,
+    /// A wake-up of a futex's waiters; the extension holds how many were woken, or moved to wait elsewhere. Where the
+    /// program ended before that was known it holds how many it may have been.
+    FutexWake = 92,
+    /// A burst of `sched_yield` with no other event between; the extension holds how many.
+    Yield = 95,
 }

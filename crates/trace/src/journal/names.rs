@@ -58,6 +58,12 @@ pub(super) fn wait_operation(kind: Kind, cond: ObjectId, mutex: ObjectId) -> Ope
     }
 }
 
+/// Returns a wake-up of a futex's waiters, `woken` of them.
+pub(super) fn wake_operation(futex: ObjectId, woken: u64) -> Operation {
+    let woken = u32::try_from(woken).unwrap_or(u32::MAX);
+    Operation::FutexWake { futex, woken }
+}
+
 /// Returns an operation on one object; `None` for kinds that are no operations.
 pub(super) fn object_operation(kind: Kind, object: ObjectId) -> Option<Operation> {
     let operation = match kind {
@@ -83,6 +89,8 @@ pub(super) fn object_operation(kind: Kind, object: ObjectId) -> Option<Operation
         Kind::SpinTryLock => Operation::SpinTryLock,
         Kind::SpinUnlock => Operation::SpinUnlock,
         Kind::Once => Operation::Once,
+        Kind::FutexWait => Operation::FutexWait,
+        Kind::FutexTimedWait => Operation::FutexTimedWait,
         _ => return None,
     };
     Some(operation(object))

@@ -89,6 +89,7 @@ pub(super) fn object_kind(kind: Kind) -> Option<ObjectKind> {
         60..70 => Some(ObjectKind::Barrier),
         70..80 => Some(ObjectKind::Spin),
         80..90 => Some(ObjectKind::Once),
+        90..93 => Some(ObjectKind::Futex),
         _ => None,
     }
 }

@@ -229,6 +229,73 @@ fn a_wait_that_never_came_back_acquired_nothing() {
 }
 
 #[test]
+fn a_futexs_wake_up_tells_how_many_it_woke_and_a_wait_at_the_end_stands_alone() {
+    let draft = Draft::new(7, 0)
+        .thread(0, 7, 70)
+        .record(10, Kind::FutexWait, 64, OUTCOME_PENDING, 0)
+        .record(
+            30,
+            Kind::Return,
+            64,
+            OUTCOME_SUCCESS,
+            Kind::FutexWait as u64,
+        )
+        .record(40, Kind::FutexTimedWait, 64, OUTCOME_PENDING, 0)
+        .thread(1, 8, 80)
+        .record(20, Kind::FutexWake, 64, OUTCOME_SUCCESS, 0)
+        .record(0, Kind::Extension, 2, 0, 0)
+        .exited(100);
+    let trace = read(&[draft]);
+    assert_eq!(
+        lines(&trace),
+        [
+            "10 main futex_wait",
+            "20 T1 futex_wake",
+            "30 main return",
+            "40 main futex_timedwait",
+            "100 T1 terminate",
+            "100 main terminate"
+        ]
+    );
+    let woken = trace.call(&trace.events[1]).operation;
+    assert!(
+        matches!(woken, Operation::FutexWake { woken: 2, .. }),
+        "{woken:?}"
+    );
+    assert!(
+        trace.warnings[0].contains("futexes"),
+        "{:?}",
+        trace.warnings
+    );
+    assert_eq!(trace.warnings.len(), 1);
+}
+
+#[test]
+fn yields_are_no_events_but_many_are_told() {
+    let yields = |bursts: u64, each: u64| {
+        let mut draft = Draft::new(7, 0).thread(0, 7, 70);
+        for burst in 0..bursts {
+            draft = draft
+                .record(10 + burst, Kind::Yield, 0, OUTCOME_SUCCESS, 0)
+                .record(0, Kind::Extension, each, 0, 0);
+        }
+        read(&[draft.exited(100)])
+    };
+    let few = yields(3, 2);
+    assert_eq!(lines(&few), ["100 main terminate"]);
+    assert!(few.warnings.is_empty(), "{:?}", few.warnings);
+    let many = yields(3, 2000);
+    assert_eq!(lines(&many), ["100 main terminate"]);
+    let [warning] = many.warnings.as_slice() else {
+        panic!("one warning, not {:?}", many.warnings);
+    };
+    assert!(
+        warning.contains("main spun by sched_yield, 6000 times"),
+        "{warning}"
+    );
+}
+
+#[test]
 fn cpu_time_is_not_counted_again_when_a_program_becomes_another() {
     let first = Draft::new(7, 0)
         .thread(0, 7, 70)

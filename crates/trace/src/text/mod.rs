@@ -34,7 +34,7 @@
 //!                                                     function was called from
 //!           | "recording" FACT                        how the trace was recorded
 //!           | "warning" TEXT                          what a reader must know about the trace's limits
-//! KIND      = "event" | "mutex" | "cond" | "semaphore" | "rwlock" | "barrier" | "spin" | "once"
+//! KIND      = "event" | "mutex" | "cond" | "semaphore" | "rwlock" | "barrier" | "spin" | "once" | "futex"
 //! FACT      = "command" WORD* | "version" WORD | "started" UNIX-SECONDS | "cpu" K | "pretended-cpus" N
 //!           | "slice" TIME | "clock" ("rseq" | "counter" | "system-call") | "wall" TIME | "cpu-time" TIME
 //!           | "exit" ("code" | "signal") INTEGER | "lost-events" N
@@ -48,6 +48,7 @@
 //!           | ("sem_wait" | "sem_trywait" | "sem_timedwait" | "sem_post") SEMAPHORE
 //!           | ("rdlock" | "tryrdlock" | "timedrdlock" | "wrlock" | "trywrlock" | "timedwrlock" | "rwunlock") RWLOCK
 //!           | "barrier_wait" BARRIER [THREADS] | ("spin_lock" | "spin_trylock" | "spin_unlock") SPIN | "once" ONCE
+//!           | ("futex_wait" | "futex_timedwait") FUTEX | "futex_wake" FUTEX WOKEN
 //! OUTCOME   = "ok" | "busy" | "timedout" | "chosen" | "ownerdied" | "failed:" ERRNO
 //!                                                     "ok" if not said; a "try" must say it
 //! field     = "cpu=" TIME                             the CPU time that the thread had used by then

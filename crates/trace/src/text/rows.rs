@@ -13,7 +13,7 @@ use crate::{Call, Event, ObjectId, ObjectKind, Operation, Outcome, ThreadId, ope
 type OnObject = fn(ObjectId) -> Operation;
 
 /// The operations on one object.
-const ON_ONE_OBJECT: [(ObjectKind, OnObject); 23] = [
+const ON_ONE_OBJECT: [(ObjectKind, OnObject); 25] = [
     (ObjectKind::Event, Operation::Wait),
     (ObjectKind::Mutex, Operation::Lock),
     (ObjectKind::Mutex, Operation::TryLock),
@@ -37,6 +37,8 @@ const ON_ONE_OBJECT: [(ObjectKind, OnObject); 23] = [
     (ObjectKind::Spin, Operation::SpinTryLock),
     (ObjectKind::Spin, Operation::SpinUnlock),
     (ObjectKind::Once, Operation::Once),
+    (ObjectKind::Futex, Operation::FutexWait),
+    (ObjectKind::Futex, Operation::FutexTimedWait),
 ];
 
 /// The operations on a thread.
@@ -48,7 +50,14 @@ const ON_A_THREAD: [fn(ThreadId) -> Operation; 4] = [
 ];
 
 /// The names of the other operations.
-const OTHERS: [&str; 5] = ["terminate", "return", "send", "cond_wait", "cond_timedwait"];
+const OTHERS: [&str; 6] = [
+    "terminate",
+    "return",
+    "send",
+    "cond_wait",
+    "cond_timedwait",
+    "futex_wake",
+];
 
 /// Reads a row, whose first word is `time`.
 pub(super) fn row(
@@ -153,6 +162,12 @@ impl Row<'_, '_, '_> {
                 cond: self.object(ObjectKind::Cond)?,
                 mutex: self.object(ObjectKind::Mutex)?,
             }),
+            "futex_wake" => {
+                let futex = self.object(ObjectKind::Futex)?;
+                let what = "the number of threads that were woken";
+                let woken = number(self.words.required(what)?, what)?;
+                Ok(Operation::FutexWake { futex, woken })
+            }
             _ => Err(unknown(name)),
         }
     }

@@ -257,6 +257,9 @@ fn call_text(trace: &Trace, call: &Call, sites: &[String]) -> String {
     {
         add(&threads.to_string());
     }
+    if let Operation::FutexWake { woken, .. } = call.operation {
+        add(&woken.to_string());
+    }
     if call.outcome != Outcome::Success || operands::only_tries(call.operation) {
         add(&outcome_word(call.outcome));
     }

@@ -394,8 +394,12 @@ impl Builder {
                 cond: self.object(ObjectKind::Cond, raw.operands.0)?,
                 mutex: self.object(ObjectKind::Mutex, raw.operands.1)?,
             },
+            9 => Operation::FutexWake {
+                futex: self.object(ObjectKind::Futex, raw.operands.0)?,
+                woken: raw.operands.1 as u32,
+            },
             number => {
-                let (kind, operation) = ON_ONE_OBJECT[(number - 9) % ON_ONE_OBJECT.len()];
+                let (kind, operation) = ON_ONE_OBJECT[(number - 10) % ON_ONE_OBJECT.len()];
                 operation(self.object(kind, raw.operands.0)?)
             }
         })
@@ -414,7 +418,7 @@ impl Builder {
 
 type OnObject = fn(ObjectId) -> Operation;
 
-const ON_ONE_OBJECT: [(ObjectKind, OnObject); 23] = [
+const ON_ONE_OBJECT: [(ObjectKind, OnObject); 25] = [
     (ObjectKind::Event, Operation::Wait),
     (ObjectKind::Mutex, Operation::Lock),
     (ObjectKind::Mutex, Operation::TryLock),
@@ -438,4 +442,6 @@ const ON_ONE_OBJECT: [(ObjectKind, OnObject); 23] = [
     (ObjectKind::Spin, Operation::SpinTryLock),
     (ObjectKind::Spin, Operation::SpinUnlock),
     (ObjectKind::Once, Operation::Once),
+    (ObjectKind::Futex, Operation::FutexWait),
+    (ObjectKind::Futex, Operation::FutexTimedWait),
 ];

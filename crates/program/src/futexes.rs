@@ -1,0 +1,55 @@
+//! Futexes: a wait needs the wake-up that ended it in the recording.
+//!
+//! A wake-up that comes before its wait lets it pass: so would the program's look at the futex's value, which the
+//! wake-up's thread changed before. Nobody else can take its place: what a futex stands for is not known, and a mutex's
+//! waiter that got another's wake-up might not pass it on as that one did.
+
+use foretrace_trace::{ObjectId, Outcome};
+
+use crate::{
+    Action,
+    lower::{Lowering, OpenKind},
+    matching::{Edge, OpRef, WokenBy},
+};
+
+impl Lowering<'_> {
+    /// Lowers a wait that did not fail, with those that only continue it.
+    pub fn futex_wait(&mut self, begin: usize, thread: u32, futex: ObjectId) {
+        let end = self.end_of_wait(begin, (futex, None));
+        self.resumes_at[thread as usize] = end as u32 + 1;
+        let call = *self.trace.call(&self.trace.events[end]);
+        if self.outcome(end, call) == Outcome::TimedOut {
+            self.timed_out((begin, end), thread);
+            return;
+        }
+        let at = self.push(begin, thread, Action::AwaitWake(futex));
+        let from = self.return_of(end).and_then(|back| back.from);
+        let back = self.next[end];
+        self.logs[futex.index()]
+            .futex()
+            .wait(at, back, from.map(|from| from.0));
+        self.set_open(at, OpenKind::Futex(futex));
+    }
+
+    /// Lowers a wake-up, which is nothing unless somebody is found to have been woken.
+    pub fn futex_wake(&mut self, index: usize, thread: u32, (futex, woken): (ObjectId, u32)) {
+        let at = self.push(index, thread, Action::Pass);
+        for wait in self.logs[futex.index()].futex().wake(at, woken) {
+            self.futex_woke(at, wait, futex);
+        }
+    }
+
+    /// Logs that a wait came back.
+    pub fn futex_returned(&mut self, wait: OpRef, futex: ObjectId) {
+        match self.logs[futex.index()].futex().returned(wait) {
+            WokenBy::Known => {}
+            WokenBy::Late(wake) => self.futex_woke(wake, wait, futex),
+            WokenBy::Nobody => self.set_action(wait, Action::Pass),
+        }
+    }
+
+    fn futex_woke(&mut self, release: OpRef, acquire: OpRef, futex: ObjectId) {
+        self.set_action(release, Action::Wake(futex));
+        self.edges.push(Edge { acquire, release });
+    }
+}
