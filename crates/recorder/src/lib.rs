@@ -51,5 +51,5 @@ pub use {
         Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_OWNER_DIED, OUTCOME_PENDING,
         OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,
     },
-    state::ThreadState,
+    state::{SITES, ThreadState},
 };

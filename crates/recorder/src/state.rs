@@ -6,9 +6,13 @@
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
+use core::sync::atomic::AtomicU64;
 
 /// The bytes reserved for each thread.
-const BYTES: usize = 128;
+const BYTES: usize = 192;
+
+/// The depths in OpenMP regions whose call sites are told apart.
+pub const SITES: usize = 4;
 
 const _: () = assert!(size_of::<ThreadState>() <= BYTES);
 
@@ -53,6 +57,12 @@ pub struct ThreadState {
     pub region_end: Cell<u64>,
     /// Whether the thread waits at a barrier of OpenMP's; it may do tasks meanwhile.
     pub at_barrier: Cell<bool>,
+    /// How many waits of OpenMP's the thread is in, as LLVM's library tells; it may do tasks meanwhile.
+    pub waits: Cell<u16>,
+    /// The `ordered` section that the thread was last seen to wait for; 0 once it left it.
+    pub section: Cell<u64>,
+    /// For each depth in regions, where the thread began one.
+    pub region_sites: [AtomicU64; SITES],
     /// For each depth in regions, the largest team of this thread's that the journal knows the objects of.
     pub teams: [Cell<u16>; 4],
 }
@@ -103,6 +113,8 @@ impl ThreadState {
         self.sequence.set(0);
         self.last_tsc.set(0);
         self.region_end.set(0);
+        self.waits.set(0);
+        self.section.set(0);
         // Another journal, which knows none.
         for largest in &self.teams {
             largest.set(0);

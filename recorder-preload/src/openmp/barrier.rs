@@ -5,14 +5,14 @@ use core::ffi::c_void;
 use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS};
 
 use super::region::Member;
-use super::{functions, tasks};
-use crate::hook::{Pending, recording};
+use super::{functions, recording, tasks};
+use crate::hook::Pending;
 
 /// Records a wait at the team's barrier, and what `outcome` says of its result.
 ///
 /// Those who wait do tasks meanwhile; a thread counts as arriving when it had done its last (see `tasks`).
 fn wait<T>(site: u64, call: impl FnOnce() -> T, outcome: impl FnOnce(&T) -> u8) -> T {
-    let Some(barrier) = Member::barrier().filter(|_| recording()) else {
+    let Some(barrier) = Member::barrier().filter(|_| recording(site)) else {
         return call();
     };
     let pending = Pending::record(Kind::BarrierWait, barrier, site);

@@ -27,6 +27,8 @@
 //! which chunk of a dynamic loop (it stays as it was recorded); offloading to devices; programs from before GCC 4.9
 //! (`GOMP_parallel_start`). Programs compiled by Clang use other functions; of those only the locks are seen here.
 
+use crate::hook;
+
 pub mod barrier;
 #[expect(
     non_snake_case,
@@ -36,5 +38,13 @@ pub mod barrier;
 mod functions;
 pub mod locks;
 pub mod loops;
+pub mod ompt;
 pub mod region;
+pub mod sections;
 pub mod tasks;
+
+/// Returns whether hooks of functions are to record what LLVM's library, if it is that, tells by itself.
+#[inline]
+fn recording(site: u64) -> bool {
+    hook::recording() && !functions::is_llvms(site)
+}

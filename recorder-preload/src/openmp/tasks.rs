@@ -9,7 +9,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use foretrace_recorder::{Kind, OUTCOME_BUSY, ThreadState, process, record};
 
 use super::functions::{self, Body, Copy};
-use crate::hook::recording;
+use super::recording;
+use crate::hook;
 
 /// Whether tasks are made of loops; their ends are not seen.
 static LOOPS: AtomicU32 = AtomicU32::new(0);
@@ -77,7 +78,7 @@ unsafe extern "C-unwind" fn run(task: *mut c_void) {
     let Task { body, offset } = unsafe { task.cast::<Task>().read() };
     // SAFETY: the program's own function, with its data behind.
     unsafe { body(task.cast::<u8>().add(offset).cast()) };
-    if ThreadState::current().at_barrier.get() && recording() {
+    if ThreadState::current().at_barrier.get() && hook::recording() {
         move_arrival(body as usize as u64);
     }
 }
@@ -96,11 +97,12 @@ unsafe extern "C-unwind" fn make(
     detach: *mut c_void,
     site: u64,
 ) {
-    if recording() {
+    let recording = recording(site);
+    if recording {
         process::note_tasks();
     }
     let is_large = copy_data.is_none() && bytes > MOST_COPIED;
-    if !recording() || is_large || flags & DETACH != 0 {
+    if !recording || is_large || flags & DETACH != 0 {
         // SAFETY: the program's own call.
         unsafe {
             functions::GOMP_task(
@@ -175,7 +177,7 @@ macro_rules! loops {
     ($($name:ident => $before:ident, $address:ident;)*) => {
         $(
             extern "C" fn $before(site: u64) -> *mut c_void {
-                if recording() {
+                if recording(site) {
                     process::note_tasks();
                     LOOPS.store(1, Ordering::Relaxed);
                 }
