@@ -211,8 +211,19 @@ impl<'t> Lowering<'t> {
             // CPU time inside a spin lock is the waiting itself.
             Some(OpenKind::Lock(lock))
                 if self.trace.objects[lock.index()].kind == ObjectKind::Spin => {}
+            // So it is where an OpenMP team waits: what is done meanwhile ends with an event of its own.
+            Some(_) if open.is_some_and(|open| self.is_wait_of_team(open)) => {}
             _ => self.carried[thread as usize] += self.work.before[index],
         }
+    }
+
+    /// Returns whether a call is about an object of an OpenMP team's.
+    fn is_wait_of_team(&self, open: Open) -> bool {
+        let OpRef { thread, index } = open.operation;
+        let event = self.lists[thread as usize][index as usize].event;
+        let call = self.trace.call(&self.trace.events[event as usize]);
+        let object = call.operation.object();
+        object.is_some_and(|object| self.trace.objects[object.index()].is_of_team())
     }
 
     /// Delays a thread of a recording that nobody was seen to create (of another process, or made by a raw system

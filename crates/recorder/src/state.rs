@@ -55,8 +55,8 @@ pub struct ThreadState {
     pub member: Cell<*const ()>,
     /// The barrier at the end of a region that this thread was last seen to arrive at; 0 once it was seen to go on.
     pub region_end: Cell<u64>,
-    /// Whether the thread waits at a barrier of OpenMP's; it may do tasks meanwhile.
-    pub at_barrier: Cell<bool>,
+    /// The barrier of OpenMP's that the thread waits at, 0 for none; it may do tasks meanwhile.
+    pub at_barrier: Cell<u64>,
     /// How many waits of OpenMP's the thread is in, as LLVM's library tells; it may do tasks meanwhile.
     pub waits: Cell<u16>,
     /// The `ordered` section that the thread was last seen to wait for; 0 once it left it.

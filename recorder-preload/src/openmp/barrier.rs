@@ -16,10 +16,8 @@ fn wait<T>(site: u64, call: impl FnOnce() -> T, outcome: impl FnOnce(&T) -> u8) 
         return call();
     };
     let pending = Pending::record(Kind::BarrierWait, barrier, site);
-    let result = tasks::while_waiting(call);
-    if tasks::has_loops() {
-        tasks::move_arrival(site);
-    }
+    let result = tasks::while_waiting(barrier, call);
+    tasks::mark_unseen(barrier);
     pending.returned(outcome(&result));
     result
 }

@@ -10,7 +10,7 @@ use foretrace_recorder::{
 };
 
 use super::functions::{self, Body};
-use super::recording;
+use super::{recording, tasks};
 
 /// Where in a barrier's address its size stands: above all addresses of programs.
 pub const SIZE_SHIFT: u32 = 48;
@@ -30,6 +30,11 @@ impl Team {
         Self(state as u64 + u64::from(depth) % DEPTHS)
     }
 
+    /// The team that a barrier is of; `None` for 0.
+    pub fn of_barrier(address: u64) -> Option<Self> {
+        Self::named(address & ((1 << SIZE_SHIFT) - 1))
+    }
+
     /// The team of that name; `None` for 0.
     pub fn named(name: u64) -> Option<Self> {
         (name != 0).then_some(Self(name))
@@ -43,9 +48,9 @@ impl Team {
         (self.0 % DEPTHS) as usize
     }
 
-    /// How many regions one is in that is begun by a member of the named team.
-    pub fn depth_within(name: u64) -> u32 {
-        Self::named(name).map_or(0, |team| team.depth() as u32 + 1)
+    /// How many regions a region is in that a member of it begins.
+    pub fn depth_within(self) -> u32 {
+        self.depth() as u32 + 1
     }
 
     /// Returns whether the calling thread is its master.
@@ -247,7 +252,7 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     if number != 0 {
         state.region_end.set(barrier);
     }
-    state.at_barrier.set(true);
+    state.at_barrier.set(barrier);
 }
 
 /// Records that the calling thread is back from the barrier at the end of a region, if it was last seen there: what it
@@ -256,7 +261,8 @@ pub fn come_back() {
     let state = ThreadState::current();
     let barrier = state.region_end.replace(0);
     if barrier != 0 {
-        state.at_barrier.set(false);
+        state.at_barrier.set(0);
+        tasks::mark_unseen(barrier);
         returned(Kind::BarrierWait, barrier, OUTCOME_SUCCESS);
     }
 }
@@ -296,6 +302,7 @@ pub unsafe fn begin<T>(
     let members = region.size.load(Ordering::Relaxed);
     if members > 1 {
         let barrier = team.barrier(members);
+        tasks::mark_unseen(barrier);
         returned(Kind::BarrierWait, barrier, OUTCOME_SUCCESS);
     }
     result

@@ -45,9 +45,6 @@ const REDUCTION: c_int = 7;
 /// when others may have gone on already, so all ends have hooks.
 const ORDERED: c_int = 7;
 
-/// The part of a word that names a team.
-const TEAM: u64 = (1 << SIZE_SHIFT) - 1;
-
 /// Returns a word of the library's; 0 where there is none.
 unsafe fn read(data: *const Data) -> u64 {
     // SAFETY: by the caller's promise null or a word.
@@ -67,7 +64,7 @@ unsafe extern "C" fn parallel_begin(
     }
     // SAFETY: the library's own word.
     let task = unsafe { read(encountering) };
-    let team = Team::of_current(Team::depth_within(task & TEAM));
+    let team = Team::of_current(Team::of_barrier(task).map_or(0, Team::depth_within));
     let site = site as u64;
     team.set_site(site);
     let limit = u16::try_from(requested).unwrap_or(u16::MAX);
@@ -91,7 +88,7 @@ unsafe extern "C" fn implicit_task(
     }
     // SAFETY: the library's own word; so are all below.
     let region = unsafe { read(parallel) };
-    let Some(team) = Team::named(region & TEAM) else {
+    let Some(team) = Team::of_barrier(region) else {
         return;
     };
     if index == 0 {
@@ -112,7 +109,7 @@ unsafe extern "C" fn sync_region_wait(
 ) {
     // SAFETY: the library's own word.
     let barrier = unsafe { read(task) };
-    let Some(team) = Team::named(barrier & TEAM) else {
+    let Some(team) = Team::of_barrier(barrier) else {
         return;
     };
     let (kind, object) = match kind {
@@ -169,7 +166,7 @@ unsafe extern "C" fn task_schedule(prior: *const Data, status: c_int, _next: *co
         return;
     }
     // SAFETY: the library's own word.
-    if let Some(team) = Team::named(unsafe { read(prior) } & TEAM)
+    if let Some(team) = Team::of_barrier(unsafe { read(prior) })
         && recording()
     {
         record(Kind::SemTryWait, team.tasks(), OUTCOME_BUSY, team.site());
