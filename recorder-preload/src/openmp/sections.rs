@@ -4,7 +4,7 @@
 //! waiting.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use foretrace_recorder::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, ThreadState, record, returned};
 
@@ -12,21 +12,20 @@ use super::functions;
 use super::region::Member;
 use crate::hook::{self, Pending};
 
-/// Whether somebody is in a section whose address has this hash. It only tells whether it is worth recording that
-/// somebody else waited.
-static HELD: [AtomicU8; 64] = [const { AtomicU8::new(0) }; 64];
+/// How many threads are in the sections whose addresses have this hash, or wait for one: the library hands a section over
+/// to who waits. It only tells whether it is worth recording that a thread waited.
+static THREADS: [AtomicU32; 64] = [const { AtomicU32::new(0) }; 64];
 
-fn mark(section: u64) -> &'static AtomicU8 {
+fn threads(section: u64) -> &'static AtomicU32 {
     let hash = section.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
-    &HELD[hash as usize % HELD.len()]
+    &THREADS[hash as usize % THREADS.len()]
 }
 
 fn enter(section: u64, site: u64, call: impl FnOnce()) {
     if !hook::recording() {
         return call();
     }
-    let mark = mark(section);
-    if mark.load(Ordering::Relaxed) == 0 {
+    if threads(section).fetch_add(1, Ordering::Relaxed) == 0 {
         call();
         record(Kind::SpinLock, section, OUTCOME_SUCCESS, site);
     } else {
@@ -34,7 +33,6 @@ fn enter(section: u64, site: u64, call: impl FnOnce()) {
         call();
         returned(Kind::SpinLock, section, OUTCOME_SUCCESS);
     }
-    mark.store(1, Ordering::Relaxed);
 }
 
 pub unsafe extern "C-unwind" fn critical(
@@ -69,8 +67,8 @@ pub unsafe extern "C-unwind" fn end_critical(
     site: u64,
 ) {
     if hook::recording() {
-        mark(section as u64).store(0, Ordering::Relaxed);
         record(Kind::SpinUnlock, section as u64, OUTCOME_SUCCESS, site);
+        threads(section as u64).fetch_sub(1, Ordering::Relaxed);
     }
     // SAFETY: as above.
     unsafe { functions::__kmpc_end_critical(location, thread, section, site) };

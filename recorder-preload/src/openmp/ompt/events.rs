@@ -11,12 +11,13 @@ use foretrace_recorder::{
 
 use super::{BEGIN, Data, Endpoint};
 use crate::hook::recording;
-use crate::openmp::region::{SIZE_SHIFT, Team};
+use crate::openmp::region::{self, SIZE_SHIFT, Team};
 
 /// Returns the callbacks with their numbers in the interface.
-pub fn callbacks() -> [(c_int, *const c_void); 7] {
+pub fn callbacks() -> [(c_int, *const c_void); 8] {
     [
         (3, parallel_begin as *const c_void),
+        (4, parallel_end as *const c_void),
         (5, task_create as *const c_void),
         (6, task_schedule as *const c_void),
         (7, implicit_task as *const c_void),
@@ -73,6 +74,15 @@ unsafe extern "C" fn parallel_begin(
     }
     // SAFETY: as above.
     unsafe { parallel.write(team.name() | (u64::from(limit) << SIZE_SHIFT)) };
+}
+
+unsafe extern "C" fn parallel_end(
+    _parallel: *const Data,
+    _encountering: *const Data,
+    _flags: c_int,
+    _site: *const c_void,
+) {
+    region::come_back();
 }
 
 unsafe extern "C" fn implicit_task(
@@ -135,9 +145,9 @@ unsafe extern "C" fn sync_region_wait(
     state.waits.set(state.waits.get().saturating_sub(1));
     if kind == Kind::SemTryWait {
         returned(kind, object, OUTCOME_BUSY);
-    } else if parallel.is_null() && !team.is_of_current() {
-        // At the end of a region those other than its master are told that there are no more tasks. When the region ends
-        // they are seen at the next one.
+    } else if parallel.is_null() {
+        // At the end of a region this tells only that there are no more tasks. The master is seen when it has put the
+        // team away, for which it waits too; the others at the next region.
         state.region_end.set(barrier);
     } else {
         returned(kind, object, OUTCOME_SUCCESS);
