@@ -168,6 +168,8 @@ pub mod exports {
         GOMP_parallel / 4 => openmp::region::parallel;
         GOMP_parallel_reductions / 4 => openmp::region::parallel_reductions;
         GOMP_parallel_sections / 5 => openmp::region::parallel_sections;
+        GOMP_taskwait / 0 => openmp::barrier::taskwait;
+        GOMP_taskgroup_end / 0 => openmp::barrier::taskgroup_end;
         GOMP_barrier / 0 => openmp::barrier::barrier;
         GOMP_barrier_cancel / 0 => openmp::barrier::barrier_cancel;
         GOMP_loop_end / 0 => openmp::barrier::loop_end;

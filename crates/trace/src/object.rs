@@ -72,7 +72,7 @@ pub struct Object {
 const FIRST_OF_TEAMS: u64 = 1 << 48;
 
 impl Object {
-    /// Returns whether it is a barrier of an OpenMP team's, or stands for the team's tasks. The recorder gives these
+    /// Returns whether it is a barrier of an OpenMP team's, or the semaphore that its regions begin with. The recorder gives these
     /// addresses that no program's objects have. In a call on one, a thread waits, or does what is marked by events that
     /// lie before the call.
     pub fn is_of_team(&self) -> bool {

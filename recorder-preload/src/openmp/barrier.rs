@@ -1,10 +1,10 @@
-//! Barriers inside of regions, which are also at the end of what a team shares out.
+//! Barriers inside of regions, which are also at the end of what a team shares out, and waits for tasks.
 
 use core::ffi::c_void;
 
 use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS};
 
-use super::region::Member;
+use super::region::{Member, Team};
 use super::{functions, recording, tasks};
 use crate::hook::Pending;
 
@@ -15,7 +15,27 @@ fn wait<T>(site: u64, call: impl FnOnce() -> T, outcome: impl FnOnce(&T) -> u8) 
     let Some(barrier) = Member::barrier().filter(|_| recording(site)) else {
         return call();
     };
-    let pending = Pending::record(Kind::BarrierWait, barrier, site);
+    wait_in((Kind::BarrierWait, barrier), barrier, site, call, outcome)
+}
+
+/// Records a wait for tasks, as a try that fails: whom it waits for is not known.
+fn wait_for_tasks(site: u64, call: impl FnOnce()) {
+    let Some(barrier) = Member::barrier().filter(|_| recording(site)) else {
+        return call();
+    };
+    let semaphore = Team::of_barrier(barrier).map_or(0, Team::semaphore);
+    let recorded_as = (Kind::SemTryWait, semaphore);
+    wait_in(recorded_as, barrier, site, call, |()| OUTCOME_BUSY);
+}
+
+fn wait_in<T>(
+    (kind, object): (Kind, u64),
+    barrier: u64,
+    site: u64,
+    call: impl FnOnce() -> T,
+    outcome: impl FnOnce(&T) -> u8,
+) -> T {
+    let pending = Pending::record(kind, object, site);
     let result = tasks::while_waiting(barrier, call);
     tasks::mark_unseen(barrier);
     pending.returned(outcome(&result));
@@ -59,6 +79,16 @@ barriers! {
     loop_end_cancel => GOMP_loop_end_cancel;
     sections_end_cancel => GOMP_sections_end_cancel;
     }
+}
+
+pub unsafe extern "C-unwind" fn taskwait(site: u64) {
+    // SAFETY: the program's own call.
+    wait_for_tasks(site, || unsafe { functions::GOMP_taskwait(site) });
+}
+
+pub unsafe extern "C-unwind" fn taskgroup_end(site: u64) {
+    // SAFETY: the program's own call.
+    wait_for_tasks(site, || unsafe { functions::GOMP_taskgroup_end(site) });
 }
 
 /// The first thread to come here is sent on at once, and waits when it has something to copy; the others wait for it.

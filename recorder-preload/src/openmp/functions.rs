@@ -214,6 +214,9 @@ functions! {
         deferred: bool, flags: c_uint, depend: *mut c_void, priority: c_int,
         detach: *mut c_void) -> ();
 
+    GOMP_taskwait() -> ();
+    GOMP_taskgroup_end() -> ();
+
     GOMP_barrier() -> ();
     GOMP_barrier_cancel() -> bool;
     GOMP_loop_end() -> ();

@@ -17,7 +17,7 @@ struct Kinds {
     unlock: Kind,
 }
 
-/// In GCC's library threads sleep until they get it.
+/// In GCC's library threads sleep until they get it, where it is told not to spin.
 static SLEEPING: Kinds = Kinds {
     init: Kind::MutexInit,
     destroy: Kind::MutexDestroy,
@@ -26,7 +26,7 @@ static SLEEPING: Kinds = Kinds {
     unlock: Kind::MutexUnlock,
 };
 
-/// In LLVM's they spin.
+/// In LLVM's they always spin.
 static SPINNING: Kinds = Kinds {
     init: Kind::SpinInit,
     destroy: Kind::SpinDestroy,
@@ -36,14 +36,14 @@ static SPINNING: Kinds = Kinds {
 };
 
 fn kinds(site: u64) -> &'static Kinds {
-    if functions::is_llvms(site) {
+    if functions::is_llvms(site) || super::spins() {
         &SPINNING
     } else {
         &SLEEPING
     }
 }
 
-/// Whether somebody is in a critical section without a name. The library's own lock cannot be looked at.
+/// How many threads are in critical sections without a name, or wait for one. The library's own lock cannot be looked at.
 static UNNAMED: AtomicU32 = AtomicU32::new(0);
 
 /// The same for atomic operations that the processor has no instruction for.
@@ -74,14 +74,13 @@ fn leave(object: u64, site: u64, call: impl FnOnce()) {
 
 /// Enters a section that has a mark of ours.
 fn enter_marked(mark: &'static AtomicU32, site: u64, call: impl FnOnce()) {
-    let is_free = mark.load(Ordering::Relaxed) == 0;
+    let is_free = mark.fetch_add(1, Ordering::Relaxed) == 0;
     enter(core::ptr::from_ref(mark) as u64, site, is_free, call);
-    mark.store(1, Ordering::Relaxed);
 }
 
 fn leave_marked(mark: &'static AtomicU32, site: u64, call: impl FnOnce()) {
-    mark.store(0, Ordering::Relaxed);
     leave(core::ptr::from_ref(mark) as u64, site, call);
+    mark.fetch_sub(1, Ordering::Relaxed);
 }
 
 pub unsafe extern "C-unwind" fn critical_start(site: u64) {

@@ -27,6 +27,9 @@
 //! which chunk of a dynamic loop (it stays as it was recorded); offloading to devices; programs from before GCC 4.9
 //! (`GOMP_parallel_start`). Programs compiled by Clang use other functions; of those only the locks are seen here.
 
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicU8, Ordering};
+
 use crate::hook;
 
 pub mod barrier;
@@ -42,6 +45,34 @@ pub mod ompt;
 pub mod region;
 pub mod sections;
 pub mod tasks;
+
+/// Returns whether GCC's library has threads spin before they sleep, which it does unless told not to.
+fn spins() -> bool {
+    static ANSWER: AtomicU8 = AtomicU8::new(UNKNOWN);
+    const UNKNOWN: u8 = 0;
+    const NO: u8 = 1;
+    const YES: u8 = 2;
+    match ANSWER.load(Ordering::Relaxed) {
+        UNKNOWN => {
+            let sleeps =
+                is_set_to(c"GOMP_SPINCOUNT", b"0") || is_set_to(c"OMP_WAIT_POLICY", b"passive");
+            ANSWER.store(if sleeps { NO } else { YES }, Ordering::Relaxed);
+            !sleeps
+        }
+        answer => answer == YES,
+    }
+}
+
+fn is_set_to(variable: &CStr, value: &[u8]) -> bool {
+    // SAFETY: looks at the environment, as the library did when it was loaded.
+    let found = unsafe { libc::getenv(variable.as_ptr()) };
+    // SAFETY: a variable's value ends with a NUL.
+    !found.is_null()
+        && unsafe { CStr::from_ptr(found) }
+            .to_bytes()
+            .trim_ascii()
+            .eq_ignore_ascii_case(value)
+}
 
 /// Returns whether hooks of functions are to record what LLVM's library, if it is that, tells by itself.
 #[inline]

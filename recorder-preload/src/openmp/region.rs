@@ -5,12 +5,12 @@ use core::ffi::{c_uint, c_void};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use foretrace_recorder::{
-    Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, SITES, ThreadState, clock, record, record_extended,
-    returned,
+    Kind, OUTCOME_BUSY, OUTCOME_PENDING, OUTCOME_SUCCESS, SITES, ThreadState, clock, record,
+    record_extended, returned,
 };
 
 use super::functions::{self, Body};
-use super::{recording, tasks};
+use super::{recording, spins, tasks};
 
 /// Where in a barrier's address its size stands: above all addresses of programs.
 pub const SIZE_SHIFT: u32 = 48;
@@ -19,7 +19,7 @@ pub const SIZE_SHIFT: u32 = 48;
 const DEPTHS: u64 = align_of::<ThreadState>() as u64;
 
 /// A team's name, which stays the same from region to region: the state of its master, and how deep in regions the
-/// master was. It is the address of the team's semaphore.
+/// master was.
 #[derive(Clone, Copy)]
 pub struct Team(u64);
 
@@ -63,9 +63,9 @@ impl Team {
         self.0 | (u64::from(size) << SIZE_SHIFT)
     }
 
-    /// The address of what is recorded of waits for its tasks.
-    pub fn tasks(self) -> u64 {
-        self.0 | (1 << SIZE_SHIFT)
+    /// The address of its semaphore, which also stands for its tasks.
+    pub fn semaphore(self) -> u64 {
+        self.barrier(1)
     }
 
     fn sites(self) -> &'static [AtomicU64; SITES] {
@@ -88,7 +88,7 @@ impl Team {
     pub fn begin(self, limit: u32, site: u64) {
         self.initialize(limit, site);
         for _ in 1..limit {
-            record(Kind::SemPost, self.0, OUTCOME_SUCCESS, site);
+            record(Kind::SemPost, self.semaphore(), OUTCOME_SUCCESS, site);
         }
     }
 
@@ -99,7 +99,8 @@ impl Team {
         let before = made.map_or(0, Cell::get).max(1);
         let most = u16::try_from(limit).unwrap_or(u16::MAX);
         if before == 1 {
-            record_extended(Kind::SemInit, self.0, OUTCOME_SUCCESS, site, (0, 0));
+            let semaphore = self.semaphore();
+            record_extended(Kind::SemInit, semaphore, OUTCOME_SUCCESS, site, (0, 0));
         }
         for size in before.saturating_add(1)..=most {
             let size = u32::from(size);
@@ -115,7 +116,7 @@ impl Team {
     /// Records that it came out smaller than it might have: nobody else will take these tokens.
     pub fn withdraw(self, size: u32, limit: u32, site: u64) {
         for _ in size..limit {
-            record(Kind::SemTryWait, self.0, OUTCOME_SUCCESS, site);
+            record(Kind::SemTryWait, self.semaphore(), OUTCOME_SUCCESS, site);
         }
     }
 
@@ -124,7 +125,7 @@ impl Team {
         come_back();
         // It slept in the library until now.
         clock::may_have_blocked(ThreadState::current());
-        record(Kind::SemWait, self.0, OUTCOME_SUCCESS, site);
+        record(Kind::SemWait, self.semaphore(), OUTCOME_SUCCESS, site);
     }
 }
 
@@ -233,6 +234,9 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     };
     let size = u32::try_from(size).unwrap_or(1);
     if number == 0 {
+        if spins() {
+            returned(Kind::SemTryWait, region.team.semaphore(), OUTCOME_BUSY);
+        }
         region.size.store(size, Ordering::Relaxed);
         region.team.withdraw(size, region.limit, region.site);
     } else {
@@ -294,6 +298,10 @@ pub unsafe fn begin<T>(
         size: AtomicU32::new(0),
     };
     team.begin(limit, site);
+    // Its master may spin until all are there.
+    if spins() {
+        record(Kind::SemTryWait, team.semaphore(), OUTCOME_PENDING, site);
+    }
     let at_barrier = &ThreadState::current().at_barrier;
     // A task may begin a region.
     let before = at_barrier.get();

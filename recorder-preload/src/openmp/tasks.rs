@@ -50,7 +50,7 @@ pub fn while_waiting<T>(barrier: u64, call: impl FnOnce() -> T) -> T {
 /// Marks the end of a task that was done while its thread waits at a barrier.
 fn mark_end(barrier: u64, site: u64) {
     if let Some(team) = Team::of_barrier(barrier) {
-        record(Kind::SemTryWait, team.tasks(), OUTCOME_BUSY, site);
+        record(Kind::SemTryWait, team.semaphore(), OUTCOME_BUSY, site);
     }
 }
 

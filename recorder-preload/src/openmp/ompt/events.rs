@@ -124,7 +124,7 @@ unsafe extern "C" fn sync_region_wait(
     };
     let (kind, object) = match kind {
         REDUCTION => return,
-        TASKWAIT | TASKGROUP => (Kind::SemTryWait, team.tasks()),
+        TASKWAIT | TASKGROUP => (Kind::SemTryWait, team.semaphore()),
         _ if barrier >> SIZE_SHIFT < 2 => return,
         _ => (Kind::BarrierWait, barrier),
     };
@@ -179,7 +179,12 @@ unsafe extern "C" fn task_schedule(prior: *const Data, status: c_int, _next: *co
     if let Some(team) = Team::of_barrier(unsafe { read(prior) })
         && recording()
     {
-        record(Kind::SemTryWait, team.tasks(), OUTCOME_BUSY, team.site());
+        record(
+            Kind::SemTryWait,
+            team.semaphore(),
+            OUTCOME_BUSY,
+            team.site(),
+        );
     }
 }
 
