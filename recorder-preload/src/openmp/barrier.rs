@@ -18,13 +18,13 @@ fn wait<T>(site: u64, call: impl FnOnce() -> T, outcome: impl FnOnce(&T) -> u8) 
     wait_in((Kind::BarrierWait, barrier), barrier, site, call, outcome)
 }
 
-/// Records a wait for tasks, as a try that fails: whom it waits for is not known.
+/// Records a wait for tasks, as one that is given up: whom it waits for is not known.
 fn wait_for_tasks(site: u64, call: impl FnOnce()) {
     let Some(barrier) = Member::barrier().filter(|_| recording(site)) else {
         return call();
     };
     let semaphore = Team::of_barrier(barrier).map_or(0, Team::semaphore);
-    let recorded_as = (Kind::SemTryWait, semaphore);
+    let recorded_as = (Kind::SemTimedWait, semaphore);
     wait_in(recorded_as, barrier, site, call, |()| OUTCOME_BUSY);
 }
 

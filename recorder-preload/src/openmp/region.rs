@@ -53,11 +53,6 @@ impl Team {
         self.depth() as u32 + 1
     }
 
-    /// Returns whether the calling thread is its master.
-    pub fn is_of_current(self) -> bool {
-        self.0 - self.0 % DEPTHS == core::ptr::from_ref(ThreadState::current()) as u64
-    }
-
     /// The address of its barrier when it has that many members.
     pub fn barrier(self, size: u32) -> u64 {
         self.0 | (u64::from(size) << SIZE_SHIFT)
@@ -235,7 +230,7 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     let size = u32::try_from(size).unwrap_or(1);
     if number == 0 {
         if spins() {
-            returned(Kind::SemTryWait, region.team.semaphore(), OUTCOME_BUSY);
+            returned(Kind::SemTimedWait, region.team.semaphore(), OUTCOME_BUSY);
         }
         region.size.store(size, Ordering::Relaxed);
         region.team.withdraw(size, region.limit, region.site);
@@ -300,7 +295,7 @@ pub unsafe fn begin<T>(
     team.begin(limit, site);
     // Its master may spin until all are there.
     if spins() {
-        record(Kind::SemTryWait, team.semaphore(), OUTCOME_PENDING, site);
+        record(Kind::SemTimedWait, team.semaphore(), OUTCOME_PENDING, site);
     }
     let at_barrier = &ThreadState::current().at_barrier;
     // A task may begin a region.

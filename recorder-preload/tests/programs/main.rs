@@ -3,6 +3,7 @@
 mod harness;
 mod locks;
 mod openmp;
+mod openmp_llvm;
 mod processes;
 mod real;
 mod threads;

@@ -124,7 +124,7 @@ unsafe extern "C" fn sync_region_wait(
     };
     let (kind, object) = match kind {
         REDUCTION => return,
-        TASKWAIT | TASKGROUP => (Kind::SemTryWait, team.semaphore()),
+        TASKWAIT | TASKGROUP => (Kind::SemTimedWait, team.semaphore()),
         _ if barrier >> SIZE_SHIFT < 2 => return,
         _ => (Kind::BarrierWait, barrier),
     };
@@ -143,7 +143,7 @@ unsafe extern "C" fn sync_region_wait(
         return;
     }
     state.waits.set(state.waits.get().saturating_sub(1));
-    if kind == Kind::SemTryWait {
+    if kind == Kind::SemTimedWait {
         returned(kind, object, OUTCOME_BUSY);
     } else if parallel.is_null() {
         // At the end of a region this tells only that there are no more tasks. The master is seen when it has put the
