@@ -59,6 +59,8 @@ pub struct ThreadState {
     pub at_barrier: Cell<u64>,
     /// How many waits of OpenMP's the thread is in, as LLVM's library tells; it may do tasks meanwhile.
     pub waits: Cell<u16>,
+    /// Where the call was made that a hook passes on to LLVM's OpenMP library; 0 for none.
+    pub caller: Cell<u64>,
     /// The `ordered` section that the thread was last seen to wait for; 0 once it left it.
     pub section: Cell<u64>,
     /// For each depth in regions, where the thread began one.
@@ -114,6 +116,7 @@ impl ThreadState {
         self.last_tsc.set(0);
         self.region_end.set(0);
         self.waits.set(0);
+        self.caller.set(0);
         self.section.set(0);
         // Another journal, which knows none.
         for largest in &self.teams {

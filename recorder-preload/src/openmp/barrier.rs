@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS};
 
 use super::region::{Member, Team};
-use super::{functions, recording, tasks};
+use super::{functions, pass, recording, tasks};
 use crate::hook::Pending;
 
 /// Records a wait at the team's barrier, and what `outcome` says of its result.
@@ -13,7 +13,7 @@ use crate::hook::Pending;
 /// Those who wait do tasks meanwhile; a thread counts as arriving when it had done its last (see `tasks`).
 fn wait<T>(site: u64, call: impl FnOnce() -> T, outcome: impl FnOnce(&T) -> u8) -> T {
     let Some(barrier) = Member::barrier().filter(|_| recording(site)) else {
-        return call();
+        return pass(site, call);
     };
     wait_in((Kind::BarrierWait, barrier), barrier, site, call, outcome)
 }
@@ -21,7 +21,7 @@ fn wait<T>(site: u64, call: impl FnOnce() -> T, outcome: impl FnOnce(&T) -> u8) 
 /// Records a wait for tasks, as one that is given up: whom it waits for is not known.
 fn wait_for_tasks(site: u64, call: impl FnOnce()) {
     let Some(barrier) = Member::barrier().filter(|_| recording(site)) else {
-        return call();
+        return pass(site, call);
     };
     let semaphore = Team::of_barrier(barrier).map_or(0, Team::semaphore);
     let recorded_as = (Kind::SemTimedWait, semaphore);

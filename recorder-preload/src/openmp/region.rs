@@ -10,10 +10,13 @@ use foretrace_recorder::{
 };
 
 use super::functions::{self, Body};
-use super::{recording, spins, tasks};
+use super::{pass, recording, spins, tasks};
 
 /// Where in a barrier's address its size stands: above all addresses of programs.
 pub const SIZE_SHIFT: u32 = 48;
+
+/// Set in a region's site if a hook began it for LLVM's library.
+pub const BY_HOOK: u64 = 1 << 63;
 
 /// The depths in regions that are told apart: states of threads are aligned to so many bytes.
 const DEPTHS: u64 = align_of::<ThreadState>() as u64;
@@ -76,7 +79,12 @@ impl Team {
 
     /// Where its region was begun.
     pub fn site(self) -> u64 {
-        self.sites()[self.depth() % SITES].load(Ordering::Relaxed)
+        self.sites()[self.depth() % SITES].load(Ordering::Relaxed) & !BY_HOOK
+    }
+
+    /// Returns whether its region was begun by a hook, so that what LLVM's library takes for call sites are none.
+    pub fn is_begun_by_hook(self) -> bool {
+        self.sites()[self.depth() % SITES].load(Ordering::Relaxed) & BY_HOOK != 0
     }
 
     /// Records that a region begins, whose team has at most `limit` members.
@@ -98,9 +106,8 @@ impl Team {
             record_extended(Kind::SemInit, semaphore, OUTCOME_SUCCESS, site, (0, 0));
         }
         for size in before.saturating_add(1)..=most {
-            let size = u32::from(size);
             let operands = (u64::from(size), 0);
-            let barrier = self.barrier(size);
+            let barrier = self.barrier(u32::from(size));
             record_extended(Kind::BarrierInit, barrier, OUTCOME_SUCCESS, site, operands);
         }
         if let Some(made) = made {
@@ -109,8 +116,8 @@ impl Team {
     }
 
     /// Records that it came out smaller than it might have: nobody else will take these tokens.
-    pub fn withdraw(self, size: u32, limit: u32, site: u64) {
-        for _ in size..limit {
+    pub fn withdraw(self, members: u32, limit: u32, site: u64) {
+        for _ in members..limit {
             record(Kind::SemTryWait, self.semaphore(), OUTCOME_SUCCESS, site);
         }
     }
@@ -275,7 +282,7 @@ pub unsafe fn begin<T>(
     call: impl FnOnce(Body, *mut c_void) -> T,
 ) -> T {
     if !recording(site) {
-        return call(body, data);
+        return pass(site, || call(body, data));
     }
     let limit = limit(asked, site);
     if limit <= 1 {

@@ -1,7 +1,7 @@
 //! OpenMP programs compiled by Clang, whose library tells what it does: the same programs as GCC compiles, and the same
 //! expected of what is recorded.
 
-use foretrace_trace::ObjectKind;
+use foretrace_trace::{ObjectKind, Operation};
 
 use crate::harness::{Run, compile, compile_with, record_command};
 use crate::openmp::record_program;
@@ -122,6 +122,16 @@ fn functions_of_gcc_in_the_same_library_are_recorded_once() {
         let run = record_program(&program, "false");
         assert_eq!(run.trace.warnings.len(), tasks, "{:?}", run.trace.warnings);
         assert_eq!(run.count("sem_wait semaphore1"), 3);
+        let waits = run.trace.events.iter().map(|event| run.trace.call(event));
+        let waits = waits.filter(|call| matches!(call.operation, Operation::BarrierWait(_)));
+        for site in waits.filter_map(|call| call.site) {
+            let module = run.trace.sites[site.index()].module;
+            let path = &run.trace.modules[module.index()].path;
+            assert!(
+                path.ends_with(&output),
+                "not the program's own call: {path}"
+            );
+        }
     }
 }
 

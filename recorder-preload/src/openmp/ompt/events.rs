@@ -11,7 +11,7 @@ use foretrace_recorder::{
 
 use super::{BEGIN, Data, Endpoint};
 use crate::hook::recording;
-use crate::openmp::region::{self, SIZE_SHIFT, Team};
+use crate::openmp::region::{self, BY_HOOK, SIZE_SHIFT, Team};
 
 /// Returns the callbacks with their numbers in the interface.
 pub fn callbacks() -> [(c_int, *const c_void); 8] {
@@ -66,8 +66,9 @@ unsafe extern "C" fn parallel_begin(
     // SAFETY: the library's own word.
     let task = unsafe { read(encountering) };
     let team = Team::of_current(Team::of_barrier(task).map_or(0, Team::depth_within));
-    let site = site as u64;
-    team.set_site(site);
+    let caller = ThreadState::current().caller.replace(0);
+    let site = if caller == 0 { site as u64 } else { caller };
+    team.set_site(if caller == 0 { site } else { site | BY_HOOK });
     let limit = u16::try_from(requested).unwrap_or(u16::MAX);
     if limit > 1 {
         team.begin(u32::from(limit), site);
@@ -133,7 +134,10 @@ unsafe extern "C" fn sync_region_wait(
     }
     let state = ThreadState::current();
     if endpoint == BEGIN {
-        let site = if site.is_null() {
+        let caller = state.caller.replace(0);
+        let site = if caller != 0 {
+            caller
+        } else if site.is_null() || team.is_begun_by_hook() {
             team.site()
         } else {
             site as u64
