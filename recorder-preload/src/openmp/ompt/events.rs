@@ -94,14 +94,24 @@ unsafe extern "C" fn implicit_task(
     index: c_uint,
     flags: c_int,
 ) {
-    if endpoint != BEGIN || flags & INITIAL != 0 || !recording() {
+    if endpoint != BEGIN || !recording() {
         return;
     }
     // SAFETY: the library's own word; so are all below.
     let region = unsafe { read(parallel) };
+    if flags & INITIAL != 0 {
+        // A member of a league begins on its own, from wherever it waited.
+        region::come_back();
+    }
     let Some(team) = Team::of_barrier(region) else {
         return;
     };
+    if flags & INITIAL != 0 {
+        if index == 0 {
+            team.withdraw(1, (region >> SIZE_SHIFT) as u32, team.site());
+        }
+        return;
+    }
     if index == 0 {
         team.withdraw(size, (region >> SIZE_SHIFT) as u32, team.site());
     } else {
