@@ -1,6 +1,6 @@
 //! The library that is preloaded into a recorded program.
 //!
-//! It exports functions of the C library, and of GCC's OpenMP library, under their own names ("hooks"). Each records what the program asked for and
+//! It exports functions of the C library, and of OpenMP libraries, under their own names ("hooks"). Each records what the program asked for and
 //! what came of it, and calls the next function of that name. The table below is all that it exports.
 //!
 //! # Rules for hooks
@@ -178,6 +178,8 @@ pub mod exports {
         GOMP_parallel / 4 => openmp::region::parallel;
         GOMP_parallel_reductions / 4 => openmp::region::parallel_reductions;
         GOMP_parallel_sections / 5 => openmp::region::parallel_sections;
+        GOMP_taskwait / 0 => openmp::barrier::taskwait;
+        GOMP_taskgroup_end / 0 => openmp::barrier::taskgroup_end;
         GOMP_barrier / 0 => openmp::barrier::barrier;
         GOMP_barrier_cancel / 0 => openmp::barrier::barrier_cancel;
         GOMP_loop_end / 0 => openmp::barrier::loop_end;
@@ -192,8 +194,16 @@ pub mod exports {
         GOMP_critical_end / 0 => openmp::locks::critical_end;
         GOMP_critical_name_start / 1 => openmp::locks::critical_name_start;
         GOMP_critical_name_end / 1 => openmp::locks::critical_name_end;
+        GOMP_ordered_start / 0 => openmp::sections::ordered_start;
+        GOMP_ordered_end / 0 => openmp::sections::ordered_end;
         GOMP_atomic_start / 0 => openmp::locks::atomic_start;
         GOMP_atomic_end / 0 => openmp::locks::atomic_end;
+
+        ompt_start_tool / 2 => openmp::ompt::start_tool;
+        __kmpc_critical / 3 => openmp::sections::critical;
+        __kmpc_critical_with_hint / 4 => openmp::sections::critical_with_hint;
+        __kmpc_end_critical / 3 => openmp::sections::end_critical;
+        __kmpc_end_ordered / 2 => openmp::sections::end_ordered;
 
         omp_init_lock / 1 => openmp::locks::c::init;
         omp_destroy_lock / 1 => openmp::locks::c::destroy;

@@ -56,6 +56,17 @@ impl Next {
     }
 }
 
+/// Looks up the next function of a name, of the version that a new program would be linked with.
+pub fn of_name(name: &CStr) -> *mut c_void {
+    // SAFETY: the name is NUL-terminated, and so is the version.
+    let address = unsafe { libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) };
+    if address.is_null() {
+        // SAFETY: as above.
+        return unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    }
+    address
+}
+
 /// The version of the condition variables' functions since glibc 2.3.2; the ones before it know another structure.
 const COND: Option<&CStr> = Some(c"GLIBC_2.3.2");
 

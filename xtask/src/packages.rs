@@ -10,8 +10,12 @@ struct Tool {
     package: &'static str,
 }
 
+/// Links with LLVM's OpenMP library, which comes apart from Clang.
+const LINK_WITH_OPENMP: &str =
+    "echo 'int main(void) { return 0; }' | clang -fopenmp -x c - -o /dev/null";
+
 /// The compilers for the programs that tests record, and the real programs that they record.
-const TOOLS: [Tool; 7] = [
+const TOOLS: [Tool; 9] = [
     Tool {
         program: "gcc",
         package: "gcc",
@@ -19,6 +23,14 @@ const TOOLS: [Tool; 7] = [
     Tool {
         program: "g++",
         package: "g++",
+    },
+    Tool {
+        program: "gfortran",
+        package: "gfortran",
+    },
+    Tool {
+        program: "clang",
+        package: "clang",
     },
     Tool {
         program: "pigz",
@@ -44,11 +56,14 @@ const TOOLS: [Tool; 7] = [
 
 /// Installs what is missing where that is allowed, and otherwise names the command that does.
 pub fn set_up() -> Result<(), String> {
-    let missing: Vec<&str> = TOOLS
+    let mut missing: Vec<&str> = TOOLS
         .iter()
         .filter(|tool| !is_installed(tool.program))
         .map(|tool| tool.package)
         .collect();
+    if !succeeds(Command::new("sh").args(["-c", LINK_WITH_OPENMP])) {
+        missing.push("libomp-dev");
+    }
     if missing.is_empty() {
         return Ok(());
     }
@@ -59,7 +74,9 @@ pub fn set_up() -> Result<(), String> {
              system's package manager"
         ));
     }
-    let install = format!("apt-get update && apt-get install -y {packages}");
+    // Clang recommends all of LLVM, which is not needed.
+    let install =
+        format!("apt-get update && apt-get install -y --no-install-recommends {packages}");
     let Some(mut shell) = shell_as_root() else {
         return Err(format!(
             "the tests need packages that are not installed. Install them, then run this again:\n  sudo sh -c '{install}'"

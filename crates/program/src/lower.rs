@@ -221,6 +221,9 @@ impl<'t> Lowering<'t> {
             self.delay_late_comer(index, thread);
         }
         let open = self.open[thread as usize].take();
+        if self.waited_for_team(call.operation, open) {
+            self.work.before[index] = 0;
+        }
         if let Some(open) = open {
             if call.operation == Call::Terminate && !self.can_have_come_back(open) {
                 self.never_came_back(open);
@@ -247,6 +250,23 @@ impl<'t> Lowering<'t> {
                 if self.trace.objects[lock.index()].kind == ObjectKind::Spin => {}
             _ => self.carried[thread as usize] += self.work.before[index],
         }
+    }
+
+    /// Returns whether the CPU time before an event is time that its thread waited in an OpenMP library, perhaps
+    /// spinning: in a call on an object of its team's, or until it took the token that a region begins with. The tasks
+    /// that it did meanwhile end with events of their own.
+    fn waited_for_team(&self, operation: Call, open: Option<Open>) -> bool {
+        let waited_in = match (operation, open) {
+            (Call::Return | Call::Terminate, Some(open)) => {
+                let OpRef { thread, index } = open.operation;
+                let event = self.lists[thread as usize][index as usize].event;
+                let call = self.trace.call(&self.trace.events[event as usize]);
+                call.operation.object()
+            }
+            (Call::SemWait(semaphore), _) => Some(semaphore),
+            _ => None,
+        };
+        waited_in.is_some_and(|object| self.trace.objects[object.index()].is_of_team())
     }
 
     /// Delays a thread of a recording that nobody was seen to create (of another process, or made by a raw system

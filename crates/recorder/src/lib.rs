@@ -52,5 +52,5 @@ pub use {
         Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_OWNER_DIED, OUTCOME_PENDING,
         OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,
     },
-    state::{FRAME_OFFSET, ThreadState},
+    state::{FRAME_OFFSET, SITES, ThreadState},
 };

@@ -7,9 +7,13 @@
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::mem::offset_of;
+use core::sync::atomic::AtomicU64;
 
 /// The bytes reserved for each thread.
-const BYTES: usize = 192;
+const BYTES: usize = 320;
+
+/// The depths in OpenMP regions whose call sites are told apart.
+pub const SITES: usize = 4;
 
 const _: () = assert!(size_of::<ThreadState>() <= BYTES);
 
@@ -55,14 +59,22 @@ pub struct ThreadState {
     pub member: Cell<*const ()>,
     /// The barrier at the end of a region that this thread was last seen to arrive at; 0 once it was seen to go on.
     pub region_end: Cell<u64>,
-    /// Whether the thread waits at a barrier of OpenMP's; it may do tasks meanwhile.
-    pub at_barrier: Cell<bool>,
     /// The frame pointer of the program at its latest call of a hook; stored by the hook's first instructions.
     pub(crate) frame: Cell<u64>,
     /// Where the part of the current stack begins that is known to be readable.
     pub(crate) stack_low: Cell<u64>,
     /// Where it ends.
     pub(crate) stack_high: Cell<u64>,
+    /// The barrier of OpenMP's that the thread waits at, 0 for none; it may do tasks meanwhile.
+    pub at_barrier: Cell<u64>,
+    /// How many waits of OpenMP's the thread is in, as LLVM's library tells; it may do tasks meanwhile.
+    pub waits: Cell<u16>,
+    /// Where the call was made that a hook passes on to LLVM's OpenMP library; 0 for none.
+    pub caller: Cell<u64>,
+    /// The `ordered` section that the thread was last seen to wait for; 0 once it left it.
+    pub section: Cell<u64>,
+    /// For each depth in regions, where the thread began one.
+    pub region_sites: [AtomicU64; SITES],
     /// For each depth in regions, the largest team of this thread's that the journal knows the objects of.
     pub teams: [Cell<u16>; 4],
     /// The record of the latest burst of calls; see [`spun`](crate::spun).
@@ -122,6 +134,9 @@ impl ThreadState {
         self.last_tsc.set(0);
         self.region_end.set(0);
         self.burst.set(0);
+        self.waits.set(0);
+        self.caller.set(0);
+        self.section.set(0);
         // Another journal, which knows none.
         for largest in &self.teams {
             largest.set(0);

@@ -72,3 +72,16 @@ pub struct Object {
     /// The tokens a semaphore began with, or the number of threads that a barrier waits for, where that is known.
     pub initial: Option<u32>,
 }
+
+/// The first address that no object in a program's memory has.
+const FIRST_OF_TEAMS: u64 = 1 << 48;
+
+impl Object {
+    /// Returns whether it is a barrier of an OpenMP team's, or the semaphore that its regions begin with. The recorder gives these
+    /// addresses that no program's objects have. In a call on one, a thread waits, or does what is marked by events that
+    /// lie before the call.
+    pub fn is_of_team(&self) -> bool {
+        self.address
+            .is_some_and(|address| address >= FIRST_OF_TEAMS)
+    }
+}

@@ -1,25 +1,43 @@
-//! Barriers inside of regions, which are also at the end of what a team shares out.
+//! Barriers inside of regions, which are also at the end of what a team shares out, and waits for tasks.
 
 use core::ffi::c_void;
 
 use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS};
 
-use super::region::Member;
-use super::{functions, tasks};
-use crate::hook::{Pending, recording};
+use super::region::{Member, Team};
+use super::{functions, pass, recording, tasks};
+use crate::hook::Pending;
 
 /// Records a wait at the team's barrier, and what `outcome` says of its result.
 ///
 /// Those who wait do tasks meanwhile; a thread counts as arriving when it had done its last (see `tasks`).
 fn wait<T>(site: u64, call: impl FnOnce() -> T, outcome: impl FnOnce(&T) -> u8) -> T {
-    let Some(barrier) = Member::barrier().filter(|_| recording()) else {
-        return call();
+    let Some(barrier) = Member::barrier().filter(|_| recording(site)) else {
+        return pass(site, call);
     };
-    let pending = Pending::record(Kind::BarrierWait, barrier, site);
-    let result = tasks::while_waiting(call);
-    if tasks::has_loops() {
-        tasks::move_arrival(site);
-    }
+    wait_in((Kind::BarrierWait, barrier), barrier, site, call, outcome)
+}
+
+/// Records a wait for tasks, as one that is given up: whom it waits for is not known.
+fn wait_for_tasks(site: u64, call: impl FnOnce()) {
+    let Some(barrier) = Member::barrier().filter(|_| recording(site)) else {
+        return pass(site, call);
+    };
+    let semaphore = Team::of_barrier(barrier).map_or(0, Team::semaphore);
+    let recorded_as = (Kind::SemTimedWait, semaphore);
+    wait_in(recorded_as, barrier, site, call, |()| OUTCOME_BUSY);
+}
+
+fn wait_in<T>(
+    (kind, object): (Kind, u64),
+    barrier: u64,
+    site: u64,
+    call: impl FnOnce() -> T,
+    outcome: impl FnOnce(&T) -> u8,
+) -> T {
+    let pending = Pending::record(kind, object, site);
+    let result = tasks::while_waiting(barrier, call);
+    tasks::mark_unseen(barrier);
     pending.returned(outcome(&result));
     result
 }
@@ -61,6 +79,16 @@ barriers! {
     loop_end_cancel => GOMP_loop_end_cancel;
     sections_end_cancel => GOMP_sections_end_cancel;
     }
+}
+
+pub unsafe extern "C-unwind" fn taskwait(site: u64) {
+    // SAFETY: the program's own call.
+    wait_for_tasks(site, || unsafe { functions::GOMP_taskwait(site) });
+}
+
+pub unsafe extern "C-unwind" fn taskgroup_end(site: u64) {
+    // SAFETY: the program's own call.
+    wait_for_tasks(site, || unsafe { functions::GOMP_taskgroup_end(site) });
 }
 
 /// The first thread to come here is sent on at once, and waits when it has something to copy; the others wait for it.

@@ -5,6 +5,7 @@
 //! nothing here is looked up before it is called.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use crate::next::Next;
 
@@ -39,7 +40,7 @@ impl Function {
     }
 }
 
-/// Looks a function up in the library that `site` lies in, and in those that it needs.
+/// Looks a function up in the library that an address lies in, and in those that it needs.
 #[cold]
 fn of_caller(name: &CStr, site: u64) -> *mut c_void {
     static DLOPEN: Next = Next::new(c"dlopen", None);
@@ -109,6 +110,33 @@ macro_rules! addresses {
             }
         )*
     };
+}
+
+/// Returns whether the caller at `site` has LLVM's library for the functions of GCC's, which it has too, and tells what
+/// they do by itself.
+#[inline]
+pub fn is_llvms(site: u64) -> bool {
+    match IS_LLVMS.load(Ordering::Relaxed) {
+        UNKNOWN => ask_whose(site),
+        answer => answer == YES,
+    }
+}
+
+static IS_LLVMS: AtomicU8 = AtomicU8::new(UNKNOWN);
+const UNKNOWN: u8 = 0;
+const NO: u8 = 1;
+const YES: u8 = 2;
+
+#[cold]
+fn ask_whose(site: u64) -> bool {
+    let function = &table::GOMP_parallel;
+    let address = function.address(site);
+    let is = !address.is_null() && !of_caller(c"__kmpc_fork_call", address as u64).is_null();
+    // Callers with libraries for themselves alone may have different ones.
+    if !function.next.address().is_null() {
+        IS_LLVMS.store(if is { YES } else { NO }, Ordering::Relaxed);
+    }
+    is
 }
 
 addresses! {
@@ -186,6 +214,9 @@ functions! {
         deferred: bool, flags: c_uint, depend: *mut c_void, priority: c_int,
         detach: *mut c_void) -> ();
 
+    GOMP_taskwait() -> ();
+    GOMP_taskgroup_end() -> ();
+
     GOMP_barrier() -> ();
     GOMP_barrier_cancel() -> bool;
     GOMP_loop_end() -> ();
@@ -200,8 +231,16 @@ functions! {
     GOMP_critical_end() -> ();
     GOMP_critical_name_start(lock: *mut *mut c_void) -> ();
     GOMP_critical_name_end(lock: *mut *mut c_void) -> ();
+    GOMP_ordered_start() -> ();
+    GOMP_ordered_end() -> ();
     GOMP_atomic_start() -> ();
     GOMP_atomic_end() -> ();
+
+    __kmpc_critical(location: *mut c_void, thread: c_int, section: *mut c_void) -> ();
+    __kmpc_critical_with_hint(location: *mut c_void, thread: c_int, section: *mut c_void,
+        hint: u32) -> ();
+    __kmpc_end_critical(location: *mut c_void, thread: c_int, section: *mut c_void) -> ();
+    __kmpc_end_ordered(location: *mut c_void, thread: c_int) -> ();
 
     omp_init_lock(lock: *mut c_void) -> ();
     omp_destroy_lock(lock: *mut c_void) -> ();

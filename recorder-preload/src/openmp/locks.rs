@@ -8,7 +8,42 @@ use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS, record};
 use super::functions;
 use crate::hook::{Pending, recording};
 
-/// Whether somebody is in a critical section without a name. The library's own lock cannot be looked at.
+/// What calls on a mutex are recorded as.
+struct Kinds {
+    init: Kind,
+    destroy: Kind,
+    lock: Kind,
+    try_lock: Kind,
+    unlock: Kind,
+}
+
+/// In GCC's library threads sleep until they get it, where it is told not to spin.
+static SLEEPING: Kinds = Kinds {
+    init: Kind::MutexInit,
+    destroy: Kind::MutexDestroy,
+    lock: Kind::MutexLock,
+    try_lock: Kind::MutexTryLock,
+    unlock: Kind::MutexUnlock,
+};
+
+/// In LLVM's they always spin.
+static SPINNING: Kinds = Kinds {
+    init: Kind::SpinInit,
+    destroy: Kind::SpinDestroy,
+    lock: Kind::SpinLock,
+    try_lock: Kind::SpinTryLock,
+    unlock: Kind::SpinUnlock,
+};
+
+fn kinds(site: u64) -> &'static Kinds {
+    if functions::is_llvms(site) || super::spins() {
+        &SPINNING
+    } else {
+        &SLEEPING
+    }
+}
+
+/// How many threads are in critical sections without a name, or wait for one. The library's own lock cannot be looked at.
 static UNNAMED: AtomicU32 = AtomicU32::new(0);
 
 /// The same for atomic operations that the processor has no instruction for.
@@ -19,33 +54,33 @@ fn enter(object: u64, site: u64, is_free: bool, call: impl FnOnce()) {
     if !recording() {
         return call();
     }
+    let kind = kinds(site).lock;
     if is_free {
         call();
-        record(Kind::MutexLock, object, OUTCOME_SUCCESS, site);
+        record(kind, object, OUTCOME_SUCCESS, site);
         return;
     }
-    let pending = Pending::record(Kind::MutexLock, object, site);
+    let pending = Pending::record(kind, object, site);
     call();
     pending.returned(OUTCOME_SUCCESS);
 }
 
 fn leave(object: u64, site: u64, call: impl FnOnce()) {
     if recording() {
-        record(Kind::MutexUnlock, object, OUTCOME_SUCCESS, site);
+        record(kinds(site).unlock, object, OUTCOME_SUCCESS, site);
     }
     call();
 }
 
 /// Enters a section that has a mark of ours.
 fn enter_marked(mark: &'static AtomicU32, site: u64, call: impl FnOnce()) {
-    let is_free = mark.load(Ordering::Relaxed) == 0;
+    let is_free = mark.fetch_add(1, Ordering::Relaxed) == 0;
     enter(core::ptr::from_ref(mark) as u64, site, is_free, call);
-    mark.store(1, Ordering::Relaxed);
 }
 
 fn leave_marked(mark: &'static AtomicU32, site: u64, call: impl FnOnce()) {
-    mark.store(0, Ordering::Relaxed);
     leave(core::ptr::from_ref(mark) as u64, site, call);
+    mark.fetch_sub(1, Ordering::Relaxed);
 }
 
 pub unsafe extern "C-unwind" fn critical_start(site: u64) {
@@ -116,15 +151,15 @@ fn test(lock: *mut c_void, site: u64, attempt: impl FnOnce() -> c_int) -> c_int 
         } else {
             OUTCOME_SUCCESS
         };
-        record(Kind::MutexTryLock, lock as u64, outcome, site);
+        record(kinds(site).try_lock, lock as u64, outcome, site);
     }
     result
 }
 
 /// Records the beginning or the end of a lock's life.
-fn note(kind: Kind, lock: *mut c_void, site: u64) {
+fn note(kind: impl FnOnce(&Kinds) -> Kind, lock: *mut c_void, site: u64) {
     if recording() {
-        record(kind, lock as u64, OUTCOME_SUCCESS, site);
+        record(kind(kinds(site)), lock as u64, OUTCOME_SUCCESS, site);
     }
 }
 
@@ -134,19 +169,17 @@ macro_rules! locks {
         $omp_init:ident $omp_destroy:ident $omp_set:ident $omp_unset:ident $omp_test:ident;)*) => {
         use core::ffi::{c_int, c_void};
 
-        use foretrace_recorder::Kind;
-
         use crate::openmp::functions;
 
         $(
             pub unsafe extern "C-unwind" fn $init(lock: *mut c_void, site: u64) {
                 // SAFETY: the program's own call; so are all below.
                 unsafe { functions::$omp_init(lock, site) };
-                super::note(Kind::MutexInit, lock, site);
+                super::note(|kinds| kinds.init, lock, site);
             }
 
             pub unsafe extern "C-unwind" fn $destroy(lock: *mut c_void, site: u64) {
-                super::note(Kind::MutexDestroy, lock, site);
+                super::note(|kinds| kinds.destroy, lock, site);
                 // SAFETY: as above.
                 unsafe { functions::$omp_destroy(lock, site) };
             }

@@ -2,17 +2,134 @@
 
 use core::cell::Cell;
 use core::ffi::{c_uint, c_void};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use foretrace_recorder::{
-    Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, ThreadState, clock, record, record_extended, returned,
+    Kind, OUTCOME_BUSY, OUTCOME_PENDING, OUTCOME_SUCCESS, SITES, ThreadState, clock, record,
+    record_extended, returned,
 };
 
 use super::functions::{self, Body};
-use crate::hook::recording;
+use super::{pass, recording, spins, tasks};
 
 /// Where in a barrier's address its size stands: above all addresses of programs.
-const SIZE_SHIFT: u32 = 48;
+pub const SIZE_SHIFT: u32 = 48;
+
+/// Set in a region's site if a hook began it for LLVM's library.
+pub const BY_HOOK: u64 = 1 << 63;
+
+/// The depths in regions that are told apart: states of threads are aligned to so many bytes.
+const DEPTHS: u64 = align_of::<ThreadState>() as u64;
+
+/// A team's name, which stays the same from region to region: the state of its master, and how deep in regions the
+/// master was.
+#[derive(Clone, Copy)]
+pub struct Team(u64);
+
+impl Team {
+    /// The team that the calling thread begins a region with, which is in `depth` others.
+    pub fn of_current(depth: u32) -> Self {
+        let state = core::ptr::from_ref(ThreadState::current());
+        Self(state as u64 + u64::from(depth) % DEPTHS)
+    }
+
+    /// The team that a barrier is of; `None` for 0.
+    pub fn of_barrier(address: u64) -> Option<Self> {
+        Self::named(address & ((1 << SIZE_SHIFT) - 1))
+    }
+
+    /// The team of that name; `None` for 0.
+    pub fn named(name: u64) -> Option<Self> {
+        (name != 0).then_some(Self(name))
+    }
+
+    pub fn name(self) -> u64 {
+        self.0
+    }
+
+    fn depth(self) -> usize {
+        (self.0 % DEPTHS) as usize
+    }
+
+    /// How many regions a region is in that a member of it begins.
+    pub fn depth_within(self) -> u32 {
+        self.depth() as u32 + 1
+    }
+
+    /// The address of its barrier when it has that many members.
+    pub fn barrier(self, size: u32) -> u64 {
+        self.0 | (u64::from(size) << SIZE_SHIFT)
+    }
+
+    /// The address of its semaphore, which also stands for its tasks.
+    pub fn semaphore(self) -> u64 {
+        self.barrier(1)
+    }
+
+    fn sites(self) -> &'static [AtomicU64; SITES] {
+        let state = (self.0 - self.0 % DEPTHS) as *const ThreadState;
+        // SAFETY: the master's state lives while its region does, and the sites in it are atomic.
+        unsafe { &(*state).region_sites }
+    }
+
+    /// Remembers where its region was begun.
+    pub fn set_site(self, site: u64) {
+        self.sites()[self.depth() % SITES].store(site, Ordering::Relaxed);
+    }
+
+    /// Where its region was begun.
+    pub fn site(self) -> u64 {
+        self.sites()[self.depth() % SITES].load(Ordering::Relaxed) & !BY_HOOK
+    }
+
+    /// Returns whether its region was begun by a hook, so that what LLVM's library takes for call sites are none.
+    pub fn is_begun_by_hook(self) -> bool {
+        self.sites()[self.depth() % SITES].load(Ordering::Relaxed) & BY_HOOK != 0
+    }
+
+    /// Records that a region begins, whose team has at most `limit` members.
+    pub fn begin(self, limit: u32, site: u64) {
+        self.initialize(limit, site);
+        for _ in 1..limit {
+            record(Kind::SemPost, self.semaphore(), OUTCOME_SUCCESS, site);
+        }
+    }
+
+    /// Makes the semaphore and the barriers that it may need, those that were not made before.
+    fn initialize(self, limit: u32, site: u64) {
+        let state = ThreadState::current();
+        let made: Option<&Cell<u16>> = state.teams.get(self.depth());
+        let before = made.map_or(0, Cell::get).max(1);
+        let most = u16::try_from(limit).unwrap_or(u16::MAX);
+        if before == 1 {
+            let semaphore = self.semaphore();
+            record_extended(Kind::SemInit, semaphore, OUTCOME_SUCCESS, site, (0, 0));
+        }
+        for size in before.saturating_add(1)..=most {
+            let operands = (u64::from(size), 0);
+            let barrier = self.barrier(u32::from(size));
+            record_extended(Kind::BarrierInit, barrier, OUTCOME_SUCCESS, site, operands);
+        }
+        if let Some(made) = made {
+            made.set(before.max(most));
+        }
+    }
+
+    /// Records that it came out smaller than it might have: nobody else will take these tokens.
+    pub fn withdraw(self, members: u32, limit: u32, site: u64) {
+        for _ in members..limit {
+            record(Kind::SemTryWait, self.semaphore(), OUTCOME_SUCCESS, site);
+        }
+    }
+
+    /// Records that the calling thread, which is not its master, was called.
+    pub fn enter(self, site: u64) {
+        come_back();
+        // It slept in the library until now.
+        clock::may_have_blocked(ThreadState::current());
+        record(Kind::SemWait, self.semaphore(), OUTCOME_SUCCESS, site);
+    }
+}
 
 /// A region under way. It lies on its master's stack: the library's call returns when all members are through.
 #[repr(C)]
@@ -23,10 +140,7 @@ struct Region {
     data: *mut c_void,
     /// Where the region was begun.
     site: u64,
-    /// Names the team.
-    team: u64,
-    /// How many regions its master is in, without this one.
-    depth: u32,
+    team: Team,
     /// The most members that it may have, for which there are tokens.
     limit: u32,
     /// The members that it has, once its master is among them.
@@ -109,35 +223,6 @@ fn limit(asked: c_uint, site: u64) -> u32 {
     u32::try_from(most).unwrap_or(1)
 }
 
-fn barrier_of(team: u64, size: u32) -> u64 {
-    team | (u64::from(size) << SIZE_SHIFT)
-}
-
-/// Makes the semaphore and the barriers that a team may need, those that were not made for one before it.
-fn initialize(region: &Region) {
-    let state = ThreadState::current();
-    let made: Option<&Cell<u16>> = state.teams.get(region.depth as usize);
-    let before = made.map_or(0, Cell::get).max(1);
-    let most = u16::try_from(region.limit).unwrap_or(u16::MAX);
-    if before == 1 {
-        let (team, site) = (region.team, region.site);
-        record_extended(Kind::SemInit, team, OUTCOME_SUCCESS, site, (0, 0));
-    }
-    for size in before.saturating_add(1)..=most {
-        let size = u32::from(size);
-        record_extended(
-            Kind::BarrierInit,
-            barrier_of(region.team, size),
-            OUTCOME_SUCCESS,
-            region.site,
-            (u64::from(size), 0),
-        );
-    }
-    if let Some(made) = made {
-        made.set(before.max(most));
-    }
-}
-
 /// What every member runs in place of the program's function.
 unsafe extern "C-unwind" fn run(region: *mut c_void) {
     // SAFETY: `begin` passed a region that lives until all members have returned from here.
@@ -151,15 +236,15 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     };
     let size = u32::try_from(size).unwrap_or(1);
     if number == 0 {
-        region.size.store(size, Ordering::Relaxed);
-        // The team came out smaller than it might have: nobody else will take these.
-        for _ in size..region.limit {
-            record(Kind::SemTryWait, region.team, OUTCOME_SUCCESS, region.site);
+        if spins() {
+            returned(Kind::SemTimedWait, region.team.semaphore(), OUTCOME_BUSY);
         }
+        region.size.store(size, Ordering::Relaxed);
+        region.team.withdraw(size, region.limit, region.site);
     } else {
-        enter(region);
+        region.team.enter(region.site);
     }
-    let barrier = barrier_of(region.team, size);
+    let barrier = region.team.barrier(size);
     Member::during(barrier, size, || {
         // SAFETY: the program's own function, with what it asked for.
         unsafe { (region.body)(region.data) }
@@ -173,15 +258,7 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     if number != 0 {
         state.region_end.set(barrier);
     }
-    state.at_barrier.set(true);
-}
-
-/// Records that a member other than the master was called.
-fn enter(region: &Region) {
-    come_back();
-    // It slept in the library until now.
-    clock::may_have_blocked(ThreadState::current());
-    record(Kind::SemWait, region.team, OUTCOME_SUCCESS, region.site);
+    state.at_barrier.set(barrier);
 }
 
 /// Records that the calling thread is back from the barrier at the end of a region, if it was last seen there: what it
@@ -190,7 +267,8 @@ pub fn come_back() {
     let state = ThreadState::current();
     let barrier = state.region_end.replace(0);
     if barrier != 0 {
-        state.at_barrier.set(false);
+        state.at_barrier.set(0);
+        tasks::mark_unseen(barrier);
         returned(Kind::BarrierWait, barrier, OUTCOME_SUCCESS);
     }
 }
@@ -203,29 +281,28 @@ pub unsafe fn begin<T>(
     site: u64,
     call: impl FnOnce(Body, *mut c_void) -> T,
 ) -> T {
-    if !recording() {
-        return call(body, data);
+    if !recording(site) {
+        return pass(site, || call(body, data));
     }
     let limit = limit(asked, site);
     if limit <= 1 {
         // Barriers in there are for this thread alone.
         return Member::during(0, 1, || call(body, data));
     }
-    let depth = depth();
+    let team = Team::of_current(depth());
     let region = Region {
         first_word,
         body,
         data,
         site,
-        // States of threads are aligned to more than the depths that are told apart.
-        team: core::ptr::from_ref(ThreadState::current()) as u64 + u64::from(depth % 64),
-        depth,
+        team,
         limit,
         size: AtomicU32::new(0),
     };
-    initialize(&region);
-    for _ in 1..limit {
-        record(Kind::SemPost, region.team, OUTCOME_SUCCESS, site);
+    team.begin(limit, site);
+    // Its master may spin until all are there.
+    if spins() {
+        record(Kind::SemTimedWait, team.semaphore(), OUTCOME_PENDING, site);
     }
     let at_barrier = &ThreadState::current().at_barrier;
     // A task may begin a region.
@@ -234,7 +311,8 @@ pub unsafe fn begin<T>(
     at_barrier.set(before);
     let members = region.size.load(Ordering::Relaxed);
     if members > 1 {
-        let barrier = barrier_of(region.team, members);
+        let barrier = team.barrier(members);
+        tasks::mark_unseen(barrier);
         returned(Kind::BarrierWait, barrier, OUTCOME_SUCCESS);
     }
     result

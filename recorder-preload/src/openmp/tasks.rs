@@ -9,10 +9,12 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use foretrace_recorder::{Kind, OUTCOME_BUSY, ThreadState, process, record};
 
 use super::functions::{self, Body, Copy};
-use crate::hook::recording;
+use super::recording;
+use super::region::Team;
+use crate::hook;
 
-/// Whether tasks are made of loops; their ends are not seen.
-static LOOPS: AtomicU32 = AtomicU32::new(0);
+/// Whether there are tasks whose ends are not seen: those made of loops, and few others.
+static UNSEEN: AtomicU32 = AtomicU32::new(0);
 
 /// Set in a task's flags when the library writes to the data that it was given.
 const DETACH: c_uint = 1 << 13;
@@ -37,22 +39,27 @@ struct Making {
 }
 
 /// Calls a function that waits at a barrier.
-pub fn while_waiting<T>(call: impl FnOnce() -> T) -> T {
+pub fn while_waiting<T>(barrier: u64, call: impl FnOnce() -> T) -> T {
     let at_barrier = &ThreadState::current().at_barrier;
-    let before = at_barrier.replace(true);
+    let before = at_barrier.replace(barrier);
     let result = call();
     at_barrier.set(before);
     result
 }
 
-/// Returns whether tasks were made of loops.
-pub fn has_loops() -> bool {
-    LOOPS.load(Ordering::Relaxed) != 0
+/// Marks the end of a task that was done while its thread waits at a barrier.
+fn mark_end(barrier: u64, site: u64) {
+    if let Some(team) = Team::of_barrier(barrier) {
+        record(Kind::SemTryWait, team.semaphore(), OUTCOME_BUSY, site);
+    }
 }
 
-/// Has the barrier that the thread waits at count from now on only.
-pub fn move_arrival(site: u64) {
-    record(Kind::SemTryWait, site, OUTCOME_BUSY, site);
+/// Marks the end of all tasks that may have been done while the thread waited at a barrier, if there are any whose own
+/// ends are not seen.
+pub fn mark_unseen(barrier: u64) {
+    if UNSEEN.load(Ordering::Relaxed) != 0 {
+        mark_end(barrier, 0);
+    }
 }
 
 /// Copies a task's data to where the library keeps it.
@@ -77,8 +84,9 @@ unsafe extern "C-unwind" fn run(task: *mut c_void) {
     let Task { body, offset } = unsafe { task.cast::<Task>().read() };
     // SAFETY: the program's own function, with its data behind.
     unsafe { body(task.cast::<u8>().add(offset).cast()) };
-    if ThreadState::current().at_barrier.get() && recording() {
-        move_arrival(body as usize as u64);
+    let barrier = ThreadState::current().at_barrier.get();
+    if barrier != 0 && hook::recording() {
+        mark_end(barrier, body as usize as u64);
     }
 }
 
@@ -96,11 +104,13 @@ unsafe extern "C-unwind" fn make(
     detach: *mut c_void,
     site: u64,
 ) {
-    if recording() {
+    let recording = recording(site);
+    if recording {
         process::note_tasks();
     }
     let is_large = copy_data.is_none() && bytes > MOST_COPIED;
-    if !recording() || is_large || flags & DETACH != 0 {
+    if !recording || is_large || flags & DETACH != 0 {
+        UNSEEN.store(1, Ordering::Relaxed);
         // SAFETY: the program's own call.
         unsafe {
             functions::GOMP_task(
@@ -175,9 +185,9 @@ macro_rules! loops {
     ($($name:ident => $before:ident, $address:ident;)*) => {
         $(
             extern "C" fn $before(site: u64) -> *mut c_void {
-                if recording() {
+                if recording(site) {
                     process::note_tasks();
-                    LOOPS.store(1, Ordering::Relaxed);
+                    UNSEEN.store(1, Ordering::Relaxed);
                 }
                 functions::$address(site)
             }

@@ -33,11 +33,18 @@ pub fn library() -> &'static Path {
 
 /// Compiles a program of `traces/programs` and returns where it is. `more` are further arguments of the compiler.
 pub fn compile(source: &str, output: &str, more: &[&str]) -> PathBuf {
-    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/programs");
-    let compiler = match Path::new(source).extension() {
-        Some(extension) if extension == "cpp" => "c++",
+    let extension = Path::new(source).extension().and_then(OsStr::to_str);
+    let compiler = match extension {
+        Some("cpp") => "c++",
+        Some("f90") => "gfortran",
         _ => "cc",
     };
+    compile_with(compiler, source, output, more)
+}
+
+/// The same with a compiler of the caller's choice.
+pub fn compile_with(compiler: &str, source: &str, output: &str, more: &[&str]) -> PathBuf {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/programs");
     // Several tests may compile the same program at once.
     let directory = scratch().join("programs").join(output);
     std::fs::create_dir_all(&directory).expect("the scratch directory is writable");
@@ -49,7 +56,7 @@ pub fn compile(source: &str, output: &str, more: &[&str]) -> PathBuf {
         .arg(&program)
         .args(more)
         .status()
-        .expect("a C compiler is installed");
+        .expect("the compiler is installed");
     assert!(status.success(), "{source} does not compile");
     program
 }

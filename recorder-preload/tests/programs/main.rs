@@ -6,6 +6,7 @@ mod futexes;
 mod harness;
 mod locks;
 mod openmp;
+mod openmp_llvm;
 mod processes;
 mod real;
 mod threads;

@@ -28,10 +28,12 @@ fn record_tasks(source: &str) -> Run {
 }
 
 /// The same for one that is compiled already, with cancellation or without.
-fn record_program(program: &Path, cancellation: &str) -> Run {
+pub fn record_program(program: &Path, cancellation: &str) -> Run {
     let variables = [
         ("FORETRACE_PRETEND_CPUS", "4"),
         ("OMP_WAIT_POLICY", "passive"),
+        ("KMP_BLOCKTIME", "0"),
+        ("KMP_AFFINITY", "disabled"),
         ("OMP_CANCELLATION", cancellation),
     ];
     let run = record_command(program, &[], &variables);
@@ -57,6 +59,7 @@ fn check_tokens(run: &Run) {
         if call.outcome == Outcome::Busy {
             continue;
         }
+        // Waits for tasks are timed ones, which take none.
         let left = match call.operation {
             Operation::SemPost(semaphore) => tokens.entry(semaphore).or_insert(0_i64),
             Operation::SemWait(semaphore) | Operation::SemTryWait(semaphore) => {
@@ -80,7 +83,7 @@ fn check_barriers(run: &Run) {
         }
         let size = object.initial.expect("its size was recorded") as usize;
         let arrivals = run.count(&format!("barrier_wait {}", object.name.replace(' ', "")));
-        let without_effect = run.count("return busy");
+        let without_effect = run.count("return busy") - run.count("sem_timedwait");
         assert_eq!(
             (arrivals - without_effect) % size,
             0,
@@ -257,4 +260,57 @@ fn threads_that_are_bound_stay_on_the_one_cpu() {
     let run = record_command(&program, &[], &variables);
     assert_eq!(run.stdout(), "1\n");
     assert_eq!(run.count("sem_wait"), 3);
+}
+
+#[test]
+fn ordered_sections_are_mutexes() {
+    let run = record("openmp_ordered.c");
+    assert_eq!(run.count("lock mutex1"), 80);
+    assert_eq!(run.count("unlock mutex1"), 80);
+}
+
+#[test]
+fn waits_for_tasks_are_recorded_and_take_nothing() {
+    let run = record_tasks("openmp_taskwait.c");
+    // Each call but the 89 that return at once waits for its two; one group does.
+    assert_eq!(run.count("sem_timedwait semaphore1"), 88 + 1);
+    assert_eq!(run.count("return busy"), 88 + 1);
+}
+
+#[test]
+fn threads_that_spin_wait_and_do_not_work() {
+    let program = compile("openmp_regions.c", "openmp_spins", &["-fopenmp"]);
+    let variables = [
+        ("FORETRACE_PRETEND_CPUS", "4"),
+        ("OMP_WAIT_POLICY", "active"),
+    ];
+    let run = record_command(&program, &[], &variables);
+    let work = |run: &Run| -> u64 {
+        let program = Program::from_trace(&run.trace);
+        program.work_nanos()
+    };
+    // The loops take microseconds; a thread that spins does so for a slice of the scheduler's.
+    assert!(work(&run) * 2 < run.trace.total_cpu().0, "{}", work(&run));
+}
+
+#[test]
+fn fortran_has_the_same_under_other_names() {
+    let program = compile("openmp_fortran.f90", "openmp_fortran", &["-fopenmp"]);
+    let run = record_program(&program, "false");
+    assert_eq!(run.stdout().split_whitespace().next(), Some("5050"));
+    let calls = run.trace.events.iter().map(|event| run.trace.call(event));
+    let under = |n: usize| {
+        let locks = calls.clone().filter(|call| {
+            call.outcome == Outcome::Success
+                && matches!(call.operation, Operation::Lock(m) | Operation::TryLock(m) if m.index() == n)
+        });
+        locks.count()
+    };
+    let mutexes = (0..run.trace.objects.len()).map(under);
+    // The critical section and the lock; the nested lock is taken twice; the ordered section.
+    let mut counts: Vec<usize> = mutexes.filter(|&count| count >= 20).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [20, 100, 100, 200]);
+    // The dynamic loop's, the explicit one, the ordered loop's, the region's.
+    assert_eq!(run.count("barrier_wait barrier1"), 4 * 4);
 }

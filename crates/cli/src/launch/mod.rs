@@ -25,7 +25,7 @@ use self::system::{Forwarding, SignalMask};
 
 /// The variables that tell OpenMP's libraries how long to spin before they sleep. Left to themselves they spin where they
 /// believe in several CPUs, and on the one that there is, spinning keeps those away that are waited for.
-const SPINNING: [&str; 2] = ["OMP_WAIT_POLICY", "GOMP_SPINCOUNT"];
+const SPINNING: [&str; 3] = ["OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"];
 
 /// What to run, and how.
 #[derive(Debug)]
@@ -84,6 +84,12 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
     }
     if SPINNING.iter().all(|name| env::var_os(name).is_none()) {
         command.env("OMP_WAIT_POLICY", "passive");
+        command.env("KMP_BLOCKTIME", "0");
+    }
+    // LLVM's library asks the kernel itself for the CPUs that it may run on, which are one, and stops where other answers
+    // disagree; so it does not bind threads, and counts CPUs as others do.
+    if env::var_os("KMP_AFFINITY").is_none() {
+        command.env("KMP_AFFINITY", "disabled");
     }
 
     let forwarding = Forwarding::start();

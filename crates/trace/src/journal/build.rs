@@ -416,7 +416,7 @@ impl<'a> Builder<'a> {
             }
             if journal.has_tasks {
                 warnings.push(format!(
-                    "{program}: it uses OpenMP tasks: each counts where it was run, waits for them are not recorded"
+                    "{program}: it uses OpenMP tasks: each counts where it was run, and it is not known which wait is for which"
                 ));
             }
         }

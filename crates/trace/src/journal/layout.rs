@@ -53,7 +53,8 @@ pub const FLAG_STOPPED: u64 = 2;
 /// Set in [`Header::flags`] when the process began as a fork of a recorded one.
 pub const FLAG_FORKED: u64 = 4;
 
-/// Set in [`Header::flags`] once the program made OpenMP tasks, of which nothing is recorded but the time that they took.
+/// Set in [`Header::flags`] once the program made OpenMP tasks, of which nothing is recorded but the time that they took and that somebody
+/// waited for some.
 pub const FLAG_TASKS: u64 = 8;
 
 /// The clock is the time-stamp counter, and rseq says when the thread left its CPU.
