@@ -6,6 +6,7 @@ use core::ffi::{c_int, c_long, c_void};
 
 use foretrace_recorder::process;
 
+use crate::affinity;
 use crate::jump::jump;
 use crate::next::Next;
 
@@ -23,6 +24,9 @@ extern "C" fn before_syscall(number: c_long, first: c_long) -> *mut c_void {
     let by_prctl = number == libc::SYS_prctl && first == c_long::from(libc::PR_SET_SECCOMP);
     if number == libc::SYS_seccomp || by_prctl {
         process::confine();
+    }
+    if let Some(ours) = affinity::stands_in_for(number) {
+        return ours;
     }
     SYSCALL.address()
 }

@@ -11,7 +11,7 @@ struct Tool {
 }
 
 /// The compilers for the programs that tests record, and the real programs that they record.
-const TOOLS: [Tool; 6] = [
+const TOOLS: [Tool; 7] = [
     Tool {
         program: "gcc",
         package: "gcc",
@@ -19,6 +19,10 @@ const TOOLS: [Tool; 6] = [
     Tool {
         program: "g++",
         package: "g++",
+    },
+    Tool {
+        program: "clang",
+        package: "clang libomp-dev",
     },
     Tool {
         program: "pigz",

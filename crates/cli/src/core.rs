@@ -148,6 +148,7 @@ fn scheduler(scheduler: Scheduler) -> SchedulerKind {
 fn bind(bind: Bind) -> foretrace_sim::Bind {
     match bind {
         Bind::None => foretrace_sim::Bind::None,
+        Bind::Free => foretrace_sim::Bind::Free,
         Bind::Block => foretrace_sim::Bind::Block,
     }
 }

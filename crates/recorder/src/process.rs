@@ -121,7 +121,11 @@ pub fn start(directory: &CStr, pretended_cpus: u32, rseq: Option<RseqArea>, bega
         unsafe { &*page }.store(INITIALIZING, Ordering::Relaxed);
         STATE.store(page, Ordering::Release);
     }
-    open(0, began)
+    let opened = open(0, began);
+    if !opened {
+        PRETENDED_CPUS.store(0, Ordering::Relaxed);
+    }
+    opened
 }
 
 /// Begins recording anew, in the child of a fork.

@@ -134,6 +134,14 @@ pub enum Operation {
     /// Passed a one-time initialization; with [`Outcome::Chosen`] this thread runs the routine, from this event to
     /// the [`Operation::Return`] that closes it (other events of the thread may lie between).
     Once(ObjectId),
+    /// Bound a thread, perhaps itself, to CPUs (`sched_setaffinity`, `pthread_setaffinity_np`). The recording stayed on its
+    /// one CPU.
+    Bind {
+        /// The thread.
+        thread: ThreadId,
+        /// A bit for each of the first 64 CPUs.
+        cpus: u64,
+    },
 }
 
 impl Operation {
@@ -172,6 +180,7 @@ impl Operation {
             Self::SpinTryLock(_) => "spin_trylock",
             Self::SpinUnlock(_) => "spin_unlock",
             Self::Once(_) => "once",
+            Self::Bind { .. } => "bind",
         }
     }
 
@@ -183,7 +192,8 @@ impl Operation {
             | Self::Detach(_)
             | Self::Cancel(_)
             | Self::Terminate
-            | Self::Return => None,
+            | Self::Return
+            | Self::Bind { .. } => None,
             Self::Send { event: object, .. }
             | Self::Wait(object)
             | Self::Lock(object)
@@ -220,7 +230,8 @@ impl Operation {
             | Self::Join(thread)
             | Self::Detach(thread)
             | Self::Cancel(thread)
-            | Self::Send { to: thread, .. } => Some(thread),
+            | Self::Send { to: thread, .. }
+            | Self::Bind { thread, .. } => Some(thread),
             _ => None,
         }
     }

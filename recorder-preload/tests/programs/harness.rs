@@ -33,11 +33,16 @@ pub fn library() -> &'static Path {
 
 /// Compiles a program of `traces/programs` and returns where it is. `more` are further arguments of the compiler.
 pub fn compile(source: &str, output: &str, more: &[&str]) -> PathBuf {
-    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/programs");
     let compiler = match Path::new(source).extension() {
         Some(extension) if extension == "cpp" => "c++",
         _ => "cc",
     };
+    compile_by(compiler, source, output, more)
+}
+
+/// The same by a certain compiler.
+pub fn compile_by(compiler: &str, source: &str, output: &str, more: &[&str]) -> PathBuf {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/programs");
     // Several tests may compile the same program at once.
     let directory = scratch().join("programs").join(output);
     std::fs::create_dir_all(&directory).expect("the scratch directory is writable");

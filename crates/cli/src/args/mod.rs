@@ -199,6 +199,8 @@ pub enum Bind {
     /// All, but for threads that the trace itself binds
     #[default]
     None,
+    /// All, also for threads that the trace binds
+    Free,
     /// One: neighbouring threads share a CPU
     Block,
 }

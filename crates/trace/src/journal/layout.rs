@@ -55,6 +55,10 @@ pub const FLAG_FORKED: u64 = 4;
 /// Set in [`Header::flags`] once the program made OpenMP tasks, of which nothing is recorded but the time that they took.
 pub const FLAG_TASKS: u64 = 8;
 
+/// Set in [`Header::flags`] once a library was opened in a way that looks its own functions up first
+/// (`RTLD_DEEPBIND`) or in another namespace (`dlmopen`), so that its calls may pass the recorder by.
+pub const FLAG_BYPASSED: u64 = 1 << 16;
+
 /// The clock is the time-stamp counter, and rseq says when the thread left its CPU.
 pub const CLOCK_RSEQ: u32 = 1;
 
@@ -155,8 +159,11 @@ pub struct ChunkHeader {
     pub monotonic_nanos: AtomicU64,
     /// Byte 72: for maps, the bytes of text that follow this header.
     pub text_bytes: AtomicU64,
-    /// Byte 80: zero.
-    pub reserved: [u8; 16],
+    /// Byte 80: in a thread's first chunk, of the first 64 CPUs that the program believes in, those that the thread was
+    /// created to run on; 0 for all.
+    pub bound: AtomicU64,
+    /// Byte 88: zero.
+    pub reserved: [u8; 8],
 }
 
 /// One record.
@@ -325,4 +332,8 @@ kinds! {
     SpinUnlock = 74,
     /// `pthread_once`; pending when the caller runs the routine, or waits for the one who does.
     Once = 80,
+    /// `sched_setaffinity`, `pthread_setaffinity_np`: bound a thread to CPUs, in belief; it stays on the recording's one.
+    /// `object` is 0 for the calling thread, below 2^32 the number of a thread in the system, else a `pthread_t`; the
+    /// extension holds the set's first 64 CPUs.
+    Bind = 120,
 }

@@ -48,7 +48,14 @@ const ON_A_THREAD: [fn(ThreadId) -> Operation; 4] = [
 ];
 
 /// The names of the other operations.
-const OTHERS: [&str; 5] = ["terminate", "return", "send", "cond_wait", "cond_timedwait"];
+const OTHERS: [&str; 6] = [
+    "terminate",
+    "return",
+    "send",
+    "cond_wait",
+    "cond_timedwait",
+    "bind",
+];
 
 /// Reads a row, whose first word is `time`.
 pub(super) fn row(
@@ -153,6 +160,11 @@ impl Row<'_, '_, '_> {
                 cond: self.object(ObjectKind::Cond)?,
                 mutex: self.object(ObjectKind::Mutex)?,
             }),
+            "bind" => {
+                let thread = self.thread()?;
+                let cpus = words::cpus(self.words.required("CPUs, such as 0-3,6")?)?;
+                Ok(Operation::Bind { thread, cpus })
+            }
             _ => Err(unknown(name)),
         }
     }
