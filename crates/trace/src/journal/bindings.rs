@@ -2,9 +2,9 @@
 
 use crate::ThreadId;
 
-/// A thread is taken to be bound to a CPU where that held for so much of its CPU time, in tenths. The rest is what it did
-/// before it bound itself.
-const ENOUGH_TENTHS: u64 = 9;
+/// A thread is taken to be bound to a CPU where it was not for no more than a tenth of its CPU time, or than this: what it
+/// did before it bound itself. A program's first thread starts the program, too.
+const STARTING_NANOS: u64 = 5_000_000;
 
 /// The bindings of all threads.
 #[derive(Default)]
@@ -69,7 +69,8 @@ impl Binding {
 
     fn cpu(mut self) -> Option<u32> {
         self.close();
-        let enough = self.latest / 10 * ENOUGH_TENTHS;
+        let elsewhere = STARTING_NANOS.max(self.latest / 10);
+        let enough = self.latest.saturating_sub(elsewhere);
         let last = self
             .cpus
             .is_power_of_two()
@@ -96,10 +97,10 @@ mod tests {
         // Created bound; bound itself at once; left what it was created with; bound itself late; never to one.
         bindings.bind(thread(1), 0b1000);
         bindings.bind(thread(2), 0b10);
-        bindings.advance(thread(3), 60);
+        bindings.advance(thread(3), 60_000_000);
         bindings.bind(thread(3), 0b1);
         for index in 0..5 {
-            bindings.advance(thread(index), 100);
+            bindings.advance(thread(index), 100_000_000);
         }
         let cpus: Vec<_> = bindings.cpus().collect();
         assert_eq!(cpus, [Some(2), Some(3), Some(1), None, None]);
