@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use foretrace_recorder::{clock, process};
 
-use crate::{exit, next, thread};
+use crate::{environment, exit, next, thread};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -48,7 +48,7 @@ fn wake_up() -> bool {
     }
     if process::was_recorded_before() {
         // A forked child, whose handler did not run: its fork was a raw one.
-        return process::restart();
+        return restart();
     }
     let began = process::own_cpu_nanos();
     next::look_up_all();
@@ -62,12 +62,31 @@ fn wake_up() -> bool {
     let directory = unsafe { CStr::from_ptr(directory) };
     // SAFETY: looks a symbol up by a NUL-terminated name.
     let area = clock::rseq_area(|name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
-    if !process::start(directory, wanted_cpus(), area, began) {
+    let cpus = wanted_cpus();
+    // SAFETY: as above.
+    if !unsafe { libc::getenv(c"FORETRACE_ALONE".as_ptr()) }.is_null() {
+        ALONE.store(1, Ordering::Relaxed);
+        // SAFETY: the process has one thread, or its others do not change the environment while libraries are set up.
+        unsafe { environment::restore() };
+    }
+    if !process::start(directory, cpus, area, began) {
         return false;
     }
     thread::watch_first();
     watch_forks();
     true
+}
+
+/// Not zero where the children of this process are not to be recorded.
+static ALONE: AtomicU32 = AtomicU32::new(0);
+
+/// Begins anew in a forked child, where children are recorded.
+fn restart() -> bool {
+    if ALONE.load(Ordering::Relaxed) == 0 {
+        return process::restart();
+    }
+    process::stay_passive();
+    false
 }
 
 /// Reads the number of CPUs to pretend; 0 for none.
@@ -106,6 +125,6 @@ fn watch_forks() {
 unsafe extern "C" fn in_forked_child() {
     // Where the kernel could not wipe the state, it still says that the parent records.
     if process::current() != process::PASSIVE {
-        process::restart();
+        restart();
     }
 }

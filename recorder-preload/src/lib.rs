@@ -26,6 +26,7 @@ mod c11;
 mod cond;
 mod confine;
 mod cpus;
+mod environment;
 mod exit;
 mod files;
 mod hook;

@@ -11,6 +11,7 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::args::{Bind, Model, ModelArgs, Scheduler};
 use crate::launch::note;
+use crate::series::Series;
 
 /// A traced program, and how its run is to be predicted.
 pub struct Study {
@@ -96,7 +97,7 @@ impl Study {
     }
 
     /// Returns the makespan on one CPU; under `strict` where the models asked for end in a deadlock even there.
-    fn one_cpu(&self) -> SimTime {
+    pub fn one_cpu(&self) -> SimTime {
         let machine = self.machine(1);
         match self.predict_on(&machine).answer() {
             Some(run) => run.end,
@@ -155,6 +156,17 @@ fn bind(bind: Bind) -> foretrace_sim::Bind {
 
 /// Reads a trace from a sealed trace, a text trace, or a directory in which the recorder left a journal.
 pub fn read_trace(path: &Path) -> anyhow::Result<Trace> {
+    if let Some(series) = Series::load(path)? {
+        let traces = series
+            .runs
+            .iter()
+            .map(|run| run.trace.display().to_string());
+        bail!(
+            "{}: a series of recordings, which `predict` and `info` read; name one of its traces: {}",
+            path.display(),
+            traces.collect::<Vec<_>>().join(", ")
+        );
+    }
     let mut trace = foretrace_trace::read(path)?;
     if path.is_dir() {
         note::complete(path, &mut trace.recording);

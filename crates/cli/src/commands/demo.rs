@@ -38,6 +38,7 @@ pub fn run() -> anyhow::Result<Finish> {
         pretended_cpus: Some(CPUS),
         slice: Some(Nanos(100_000)),
         cpu: None,
+        children: true,
         force: true,
     })?;
     if recorded.exit != ExitStatus::Code(0) {

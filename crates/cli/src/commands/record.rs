@@ -10,6 +10,7 @@ use std::{
 use anyhow::Context as _;
 use foretrace_trace::{ExitStatus, Nanos, Recording, Trace};
 
+use super::record_series;
 use crate::{
     args::RecordArgs,
     core,
@@ -31,6 +32,8 @@ pub struct Plan<'a> {
     pub slice: Option<Nanos>,
     /// The CPU to record on; `None` for the last one allowed.
     pub cpu: Option<u32>,
+    /// Whether programs that it starts are recorded as well.
+    pub children: bool,
     /// Whether to overwrite files.
     pub force: bool,
 }
@@ -44,19 +47,33 @@ pub struct Recorded {
     pub exit: ExitStatus,
 }
 
+impl<'a> Plan<'a> {
+    /// Takes what the options say but for the file to write, which is still to be named.
+    pub fn of(args: &'a RecordArgs) -> Self {
+        Self {
+            command: &args.command,
+            output: Path::new(""),
+            pretended_cpus: args.pretend_cpus,
+            slice: args.slice.0,
+            cpu: args.cpu,
+            children: !args.no_children,
+            force: args.force,
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &RecordArgs) -> anyhow::Result<Finish> {
+    if let Some(each) = &args.each {
+        return record_series::run(args, &each.0);
+    }
     let output = args
         .output
         .clone()
-        .unwrap_or_else(|| default_output(&args.command));
+        .unwrap_or_else(|| default_output(&args.command, "ftrace"));
     let recorded = record(&Plan {
-        command: &args.command,
         output: &output,
-        pretended_cpus: args.pretend_cpus,
-        slice: args.slice.0,
-        cpu: args.cpu,
-        force: args.force,
+        ..Plan::of(args)
     })?;
     if !args.quiet {
         summarize(&recorded, &output);
@@ -64,14 +81,17 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<Finish> {
     Ok(Finish::AsProgram(recorded.exit))
 }
 
-fn default_output(command: &[OsString]) -> PathBuf {
+/// Returns the file to write where none is named.
+pub fn default_output(command: &[OsString], extension: &str) -> PathBuf {
     let program = command.first().map_or(Path::new(""), Path::new);
     let mut name = program.file_name().unwrap_or(OsStr::new("out")).to_owned();
-    name.push(".ftrace");
+    name.push(".");
+    name.push(extension);
     PathBuf::from(name)
 }
 
-fn summarize(recorded: &Recorded, output: &Path) {
+/// Says what was recorded, and what is to be known of it.
+pub fn summarize(recorded: &Recorded, output: &Path) {
     output::warn(&recorded.trace.warnings);
     if let ExitStatus::Signal(_) = recorded.exit {
         output::note(format_args!(
@@ -109,6 +129,7 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
         cpu,
         slice: plan.slice,
         pretended_cpus,
+        children: plan.children,
         preload: &preload.path,
         journal: &journal.path,
     };

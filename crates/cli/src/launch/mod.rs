@@ -39,6 +39,8 @@ pub struct Launch<'a> {
     pub slice: Option<Nanos>,
     /// The number of CPUs that it is to believe in.
     pub pretended_cpus: u32,
+    /// Whether programs that it starts are recorded as well.
+    pub children: bool,
     /// The library to preload.
     pub preload: &'a Path,
     /// The directory for what is recorded. The program may change its directory, so this is an absolute path.
@@ -68,6 +70,13 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         .env("LD_PRELOAD", preload_list(launch.preload))
         .env("FORETRACE_JOURNAL", launch.journal)
         .env("FORETRACE_PRETEND_CPUS", launch.pretended_cpus.to_string());
+    if !launch.children {
+        // With this the library takes its variables out of the program's environment, and puts the user's own back.
+        command.env("FORETRACE_ALONE", "1");
+        if let Some(own) = env::var_os("LD_PRELOAD") {
+            command.env("FORETRACE_LD_PRELOAD", own);
+        }
+    }
     if SPINNING.iter().all(|name| env::var_os(name).is_none()) {
         command.env("OMP_WAIT_POLICY", "passive");
     }

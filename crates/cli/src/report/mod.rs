@@ -3,4 +3,5 @@
 pub mod info;
 pub mod json;
 pub mod prediction;
+pub mod series;
 pub mod sites;

@@ -8,4 +8,5 @@ mod predictions;
 mod real_programs;
 mod recording;
 mod refusals;
+mod series;
 mod sites;

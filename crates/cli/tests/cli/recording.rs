@@ -102,7 +102,8 @@ fn signals_sent_to_foretrace_reach_the_program() {
 #[test]
 fn the_program_is_pinned_and_believes_in_the_cpus_asked_for() {
     let environment = TestEnvironment::new();
-    let script = "nproc; grep Cpus_allowed_list /proc/self/status | cut -f2";
+    // Where it last ran is told by nobody but the kernel.
+    let script = "nproc; cut -d' ' -f39 /proc/self/stat";
     let mut command = record(
         &environment,
         &["--pretend-cpus", "5"],
@@ -119,6 +120,46 @@ fn libraries_that_the_user_preloads_stay_first() {
     let mut command = record(&environment, &[], &["sh", "-c", "echo $LD_PRELOAD"]);
     let output = text(&output(command.env("LD_PRELOAD", "libm.so.6")).stdout);
     assert!(output.starts_with("libm.so.6:/"), "{output}");
+}
+
+#[test]
+fn without_children_the_environment_is_as_it_was() {
+    let environment = TestEnvironment::new();
+    // Its own shell shows what a child is given, as does the child.
+    let script = "export | grep -E 'FORETRACE|PRELOAD'; env | grep -E 'FORETRACE|PRELOAD'; (env) | wc -l; true";
+    for (own, shown) in [
+        (None, ""),
+        (
+            Some("libm.so.6"),
+            "export LD_PRELOAD='libm.so.6'\nLD_PRELOAD=libm.so.6\n",
+        ),
+        (Some(""), "export LD_PRELOAD=''\nLD_PRELOAD=\n"),
+    ] {
+        let options = ["--no-children", "--force"];
+        let mut command = record(&environment, &options, &["sh", "-c", script]);
+        let mut plain = environment.command(&[]);
+        let mut alone = Command::new("sh");
+        alone.args(["-c", script]).env_clear();
+        alone.envs(
+            plain
+                .env("OMP_WAIT_POLICY", "passive")
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        if let Some(own) = own {
+            command.env("LD_PRELOAD", own);
+            alone.env("LD_PRELOAD", own);
+        }
+        let recorded = text(&output(&mut command).stdout);
+        assert!(recorded.starts_with(shown), "{recorded}");
+        let variables = |text: &str| text.lines().last().map(str::to_owned);
+        assert_eq!(
+            variables(&recorded),
+            variables(&text(&output(&mut alone).stdout))
+        );
+        let trace = info(&environment, "out.ftrace");
+        assert_eq!(trace["threads"].as_array().map(Vec::len), Some(1));
+    }
 }
 
 #[test]

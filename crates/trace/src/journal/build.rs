@@ -427,10 +427,11 @@ impl<'a> Builder<'a> {
                     "{program}: it uses OpenMP tasks: each counts where it was run, waits for them are not recorded"
                 ));
             }
-            if journal.has_bypassed {
+            if let Some(library) = &journal.bypassing {
                 warnings.push(format!(
-                    "{program}: it opened a library with RTLD_DEEPBIND or dlmopen: such a library may find the C library's \
-                     functions past foretrace, and what it locks, waits for and creates is then missing; open it without"
+                    "{program}: it opened {library:?} with RTLD_DEEPBIND or dlmopen, so that this library calls the C \
+                     library past foretrace: what it locks, waits for and creates may be missing (as of any library that \
+                     it opened so later); without that flag it would be recorded"
                 ));
             }
         }

@@ -31,8 +31,8 @@ pub(super) struct Journal {
     pub stopped: bool,
     /// Whether the program made OpenMP tasks.
     pub has_tasks: bool,
-    /// Whether it opened a library whose calls may pass the recorder by.
-    pub has_bypassed: bool,
+    /// The first library that it opened whose calls may pass the recorder by.
+    pub bypassing: Option<String>,
     pub lost_events: u64,
     pub pretended_cpus: u32,
     pub predecessors: u32,
@@ -192,7 +192,7 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         exit,
         stopped: flags & layout::FLAG_STOPPED != 0,
         has_tasks: flags & layout::FLAG_TASKS != 0,
-        has_bypassed: flags & layout::FLAG_BYPASSED != 0,
+        bypassing: (flags & layout::FLAG_BYPASSED != 0).then(|| bypassing(&bytes)),
         lost_events: long(offset_of!(Header, lost_events)),
         pretended_cpus: short(offset_of!(Header, pretended_cpus)),
         predecessors: short(offset_of!(Header, predecessors)),
@@ -205,6 +205,13 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         damage: Vec::new(),
         bytes,
     }
+}
+
+fn bypassing(bytes: &[u8]) -> String {
+    let start = offset_of!(Header, bypassing);
+    let name = &bytes[start..start + layout::BYPASSING_BYTES];
+    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(name).into_owned()
 }
 
 /// Finds the chunks. Pages that do not begin one are skipped: space that was taken when the program was killed.

@@ -26,7 +26,7 @@
 //! The structures hold atomics because the recorder shares them between threads through a mapping; a reader takes
 //! their offsets only.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// The first eight bytes of a journal.
 pub const MAGIC: [u8; 8] = *b"FTJOURNL";
@@ -42,6 +42,9 @@ pub const FILE_EXTENSION: &str = "ftj";
 
 /// The longest program path kept, in bytes.
 pub const PROGRAM_BYTES: usize = 1024;
+
+/// The longest name kept of a library whose calls pass by, in bytes.
+pub const BYPASSING_BYTES: usize = 256;
 
 /// Set in [`Header::flags`] once the process has ended by itself.
 pub const FLAG_CLEAN_EXIT: u64 = 1;
@@ -115,6 +118,9 @@ pub struct Header {
     pub record_cost: AtomicU64,
     /// Byte 128: the program's path.
     pub program: [u8; PROGRAM_BYTES],
+    /// Byte 1152: with [`FLAG_BYPASSED`], the name that the first such library was opened by, ending with a zero where it
+    /// is shorter.
+    pub bypassing: [AtomicU8; BYPASSING_BYTES],
 }
 
 /// The first four bytes of a chunk.
