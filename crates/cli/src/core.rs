@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use foretrace_program::Program;
 use foretrace_schedule::{Schedule, SimTime};
 use foretrace_sim::{Attempt, Choice, Machine, ModelKind, Run, SchedulerKind};
-use foretrace_trace::Trace;
+use foretrace_trace::{Error, Trace, journal::JournalError};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::args::{Bind, Model, ModelArgs, Scheduler};
@@ -167,11 +167,25 @@ pub fn read_trace(path: &Path) -> anyhow::Result<Trace> {
             traces.collect::<Vec<_>>().join(", ")
         );
     }
-    let mut trace = foretrace_trace::read(path)?;
+    let mut trace = foretrace_trace::read(path).map_err(|error| versions_told(path, error))?;
     if path.is_dir() {
         note::complete(path, &mut trace.recording);
     }
     Ok(trace)
+}
+
+/// Names the versions of foretrace where a journal is of another one: the number in the file means nothing to users.
+fn versions_told(path: &Path, error: foretrace_trace::Error) -> anyhow::Error {
+    let is_version = matches!(error, Error::Journal(JournalError::Version { .. }));
+    match note::version(path).filter(|_| is_version) {
+        Some(recorder) => anyhow::Error::from(error).context(format!(
+            "{0}: recorded by foretrace {recorder}, and this is foretrace {1}, which does not know its journals; run \
+             `foretrace recover {0}` of version {recorder} to make a trace of it, which newer versions read",
+            path.display(),
+            env!("CARGO_PKG_VERSION")
+        )),
+        None => error.into(),
+    }
 }
 
 /// Returns what a prediction has to assume about a trace's program.

@@ -40,6 +40,7 @@ pub fn run() -> anyhow::Result<Finish> {
         cpu: None,
         children: true,
         force: true,
+        quiet: false,
     })?;
     if recorded.exit != ExitStatus::Code(0) {
         return Err(ProgramFailed(recorded.exit).into());

@@ -8,14 +8,20 @@ use std::{
 };
 
 use anyhow::Context as _;
-use foretrace_trace::{ExitStatus, Nanos, Recording, Trace};
+use foretrace_trace::{ExitStatus, Nanos, Operation, Recording, Trace};
 
 use super::record_series;
 use crate::{
     args::RecordArgs,
     core,
     failure::{Finish, Usage},
-    launch::{self, Ended, Launch, check, embedded, journal::Journal, note, resolve, system},
+    launch::{
+        self, Ended, Launch,
+        check::{self, Recordable},
+        embedded,
+        journal::Journal,
+        links, note, resolve, system,
+    },
     output,
 };
 
@@ -36,6 +42,8 @@ pub struct Plan<'a> {
     pub children: bool,
     /// Whether to overwrite files.
     pub force: bool,
+    /// Whether to say nothing.
+    pub quiet: bool,
 }
 
 /// What was recorded.
@@ -45,6 +53,8 @@ pub struct Recorded {
     pub trace: Trace,
     /// How the program ended.
     pub exit: ExitStatus,
+    /// Of the trace's warnings, those that were given before the program ran.
+    pub told: Vec<String>,
 }
 
 impl<'a> Plan<'a> {
@@ -58,6 +68,7 @@ impl<'a> Plan<'a> {
             cpu: args.cpu,
             children: !args.no_children,
             force: args.force,
+            quiet: args.quiet,
         }
     }
 }
@@ -92,7 +103,12 @@ pub fn default_output(command: &[OsString], extension: &str) -> PathBuf {
 
 /// Says what was recorded, and what is to be known of it.
 pub fn summarize(recorded: &Recorded, output: &Path) {
-    output::warn(&recorded.trace.warnings);
+    let warnings = recorded.trace.warnings.iter();
+    let news: Vec<String> = warnings
+        .filter(|warning| !recorded.told.contains(warning))
+        .cloned()
+        .collect();
+    output::warn(&news);
     if let ExitStatus::Signal(_) = recorded.exit {
         output::note(format_args!(
             "foretrace: the program was killed by {}; what it did until then is recorded",
@@ -113,7 +129,7 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
     let search_path = env::var_os("PATH");
     let name = plan.command.first().map_or(OsStr::new(""), |name| name);
     let program = resolve::resolve(name, search_path.as_deref())?;
-    check::check(&program, search_path.as_deref())?;
+    let recordable = check::check(&program, search_path.as_deref())?;
     let allowed = system::allowed_cpus().context("cannot find out which CPUs there are")?;
     let cpu = choose_cpu(plan.cpu, &allowed)?;
     let pretended_cpus = plan
@@ -135,6 +151,10 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
     };
     note::write(&journal.path, &asked_for(&launch))
         .with_context(|| format!("cannot write into {}", journal.path.display()))?;
+    let limits = limits(&launch, &recordable);
+    if !plan.quiet {
+        output::warn(limits.as_slice());
+    }
     let ended = match launch::run(&launch) {
         Ok(ended) => ended,
         Err(error) => {
@@ -142,10 +162,11 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
             return Err(error);
         }
     };
-    let trace = seal(plan, &launch, &ended, &journal)?;
+    let trace = seal(plan, &launch, &ended, &journal, &recordable)?;
     Ok(Recorded {
         trace,
         exit: ended.exit,
+        told: limits.into_iter().collect(),
     })
 }
 
@@ -168,7 +189,13 @@ fn choose_cpu(asked: Option<u32>, allowed: &[u32]) -> anyhow::Result<u32> {
 }
 
 /// Turns what the recorder left into a trace file, and removes the former once the latter is safe.
-fn seal(plan: &Plan, launch: &Launch, ended: &Ended, journal: &Journal) -> anyhow::Result<Trace> {
+fn seal(
+    plan: &Plan,
+    launch: &Launch,
+    ended: &Ended,
+    journal: &Journal,
+    recordable: &Recordable,
+) -> anyhow::Result<Trace> {
     if journal.remove_if_empty() {
         anyhow::bail!(
             "nothing was recorded: `{}` ended ({}) before foretrace's library was loaded into it. Where the loader \
@@ -196,9 +223,29 @@ fn seal(plan: &Plan, launch: &Launch, ended: &Ended, journal: &Journal) -> anyho
         );
     }
     trace.warnings.extend(unrecorded(&trace, ended));
+    trace.warnings.extend(limits(launch, recordable));
+    if !does_anything(&trace) {
+        trace.warnings.push(format!(
+            "nothing was recorded of `{}` but its beginning and end: {}",
+            launch.program.display(),
+            links::why_nothing(&recordable.file)
+        ));
+    }
     core::save_trace(&trace, plan.output).with_context(kept)?;
     journal.remove();
     Ok(trace)
+}
+
+/// Says what cannot be recorded of a program on a runtime of its own.
+fn limits(launch: &Launch, recordable: &Recordable) -> Option<String> {
+    let program = launch.program.display().to_string();
+    recordable.runtime.map(|runtime| runtime.limits(&program))
+}
+
+/// Returns whether a thread did more than end.
+fn does_anything(trace: &Trace) -> bool {
+    let idle = |operation| matches!(operation, Operation::Terminate | Operation::Return);
+    trace.calls.iter().any(|call| !idle(call.operation))
 }
 
 /// What recording an event takes at most; it is not in the threads' CPU times.

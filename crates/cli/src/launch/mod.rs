@@ -4,8 +4,10 @@ pub mod check;
 mod elf;
 pub mod embedded;
 pub mod journal;
+pub mod links;
 pub mod note;
 pub mod resolve;
+mod runtime;
 pub mod system;
 
 use std::{

@@ -145,7 +145,8 @@ pub(super) fn cpus_word(cpus: u64) -> String {
         }
         word += &first.to_string();
         if last > first {
-            word += &format!("-{last}");
+            word.push('-');
+            word += &last.to_string();
         }
     }
     if word.is_empty() {
