@@ -120,6 +120,12 @@ pub struct RecordArgs {
     /// Then no variable of the recorder is in its environment, nor in that of its children.
     #[arg(long)]
     pub no_children: bool,
+    /// Look for loops that spin on memory, and warn of them with their lines
+    ///
+    /// Samples the program once a millisecond of CPU time, which makes switches between its threads a little slower. What
+    /// spins by calls (tries, spin locks) is found without it.
+    #[arg(long)]
+    pub find_spins: bool,
     /// Overwrite the output file
     #[arg(short, long)]
     pub force: bool,

@@ -39,6 +39,7 @@ pub fn run() -> anyhow::Result<Finish> {
         slice: Some(Nanos(100_000)),
         cpu: None,
         children: true,
+        find_spins: false,
         force: true,
         quiet: false,
     })?;

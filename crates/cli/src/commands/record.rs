@@ -23,6 +23,7 @@ use crate::{
         links, note, resolve, system,
     },
     output,
+    report::spins,
 };
 
 /// What to record, and how.
@@ -40,6 +41,8 @@ pub struct Plan<'a> {
     pub cpu: Option<u32>,
     /// Whether programs that it starts are recorded as well.
     pub children: bool,
+    /// Whether to look for loops that wait for memory to change.
+    pub find_spins: bool,
     /// Whether to overwrite files.
     pub force: bool,
     /// Whether to say nothing.
@@ -67,6 +70,7 @@ impl<'a> Plan<'a> {
             slice: args.slice.0,
             cpu: args.cpu,
             children: !args.no_children,
+            find_spins: args.find_spins,
             force: args.force,
             quiet: args.quiet,
         }
@@ -146,6 +150,7 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
         slice: plan.slice,
         pretended_cpus,
         children: plan.children,
+        find_spins: plan.find_spins,
         preload: &preload.path,
         journal: &journal.path,
     };
@@ -223,6 +228,10 @@ fn seal(
         );
     }
     trace.warnings.extend(unrecorded(&trace, ended));
+    let polls = spins::warnings(&trace);
+    trace.warnings.extend(polls);
+    let loops = spins::loop_warnings(&mut trace, &ended.waiting_loops);
+    trace.warnings.extend(loops);
     trace.warnings.extend(limits(launch, recordable));
     if !does_anything(&trace) {
         trace.warnings.push(format!(

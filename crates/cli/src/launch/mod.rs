@@ -5,9 +5,12 @@ mod elf;
 pub mod embedded;
 pub mod journal;
 pub mod links;
+mod loops;
 pub mod note;
 pub mod resolve;
 mod runtime;
+mod samples;
+pub mod spins;
 pub mod system;
 
 use std::{
@@ -22,7 +25,10 @@ use std::{
 use anyhow::Context as _;
 use foretrace_trace::{ExitStatus, Nanos};
 
-use self::system::{Forwarding, SignalMask};
+use self::{
+    spins::{WaitingLoop, Watch},
+    system::{Forwarding, SignalMask},
+};
 
 /// The variables that tell OpenMP's libraries how long to spin before they sleep. Left to themselves they spin where they
 /// believe in several CPUs, and on the one that there is, spinning keeps those away that are waited for.
@@ -43,6 +49,8 @@ pub struct Launch<'a> {
     pub pretended_cpus: u32,
     /// Whether programs that it starts are recorded as well.
     pub children: bool,
+    /// Whether to look for loops that wait for memory to change.
+    pub find_spins: bool,
     /// The library to preload.
     pub preload: &'a Path,
     /// The directory for what is recorded. The program may change its directory, so this is an absolute path.
@@ -50,7 +58,7 @@ pub struct Launch<'a> {
 }
 
 /// How the program ran.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ended {
     /// How it ended.
     pub exit: ExitStatus,
@@ -60,6 +68,8 @@ pub struct Ended {
     pub wall: Nanos,
     /// The slice that was asked for, where the kernel took it.
     pub slice: Option<Nanos>,
+    /// The loops found that waited for memory to change; the error where they were asked for and could not be.
+    pub waiting_loops: Result<Vec<WaitingLoop>, String>,
 }
 
 /// Runs the program to its end. It has the terminal and foretrace's standard streams; signals sent to foretrace go to it.
@@ -83,6 +93,7 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         command.env("OMP_WAIT_POLICY", "passive");
     }
 
+    let watch = launch.find_spins.then(|| Watch::start(launch.cpu));
     let forwarding = Forwarding::start();
     // Signals wait until it is known whom to forward them to.
     let mask = SignalMask::block_all();
@@ -109,6 +120,11 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         cpu_time: waited.cpu_time,
         wall: Nanos(wall),
         slice: launch.slice.filter(|asked| in_force == Some(*asked)),
+        waiting_loops: match watch {
+            Some(Ok(watch)) => Ok(watch.end()),
+            Some(Err(error)) => Err(error.to_string()),
+            None => Ok(Vec::new()),
+        },
     })
 }
 

@@ -5,3 +5,4 @@ pub mod json;
 pub mod prediction;
 pub mod series;
 pub mod sites;
+pub mod spins;

@@ -223,3 +223,77 @@ fn the_demo_shows_the_whole_way() {
     let absolute = environment.path("foretrace-demo.svg");
     assert!(stdout.contains(&absolute.display().to_string()));
 }
+
+/// A thread that waits for a flag, without any call.
+const SPINS: &str = "#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int ready;
+static volatile long sink;
+static void *spins(void *unused) {
+    while (!atomic_load(&ready)) {
+    }
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, spins, 0);
+    for (long i = 0; i < 300000000; i++)
+        sink += i;
+    atomic_store(&ready, 1);
+    return pthread_join(thread, 0);
+}
+";
+
+#[test]
+fn a_loop_that_waits_for_memory_is_found_with_its_line() {
+    let environment = TestEnvironment::new();
+    for optimization in ["-O0", "-O2"] {
+        let name = format!("spins{optimization}");
+        environment.compile(&name, SPINS, &[optimization, "-g", "-pthread"]);
+        let options = ["--find-spins", "--force"];
+        let output = output(&mut record(&environment, &options, &[&format!("./{name}")]));
+        let told = text(&output.stderr);
+        let line =
+            format!("in a loop of spins ([HOME]/{name}.c:6) that waits for memory to change");
+        let folder = environment.path("");
+        let folder = folder.file_name().expect("it has a name").to_string_lossy();
+        let line = line.replace("[HOME]", &folder);
+        let is_forbidden = told.contains("the kernel does not let this program be sampled");
+        assert!(told.contains(&line) || is_forbidden, "{line}: {told}");
+        // Adding to a number is work, although it takes as long.
+        assert!(!told.contains("loop of main"), "{told}");
+    }
+}
+
+#[test]
+fn tries_that_fail_again_and_again_are_told_with_their_line() {
+    let environment = TestEnvironment::new();
+    let source = SPINS
+        .replace(
+            "static atomic_int ready;",
+            "static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;",
+        )
+        .replace("!atomic_load(&ready)", "pthread_mutex_trylock(&mutex)")
+        .replace(
+            "pthread_t thread;",
+            "pthread_t thread; pthread_mutex_lock(&mutex);",
+        )
+        .replace("atomic_store(&ready, 1);", "pthread_mutex_unlock(&mutex);")
+        .replace("300000000", "30000000");
+    environment.compile("polls", &source, &["-O1", "-g", "-pthread"]);
+    let output = output(&mut record(&environment, &[], &["./polls"]));
+    let told = text(&output.stderr);
+    assert!(told.contains("while spins ("), "{told}");
+    assert!(told.contains("/polls.c:6) called trylock"), "{told}");
+    let info = info(&environment, "out.ftrace");
+    let spin = &info["spins"][0];
+    assert_eq!(
+        (&spin["function"], &spin["line"]),
+        (&"spins".into(), &6.into())
+    );
+    let shown = environment.run(&["info", "out.ftrace"]);
+    assert!(
+        shown.contains("Places that asked again and again: 1"),
+        "{shown}"
+    );
+}
