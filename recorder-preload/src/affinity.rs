@@ -208,11 +208,14 @@ unsafe extern "C-unwind" fn raw_getaffinity(
     if written == 0 || pid < 0 || !bytes.is_multiple_of(8) {
         // SAFETY: the program's own call.
         let result = unsafe { sys::getaffinity(pid, bytes, set.cast()) };
-        return result.map_or_else(|errno| as_result(errno).into(), |bytes| bytes as c_long);
+        return result.map_or_else(
+            |errno| as_result(errno).into(),
+            |bytes| bytes.cast_signed() as c_long,
+        );
     }
     // SAFETY: the program's own set.
     match unsafe { sched_getaffinity(pid, bytes.min(written), set, 0) } {
-        0 => written as c_long,
+        0 => written.cast_signed() as c_long,
         failed => failed.into(),
     }
 }

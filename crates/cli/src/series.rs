@@ -113,15 +113,17 @@ impl Series {
         );
         Ok(Some(series))
     }
+}
 
-    /// Reads a run's trace.
-    pub fn read(&self, file: &Path, run: &Run) -> anyhow::Result<Trace> {
-        let path = file.with_file_name("").join(&run.trace);
+impl Run {
+    /// Reads the trace of the run, which is one of the series in a file.
+    pub fn read(&self, file: &Path) -> anyhow::Result<Trace> {
+        let path = file.with_file_name("").join(&self.trace);
         core::read_trace(&path).with_context(|| {
             format!(
                 "{}: the trace for {} CPUs cannot be read; put it back beside the series, or record the series again",
                 file.display(),
-                run.cpus
+                self.cpus
             )
         })
     }

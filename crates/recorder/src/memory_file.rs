@@ -90,13 +90,11 @@ impl MemoryFile {
                     ],
                 )
             };
-            match usize::try_from(written) {
-                Ok(bytes @ 1..) => done += bytes,
-                _ => {
-                    self.failed = true;
-                    break;
-                }
-            }
+            let Ok(bytes @ 1..) = usize::try_from(written) else {
+                self.failed = true;
+                break;
+            };
+            done += bytes;
         }
         self.used = 0;
     }

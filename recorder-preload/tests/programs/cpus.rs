@@ -24,19 +24,19 @@ fn files_tell_what_calls_tell() {
             1 => "0".to_owned(),
             more => format!("0-{}", more - 1),
         };
-        let mut expected = String::new();
-        for how in [
+        let opened: String = [
             "open",
             "open64",
             "openat",
             "openat64",
             "checked",
             "checked at",
-        ] {
-            expected += &format!("{how} {range}\n");
-        }
-        expected += &format!("cpuinfo {cpus} stat {cpus}\nnprocs {cpus}\n");
-        expected += "missing -1 1\ncreated 1\nnone 1 1\nhere 1 1\n";
+        ]
+        .map(|how| format!("{how} {range}\n"))
+        .concat();
+        let expected = format!(
+            "{opened}cpuinfo {cpus} stat {cpus}\nnprocs {cpus}\nmissing -1 1\ncreated 1\nnone 1 1\nhere 1 1\n"
+        );
         assert_eq!(run.stdout(), expected);
     }
 }

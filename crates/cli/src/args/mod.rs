@@ -91,6 +91,10 @@ failed, 2 for a wrong command line.";
     after_help = RECORD_HELP,
     override_usage = "foretrace record [OPTIONS] -- CMD [ARGS]..."
 )]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub struct RecordArgs {
     /// The trace file to write [default: the program's name with .ftrace (a series: .ftseries), in the current directory]
     #[arg(short, long, value_name = "FILE")]

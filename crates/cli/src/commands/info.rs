@@ -8,7 +8,7 @@ use crate::{
     failure::Finish,
     output,
     report::{self, info::Info, json::SeriesJson},
-    series::Series,
+    series::{Run, Series},
 };
 
 /// Runs the command.
@@ -29,8 +29,8 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<Finish> {
 
 /// Shows what recordings a series holds.
 fn run_series(args: &InfoArgs, series: &Series) -> anyhow::Result<Finish> {
-    let read = |run| -> anyhow::Result<Trace> {
-        let mut trace = series.read(&args.file, run)?;
+    let read = |run: &Run| -> anyhow::Result<Trace> {
+        let mut trace = run.read(&args.file)?;
         trace.warnings.extend(core::assumptions(&trace));
         Ok(trace)
     };

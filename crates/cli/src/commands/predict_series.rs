@@ -24,7 +24,7 @@ pub fn run(args: &PredictArgs, series: &Series) -> anyhow::Result<Finish> {
         ));
     }
     let (base_trace, one_cpu) = {
-        let mut trace = series.read(&args.file, base)?;
+        let mut trace = base.read(&args.file)?;
         let study = Study::new(&mut trace, args.how, args.all_models)?;
         let one_cpu = study.one_cpu();
         (trace, one_cpu)
@@ -32,7 +32,7 @@ pub fn run(args: &PredictArgs, series: &Series) -> anyhow::Result<Finish> {
     let mut traces: Vec<(u32, Trace)> = Vec::new();
     let mut predictions: Vec<Prediction> = Vec::new();
     for run in &asked {
-        let mut trace = series.read(&args.file, run)?;
+        let mut trace = run.read(&args.file)?;
         let study = Study::new(&mut trace, args.how, args.all_models)?;
         let warnings = trace.warnings.iter();
         let warnings: Vec<String> = warnings

@@ -28,6 +28,10 @@ use crate::{
 
 /// What to record, and how.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub struct Plan<'a> {
     /// The program and its arguments.
     pub command: &'a [OsString],

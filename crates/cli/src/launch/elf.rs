@@ -51,10 +51,10 @@ pub fn check(file: File) -> Result<Option<Runtime>, Reason> {
 }
 
 /// Finds out whether a program carries Go's runtime, or starts a Java virtual machine.
-fn runtime<'d>(
+fn runtime(
     header: &FileHeader64<Endianness>,
     endian: Endianness,
-    data: &'d ReadCache<File>,
+    data: &ReadCache<File>,
 ) -> object::Result<Option<Runtime>> {
     let sections = header.sections(endian, data)?;
     for section in sections.iter() {

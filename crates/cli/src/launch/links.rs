@@ -60,18 +60,15 @@ pub fn why_nothing(program: &Path) -> String {
         }
     }
     let linked = linked(&libraries);
-    let mut text = format!(
-        "it has one thread: neither it nor what it links ({linked}) calls a function that creates threads"
-    );
-    match raw {
-        Some(raw) => {
-            text += &format!(
-                ", but {raw}, by which threads can be made that cannot be recorded; make them by pthread_create"
-            );
-        }
-        None => text += ", so there is nothing to predict; record a program with threads",
-    }
-    text
+    let rest = match raw {
+        Some(raw) => format!(
+            "but {raw}, by which threads can be made that cannot be recorded; make them by pthread_create"
+        ),
+        None => "so there is nothing to predict; record a program with threads".to_owned(),
+    };
+    format!(
+        "it has one thread: neither it nor what it links ({linked}) calls a function that creates threads, {rest}"
+    )
 }
 
 /// The program or a library of it.

@@ -5,6 +5,10 @@
     unsafe_code,
     reason = "the kernel writes samples into memory that is shared with it"
 )]
+#![expect(
+    clippy::cast_ptr_alignment,
+    reason = "what is mapped is aligned to pages"
+)]
 
 use std::{
     io,

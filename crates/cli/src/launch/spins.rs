@@ -81,14 +81,12 @@ struct Tally {
 impl Tally {
     fn add(&mut self, sample: Sample) {
         let key = (sample.pid, sample.address);
-        let place = match self.by_address.get(&key) {
-            Some(place) => *place,
-            None => {
-                let place = find(sample).map(|found| self.place(found));
-                self.by_address.insert(key, place);
-                place
-            }
-        };
+        let known = self.by_address.get(&key).copied();
+        let place = known.unwrap_or_else(|| {
+            let place = find(sample).map(|found| self.place(found));
+            self.by_address.insert(key, place);
+            place
+        });
         if let Some(place) = place {
             self.loops[place].cpu = self.loops[place].cpu + Nanos(PERIOD_NANOS);
         }

@@ -1,7 +1,7 @@
 //! Where threads spun, as a table, as JSON and as warnings.
 
 use foretrace_analysis::Spin;
-use foretrace_symbols::SourceMap;
+use foretrace_symbols::{Place, SourceMap};
 use foretrace_trace::{Nanos, Trace};
 use serde::Serialize;
 
@@ -62,7 +62,7 @@ pub fn warnings(trace: &Trace) -> Vec<String> {
         .filter(|spin| spin.cpu >= least || spin.failures >= most_events)
         .map(|spin| {
             let place = spin.site.map(|site| sources.call(site));
-            let name = place.map_or_else(|| "an unknown place".to_owned(), |place| place.name());
+            let name = place.map_or_else(|| "an unknown place".to_owned(), Place::name);
             let line = place.and_then(source);
             let line = line.map_or_else(String::new, |line| format!(" ({line})"));
             format!(

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::environment::TestEnvironment;
 
 /// Divides its work among as many threads as it is told, or as there are CPUs.
-const SOURCE: &str = r#"
+const SOURCE: &str = r"
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ int main(int count, char **arguments) {
         pthread_join(threads[i], 0);
     return 0;
 }
-"#;
+";
 
 fn json(environment: &TestEnvironment, arguments: &[&str]) -> Value {
     let output = environment.command(arguments).output();

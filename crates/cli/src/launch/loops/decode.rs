@@ -117,7 +117,7 @@ pub fn decode(code: &[u8]) -> Option<Instruction> {
             };
             let (extension, target) = reader.operand()?;
             let number = reader.number(bytes)?;
-            (extension & 7 == 0).then(|| reader.done(Effect::Move, target, number))
+            matches!(extension, 0 | 8).then(|| reader.done(Effect::Move, target, number))
         }
         0xf6 | 0xf7 => {
             let bytes = if opcode == 0xf6 {
