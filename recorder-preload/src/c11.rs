@@ -46,10 +46,16 @@ pub unsafe extern "C-unwind" fn create(
     argument: *mut c_void,
     site: u64,
 ) -> c_int {
-    thread::create_with(routine, argument, site, to_errno, |routine, argument| {
-        // SAFETY: the program's own call, perhaps with a routine that runs the program's.
-        unsafe { next::thrd_create(thread, routine, argument) }
-    })
+    thread::create_with(
+        routine,
+        argument,
+        (site, 0),
+        to_errno,
+        |routine, argument| {
+            // SAFETY: the program's own call, perhaps with a routine that runs the program's.
+            unsafe { next::thrd_create(thread, routine, argument) }
+        },
+    )
 }
 
 pub unsafe extern "C-unwind" fn join(thread: pthread_t, result: *mut c_int, site: u64) -> c_int {

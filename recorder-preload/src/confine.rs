@@ -6,6 +6,7 @@ use core::ffi::{c_int, c_long, c_void};
 
 use foretrace_recorder::process;
 
+use crate::affinity;
 use crate::futex::futex;
 use crate::jump::jump;
 use crate::next::Next;
@@ -25,10 +26,14 @@ extern "C" fn before_syscall(number: c_long, first: c_long) -> *mut c_void {
     if number == libc::SYS_seccomp || by_prctl {
         process::confine();
     }
+    if let Some(ours) = affinity::stands_in_for(number) {
+        return ours;
+    }
     SYSCALL.address()
 }
 
 jump!(prctl, before_prctl);
+
 /// Stands in for the C library's `syscall`: leaves no trace of itself, as with `jump`, but for futexes, which get the
 /// caller's address in the place of the number.
 ///

@@ -1,110 +1,18 @@
-//! How many CPUs the program believes in, and what it believes about where it runs.
-//!
-//! A recorded program stays on its one CPU, whatever it asks for. With `FORETRACE_PRETEND_CPUS` it is told of more, so
+//! How many CPUs the program believes in. With `FORETRACE_PRETEND_CPUS` it is told of more than the one that it runs on, so
 //! that it makes as many threads as it would there.
 
-use core::ffi::{c_int, c_long};
+use core::ffi::{c_int, c_long, c_uint};
+use core::sync::atomic::Ordering;
 
-use foretrace_recorder::process;
-use libc::{cpu_set_t, pid_t, pthread_attr_t, pthread_t, size_t};
+use foretrace_recorder::{ThreadState, process, thread};
 
 use crate::hook::recording;
 use crate::next;
 
-/// Returns the number of CPUs to tell of, where the truth is not to be told.
-fn pretended() -> Option<u32> {
-    // Asked for its side effect: the first hook of all finds out what to pretend.
+/// Returns the number of CPUs to tell of, where the truth is not to be told. It stays the same after recording ended.
+pub fn pretended() -> Option<u32> {
     recording();
     Some(process::pretended_cpus()).filter(|&cpus| cpus > 0)
-}
-
-/// Fills a set of `bytes` bytes with the CPUs from 0 to `cpus - 1`; returns `EINVAL` if it is too small.
-unsafe fn fill(set: *mut cpu_set_t, bytes: size_t, cpus: u32) -> c_int {
-    let cpus = cpus as usize;
-    if bytes * 8 < cpus {
-        return libc::EINVAL;
-    }
-    // SAFETY: by the caller's promise the set has that many bytes.
-    let set = unsafe { core::slice::from_raw_parts_mut(set.cast::<u8>(), bytes) };
-    for (index, byte) in set.iter_mut().enumerate() {
-        let bits = cpus.saturating_sub(index * 8).min(8);
-        *byte = ((1_u16 << bits) - 1) as u8;
-    }
-    0
-}
-
-pub unsafe extern "C-unwind" fn sched_getaffinity(
-    pid: pid_t,
-    bytes: size_t,
-    set: *mut cpu_set_t,
-    _site: u64,
-) -> c_int {
-    let Some(cpus) = pretended() else {
-        // SAFETY: the program's own call.
-        return unsafe { next::sched_getaffinity(pid, bytes, set) };
-    };
-    // SAFETY: the program's own set.
-    let result = unsafe { fill(set, bytes, cpus) };
-    if result != 0 {
-        // SAFETY: this thread's own.
-        unsafe { *libc::__errno_location() = result };
-        return -1;
-    }
-    0
-}
-
-pub unsafe extern "C-unwind" fn pthread_getaffinity(
-    thread: pthread_t,
-    bytes: size_t,
-    set: *mut cpu_set_t,
-    _site: u64,
-) -> c_int {
-    match pretended() {
-        // SAFETY: the program's own set.
-        Some(cpus) => unsafe { fill(set, bytes, cpus) },
-        // SAFETY: the program's own call.
-        None => unsafe { next::pthread_getaffinity_np(thread, bytes, set) },
-    }
-}
-
-pub unsafe extern "C-unwind" fn sched_setaffinity(
-    pid: pid_t,
-    bytes: size_t,
-    set: *const cpu_set_t,
-    _site: u64,
-) -> c_int {
-    if pretended().is_some() || recording() {
-        return 0;
-    }
-    // SAFETY: the program's own call.
-    unsafe { next::sched_setaffinity(pid, bytes, set) }
-}
-
-pub unsafe extern "C-unwind" fn pthread_setaffinity(
-    thread: pthread_t,
-    bytes: size_t,
-    set: *const cpu_set_t,
-    _site: u64,
-) -> c_int {
-    if pretended().is_some() || recording() {
-        return 0;
-    }
-    // SAFETY: the program's own call.
-    unsafe { next::pthread_setaffinity_np(thread, bytes, set) }
-}
-
-/// Threads begin where their attributes say; OpenMP's library binds its threads so.
-pub unsafe extern "C-unwind" fn attr_setaffinity(
-    attributes: *mut pthread_attr_t,
-    bytes: size_t,
-    set: *const cpu_set_t,
-    _site: u64,
-) -> c_int {
-    if pretended().is_some() || recording() {
-        return 0;
-    }
-    // SAFETY: the program's own call.
-    unsafe { next::pthread_attr_setaffinity_np(attributes, bytes, set) }
 }
 
 pub unsafe extern "C-unwind" fn sysconf(name: c_int, _site: u64) -> c_long {
@@ -131,4 +39,36 @@ pub unsafe extern "C-unwind" fn get_nprocs_conf(_site: u64) -> c_int {
         // SAFETY: the program's own call.
         None => unsafe { next::get_nprocs_conf() },
     }
+}
+
+/// Tells the one CPU that the thread bound itself to, else one that stays the same: programs that divide something by
+/// CPU would otherwise see all their threads on one, or a CPU beyond those that they made room for.
+fn current_cpu() -> Option<u32> {
+    let cpus = pretended()?;
+    let bound = ThreadState::current().bound.load(Ordering::Relaxed);
+    if bound.is_power_of_two() {
+        return Some(bound.trailing_zeros());
+    }
+    Some(thread::current_number() % cpus)
+}
+
+pub unsafe extern "C-unwind" fn sched_getcpu(_site: u64) -> c_int {
+    match current_cpu() {
+        Some(cpu) => cpu.cast_signed(),
+        // SAFETY: the program's own call.
+        None => unsafe { next::sched_getcpu() },
+    }
+}
+
+pub unsafe extern "C-unwind" fn getcpu(cpu: *mut c_uint, node: *mut c_uint, _site: u64) -> c_int {
+    // SAFETY: the program's own call.
+    let result = unsafe { next::getcpu(cpu, node) };
+    if result == 0
+        && !cpu.is_null()
+        && let Some(current) = current_cpu()
+    {
+        // SAFETY: the C library just wrote there.
+        unsafe { *cpu = current };
+    }
+    result
 }

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use foretrace_recorder::{clock, process, stack};
 
-use crate::{exit, next, thread};
+use crate::{environment, exit, next, thread};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -48,7 +48,7 @@ fn wake_up() -> bool {
     }
     if process::was_recorded_before() {
         // A forked child, whose handler did not run: its fork was a raw one.
-        return process::restart();
+        return restart();
     }
     let began = process::own_cpu_nanos();
     next::look_up_all();
@@ -63,13 +63,33 @@ fn wake_up() -> bool {
     let directory = unsafe { CStr::from_ptr(directory) };
     // SAFETY: looks a symbol up by a NUL-terminated name.
     let area = clock::rseq_area(|name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
-    if !process::start(directory, number(c"FORETRACE_PRETEND_CPUS"), area, began) {
+    let cpus = number(c"FORETRACE_PRETEND_CPUS");
+    let stacks = number(c"FORETRACE_STACKS");
+    // SAFETY: as above.
+    if !unsafe { libc::getenv(c"FORETRACE_ALONE".as_ptr()) }.is_null() {
+        ALONE.store(1, Ordering::Relaxed);
+        // SAFETY: the process has one thread, or its others do not change the environment while libraries are set up.
+        unsafe { environment::restore() };
+    }
+    if !process::start(directory, cpus, area, began) {
         return false;
     }
-    stack::set_depth(number(c"FORETRACE_STACKS"));
+    stack::set_depth(stacks);
     thread::watch_first();
     watch_forks();
     true
+}
+
+/// Not zero where the children of this process are not to be recorded.
+static ALONE: AtomicU32 = AtomicU32::new(0);
+
+/// Begins anew in a forked child, where children are recorded.
+fn restart() -> bool {
+    if ALONE.load(Ordering::Relaxed) == 0 {
+        return process::restart();
+    }
+    process::stay_passive();
+    false
 }
 
 /// Reads a number from the environment; 0 where there is none.
@@ -108,6 +128,6 @@ fn watch_forks() {
 unsafe extern "C" fn in_forked_child() {
     // Where the kernel could not wipe the state, it still says that the parent records.
     if process::current() != process::PASSIVE {
-        process::restart();
+        restart();
     }
 }

@@ -20,12 +20,15 @@
     reason = "hooks take pointers from C and call the C library with them"
 )]
 
+mod affinity;
 mod barrier;
 mod c11;
 mod cond;
 mod confine;
 mod cpus;
+mod environment;
 mod exit;
+mod files;
 mod futex;
 mod hook;
 mod init;
@@ -79,8 +82,8 @@ macro_rules! export {
 /// The exports.
 pub mod exports {
     use super::{
-        barrier, c11, cond, cpus, exit, mutex, once, openmp, rwlock, semaphore, spin, thread,
-        yields,
+        affinity, barrier, c11, cond, cpus, exit, mutex, once, openmp, rwlock, semaphore, spin,
+        thread, yields,
     };
 
     export! {
@@ -166,14 +169,15 @@ pub mod exports {
         _Exit / 1 => exit::exit_now;
         quick_exit / 1 => exit::quick_exit;
 
-        sched_getaffinity / 3 => cpus::sched_getaffinity;
-        pthread_getaffinity_np / 3 => cpus::pthread_getaffinity;
-        sched_setaffinity / 3 => cpus::sched_setaffinity;
-        pthread_setaffinity_np / 3 => cpus::pthread_setaffinity;
-        pthread_attr_setaffinity_np / 3 => cpus::attr_setaffinity;
+        sched_getaffinity / 3 => affinity::sched_getaffinity;
+        pthread_getaffinity_np / 3 => affinity::pthread_getaffinity;
+        sched_setaffinity / 3 => affinity::sched_setaffinity;
+        pthread_setaffinity_np / 3 => affinity::pthread_setaffinity;
         sysconf / 1 => cpus::sysconf;
         get_nprocs / 0 => cpus::get_nprocs;
         get_nprocs_conf / 0 => cpus::get_nprocs_conf;
+        sched_getcpu / 0 => cpus::sched_getcpu;
+        getcpu / 2 => cpus::getcpu;
 
         GOMP_parallel / 4 => openmp::region::parallel;
         GOMP_parallel_reductions / 4 => openmp::region::parallel_reductions;
@@ -241,5 +245,9 @@ pub mod exports {
 
     // These are not called from here but jumped to: see `jump`.
     pub use crate::confine::{prctl, syscall};
+    pub use crate::files::{
+        __open_2, __open64_2, __openat_2, __openat64_2, fopen, fopen64, open, open64, openat,
+        openat64,
+    };
     pub use crate::libraries::{dlclose, dlmopen, dlopen};
 }

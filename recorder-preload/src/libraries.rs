@@ -3,10 +3,11 @@
 //! `dlopen` looks at its caller: whose search path applies, which namespace to use. A hook that called it would be that
 //! caller. So these hooks note what happens and jump.
 
-use core::ffi::c_void;
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 
-use foretrace_recorder::maps;
+use foretrace_recorder::{maps, process};
 
+use crate::hook::recording;
 use crate::jump::jump;
 use crate::next::Next;
 
@@ -14,14 +15,33 @@ static DLOPEN: Next = Next::new(c"dlopen", None);
 static DLMOPEN: Next = Next::new(c"dlmopen", None);
 static DLCLOSE: Next = Next::new(c"dlclose", None);
 
-extern "C" fn opening() -> *mut c_void {
+extern "C" fn opening(path: *const c_char, flags: c_int) -> *mut c_void {
+    if flags & libc::RTLD_DEEPBIND != 0 {
+        note_bypass(path);
+    }
     maps::stale();
     DLOPEN.address()
 }
 
-extern "C" fn opening_namespace() -> *mut c_void {
+extern "C" fn opening_namespace(
+    namespace: c_long,
+    path: *const c_char,
+    flags: c_int,
+) -> *mut c_void {
+    if namespace != libc::LM_ID_BASE || flags & libc::RTLD_DEEPBIND != 0 {
+        note_bypass(path);
+    }
     maps::stale();
     DLMOPEN.address()
+}
+
+/// Notes that a library looks the C library's functions up before ours.
+#[cold]
+fn note_bypass(path: *const c_char) {
+    if !path.is_null() && recording() {
+        // SAFETY: the program's own name of a library.
+        process::note_bypass(unsafe { CStr::from_ptr(path) });
+    }
 }
 
 extern "C" fn closing() -> *mut c_void {

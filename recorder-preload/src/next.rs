@@ -218,8 +218,10 @@ next! {
         Some(c"GLIBC_2.3.4");
     pthread_setaffinity_np(thread: pthread_t, bytes: size_t, set: *const cpu_set_t)
         -> c_int, None;
-    pthread_attr_setaffinity_np(attributes: *mut pthread_attr_t, bytes: size_t,
-        set: *const cpu_set_t) -> c_int, None;
+    pthread_attr_getaffinity_np(attributes: *const pthread_attr_t, bytes: size_t,
+        set: *mut cpu_set_t) -> c_int, None;
+    sched_getcpu() -> c_int, None;
+    getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_int, None;
     sysconf(name: c_int) -> c_long, None;
     get_nprocs() -> c_int, None;
     get_nprocs_conf() -> c_int, None;

@@ -7,6 +7,7 @@ use foretrace_recorder::thread::{self as recorder, Routine};
 use foretrace_recorder::{Kind, OUTCOME_SUCCESS, outcome_of, record};
 use libc::{clockid_t, pthread_attr_t, pthread_t, timespec};
 
+use crate::affinity::Attributes;
 use crate::hook::{Pending, attempt, give, recording};
 use crate::next;
 use crate::openmp::region;
@@ -66,12 +67,15 @@ pub unsafe extern "C-unwind" fn create(
     argument: *mut c_void,
     site: u64,
 ) -> c_int {
+    // SAFETY: the program's own attributes.
+    let on_cpu = unsafe { Attributes::new(attributes) };
     create_with(
         routine,
         argument,
-        site,
+        (site, on_cpu.bound),
         |result| result,
         |routine, argument| {
+            let attributes = on_cpu.or(attributes);
             // SAFETY: the program's own call, perhaps with a routine that runs the program's.
             unsafe { next::pthread_create(thread, attributes, routine, argument) }
         },
@@ -79,11 +83,11 @@ pub unsafe extern "C-unwind" fn create(
 }
 
 /// Creates a thread that is recorded by a function that takes a routine and its argument, and whose result `errno`
-/// translates.
+/// translates. The thread is told that it is bound to those of the first 64 CPUs, where they are not none.
 pub fn create_with(
     routine: Routine,
     argument: *mut c_void,
-    site: u64,
+    (site, bound): (u64, u64),
     errno: impl Fn(c_int) -> c_int,
     call: impl FnOnce(Routine, *mut c_void) -> c_int,
 ) -> c_int {
@@ -95,6 +99,9 @@ pub fn create_with(
     let Some(child) = child else {
         return call(routine, argument);
     };
+    if bound != 0 {
+        child.bind(bound);
+    }
     let number = u64::from(child.number());
     let slot = record(Kind::Create, number, OUTCOME_SUCCESS, site);
     let result = call(trampoline, child.token());

@@ -1,5 +1,5 @@
 //! What can be told from a recorded trace without simulating: the threads, and the objects and call sites by
-//! contention.
+//! contention, and where threads spun.
 //!
 //! ```
 //! let trace = foretrace_trace::Trace::default();
@@ -14,11 +14,13 @@ mod operations;
 #[cfg(test)]
 mod sample;
 mod sites;
+mod spins;
 mod threads;
 
 pub use {
     contention::{Contention, contention},
     operations::{OperationCount, operation_counts},
     sites::{SiteContention, site_contention},
+    spins::{Spin, spins},
     threads::{ThreadSummary, threads},
 };

@@ -6,11 +6,12 @@ use anyhow::{Context as _, bail};
 use foretrace_program::Program;
 use foretrace_schedule::{Schedule, SimTime};
 use foretrace_sim::{Attempt, Choice, Machine, ModelKind, Run, SchedulerKind};
-use foretrace_trace::Trace;
+use foretrace_trace::{Error, Trace, journal::JournalError};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::args::{Bind, Model, ModelArgs, Scheduler};
 use crate::launch::note;
+use crate::series::Series;
 
 /// A traced program, and how its run is to be predicted.
 pub struct Study {
@@ -96,7 +97,7 @@ impl Study {
     }
 
     /// Returns the makespan on one CPU; under `strict` where the models asked for end in a deadlock even there.
-    fn one_cpu(&self) -> SimTime {
+    pub fn one_cpu(&self) -> SimTime {
         let machine = self.machine(1);
         match self.predict_on(&machine).answer() {
             Some(run) => run.end,
@@ -148,13 +149,25 @@ fn scheduler(scheduler: Scheduler) -> SchedulerKind {
 fn bind(bind: Bind) -> foretrace_sim::Bind {
     match bind {
         Bind::None => foretrace_sim::Bind::None,
+        Bind::Free => foretrace_sim::Bind::Free,
         Bind::Block => foretrace_sim::Bind::Block,
     }
 }
 
 /// Reads a trace from a sealed trace, a text trace, or a directory in which the recorder left a journal.
 pub fn read_trace(path: &Path) -> anyhow::Result<Trace> {
-    let mut trace = foretrace_trace::read(path)?;
+    if let Some(series) = Series::load(path)? {
+        let traces = series
+            .runs
+            .iter()
+            .map(|run| run.trace.display().to_string());
+        bail!(
+            "{}: a series of recordings, which `predict` and `info` read; name one of its traces: {}",
+            path.display(),
+            traces.collect::<Vec<_>>().join(", ")
+        );
+    }
+    let mut trace = foretrace_trace::read(path).map_err(|error| versions_told(path, error))?;
     if path.is_dir() {
         note::complete(path, &mut trace.recording);
     }
@@ -165,6 +178,20 @@ pub fn read_trace(path: &Path) -> anyhow::Result<Trace> {
 pub fn identify_modules(trace: &mut Trace) {
     for module in &mut trace.modules {
         module.build_id = foretrace_symbols::build_id(Path::new(&module.path));
+    }
+}
+
+/// Names the versions of foretrace where a journal is of another one: the number in the file means nothing to users.
+fn versions_told(path: &Path, error: foretrace_trace::Error) -> anyhow::Error {
+    let is_version = matches!(error, Error::Journal(JournalError::Version { .. }));
+    match note::version(path).filter(|_| is_version) {
+        Some(recorder) => anyhow::Error::from(error).context(format!(
+            "{0}: recorded by foretrace {recorder}, and this is foretrace {1}, which does not know its journals; run \
+             `foretrace recover {0}` of version {recorder} to make a trace of it, which newer versions read",
+            path.display(),
+            env!("CARGO_PKG_VERSION")
+        )),
+        None => error.into(),
     }
 }
 

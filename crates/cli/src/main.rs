@@ -10,6 +10,7 @@ mod failure;
 mod launch;
 mod output;
 mod report;
+mod series;
 mod table;
 
 use std::{panic, process::ExitCode};

@@ -54,7 +54,12 @@ impl Lowering<'_> {
             }
             Op::FutexWake { futex, woken } => self.futex_wake(index, thread, (futex, woken)),
             Op::Once(once) => self.once(index, thread, once, outcome),
-            Op::Create(_) | Op::Detach(_) | Op::Cancel(_) | Op::Send { .. } | Op::Join(_) => {
+            Op::Create(_)
+            | Op::Detach(_)
+            | Op::Cancel(_)
+            | Op::Send { .. }
+            | Op::Join(_)
+            | Op::Bind { .. } => {
                 self.between_threads(index, thread, call.operation);
             }
             _ => self.acquire(index, thread, call.operation),

@@ -14,7 +14,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use foretrace_trace::journal::layout::{
-    FLAG_CLEAN_EXIT, FLAG_FORKED, FLAG_STOPPED, FLAG_TASKS, Kind,
+    FLAG_BYPASSED, FLAG_CLEAN_EXIT, FLAG_FORKED, FLAG_STOPPED, FLAG_TASKS, Kind,
 };
 
 use crate::clock::{self, RseqArea};
@@ -127,7 +127,11 @@ pub fn start(directory: &CStr, pretended_cpus: u32, rseq: Option<RseqArea>, bega
         unsafe { &*page }.store(INITIALIZING, Ordering::Relaxed);
         STATE.store(page, Ordering::Release);
     }
-    open(0, began)
+    let opened = open(0, began);
+    if !opened {
+        PRETENDED_CPUS.store(0, Ordering::Relaxed);
+    }
+    opened
 }
 
 /// Begins recording anew, in the child of a fork.
@@ -195,6 +199,17 @@ pub fn note_tasks() {
         && header.flags.load(Ordering::Relaxed) & FLAG_TASKS == 0
     {
         header.flags.fetch_or(FLAG_TASKS, Ordering::Relaxed);
+    }
+}
+
+/// Notes that a library was opened whose calls may pass the recorder by. The first is named.
+pub fn note_bypass(library: &CStr) {
+    if let Some(header) = file::header()
+        && header.flags.fetch_or(FLAG_BYPASSED, Ordering::Relaxed) & FLAG_BYPASSED == 0
+    {
+        for (place, &byte) in header.bypassing.iter().zip(library.to_bytes()) {
+            place.store(byte, Ordering::Relaxed);
+        }
     }
 }
 

@@ -85,6 +85,9 @@ pub struct ThreadState {
     pub yields: Cell<u32>,
     /// How many since the thread last waited for a futex.
     pub spared_yields: Cell<u32>,
+    /// Of the first 64 CPUs that the program believes in, those that it bound this thread to; 0 where it did not. Other
+    /// threads may set it.
+    pub bound: AtomicU64,
 }
 
 impl ThreadState {
@@ -104,6 +107,24 @@ impl ThreadState {
         // SAFETY: the block is aligned, zeroed (valid for Cells of integers and pointers) and lives as long as the
         // thread; `ThreadState` is not Sync, so the reference stays in the thread.
         unsafe { &*address }
+    }
+
+    /// Returns what another thread is bound to.
+    ///
+    /// # Safety
+    ///
+    /// `thread` is the `pthread_t` of a thread that was not joined yet and did not end detached.
+    pub unsafe fn bound_of(thread: u64) -> &'static AtomicU64 {
+        let pointer: u64;
+        // SAFETY: reads the thread pointer, which the C library also uses as the thread's identity.
+        unsafe {
+            asm!("mov {pointer}, qword ptr fs:[0]", pointer = out(reg) pointer, options(pure, readonly, nostack));
+        }
+        let own = core::ptr::from_ref(&Self::current().bound) as u64;
+        let address = thread.wrapping_add(own.wrapping_sub(pointer));
+        // SAFETY: a library's static thread-local block lies at the same distance from every thread's pointer, and by
+        // the caller's promise that thread's is there.
+        unsafe { &*(address as *const AtomicU64) }
     }
 
     /// Takes `bytes` of the current chunk by one instruction, which a signal handler cannot divide. The space may

@@ -61,6 +61,21 @@ pub fn sched_yield() {
     unsafe { syscall(libc::SYS_sched_yield, [0; 6]) };
 }
 
+/// Asks for the CPUs that a thread may run on; returns the bytes of the kernel's own set.
+///
+/// # Errors
+///
+/// The `errno`.
+///
+/// # Safety
+///
+/// The set has that many bytes.
+pub unsafe fn getaffinity(pid: i32, bytes: usize, set: *mut u8) -> Result<usize, Errno> {
+    let arguments = [pid as usize, bytes, set as usize, 0, 0, 0];
+    // SAFETY: by the caller's promise.
+    check(unsafe { syscall(libc::SYS_sched_getaffinity, arguments) })
+}
+
 /// Returns a clock's time in nanoseconds; 0 when there is no such clock.
 #[inline]
 pub fn clock_nanos(clock: i32) -> u64 {

@@ -41,6 +41,9 @@ fn prepare_child(state: &ThreadState, routine: Routine, argument: *mut c_void) -
     header
         .creator
         .store(state.number_plus_one.get(), Ordering::Relaxed);
+    header
+        .bound
+        .store(state.bound.load(Ordering::Relaxed), Ordering::Relaxed);
     Some(child)
 }
 
@@ -53,6 +56,11 @@ impl Child {
     /// Returns the child's number.
     pub fn number(&self) -> u32 {
         self.header().thread.load(Ordering::Relaxed)
+    }
+
+    /// Binds the child, from its beginning, to those of the first 64 CPUs.
+    pub fn bind(&self, cpus: u64) {
+        self.header().bound.store(cpus, Ordering::Relaxed);
     }
 
     /// Returns what [`begin`] must be called with, in the child.
@@ -83,6 +91,9 @@ pub unsafe fn begin(token: *mut c_void) -> (Routine, *mut c_void) {
     // SAFETY: returns a number.
     let pthread = unsafe { libc::pthread_self() };
     header.pthread.store(pthread, Ordering::Relaxed);
+    state
+        .bound
+        .store(header.bound.load(Ordering::Relaxed), Ordering::Relaxed);
     {
         let _signals = sys::block_signals();
         buffer::adopt(state, chunk);
@@ -91,6 +102,14 @@ pub unsafe fn begin(token: *mut c_void) -> (Routine, *mut c_void) {
     // SAFETY: `prepare` stored a routine here, as an address.
     let routine = unsafe { core::mem::transmute::<usize, Routine>(routine as usize) };
     (routine, argument as *mut c_void)
+}
+
+/// Returns the calling thread's number in the process, 0 where it has none.
+pub fn current_number() -> u32 {
+    ThreadState::current()
+        .number_plus_one
+        .get()
+        .saturating_sub(1)
 }
 
 /// Records that the thread ends. It may be called several times: the last call counts.

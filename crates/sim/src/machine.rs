@@ -105,6 +105,8 @@ impl SchedulerKind {
 pub enum Bind {
     /// Any, unless the trace binds the thread to one.
     None,
+    /// Any, also for threads that the trace binds.
+    Free,
     /// Thread i of m on CPU floor(i n / m) of n when n < m, else on a CPU of its own (VPPB's block binding).
     Block,
 }
@@ -114,6 +116,7 @@ impl Bind {
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
+            Self::Free => "free",
             Self::Block => "block",
         }
     }
@@ -129,6 +132,7 @@ impl Bind {
         match self {
             // A trace may bind to a CPU that the machine has not got; it then shares those that are there.
             Self::None => own.map(|cpu| cpu % cpus),
+            Self::Free => None,
             Self::Block if (cpus as usize) < threads => {
                 Some((index * cpus as usize / threads) as u32)
             }

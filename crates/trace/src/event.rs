@@ -146,6 +146,14 @@ pub enum Operation {
         /// How many it woke.
         woken: u32,
     },
+    /// Bound a thread, perhaps itself, to CPUs (`sched_setaffinity`, `pthread_setaffinity_np`). The recording stayed on its
+    /// one CPU.
+    Bind {
+        /// The thread.
+        thread: ThreadId,
+        /// A bit for each of the first 64 CPUs.
+        cpus: u64,
+    },
 }
 
 impl Operation {
@@ -187,6 +195,7 @@ impl Operation {
             Self::FutexWait(_) => "futex_wait",
             Self::FutexTimedWait(_) => "futex_timedwait",
             Self::FutexWake { .. } => "futex_wake",
+            Self::Bind { .. } => "bind",
         }
     }
 
@@ -198,7 +207,8 @@ impl Operation {
             | Self::Detach(_)
             | Self::Cancel(_)
             | Self::Terminate
-            | Self::Return => None,
+            | Self::Return
+            | Self::Bind { .. } => None,
             Self::Send { event: object, .. }
             | Self::Wait(object)
             | Self::Lock(object)
@@ -238,7 +248,8 @@ impl Operation {
             | Self::Join(thread)
             | Self::Detach(thread)
             | Self::Cancel(thread)
-            | Self::Send { to: thread, .. } => Some(thread),
+            | Self::Send { to: thread, .. }
+            | Self::Bind { thread, .. } => Some(thread),
             _ => None,
         }
     }

@@ -24,7 +24,8 @@ fn kind(operation: Operation) -> Option<ObjectKind> {
         | Operation::Detach(_)
         | Operation::Cancel(_)
         | Operation::Terminate
-        | Operation::Return => None,
+        | Operation::Return
+        | Operation::Bind { .. } => None,
         Operation::Send { .. } | Operation::Wait(_) => Some(ObjectKind::Event),
         Operation::Lock(_)
         | Operation::TryLock(_)

@@ -1,5 +1,6 @@
 //! Records small programs, each named after the trap it sets, and looks at what was recorded, times ignored.
 
+mod cpus;
 mod deaths;
 mod exports;
 mod futexes;

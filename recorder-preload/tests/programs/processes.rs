@@ -88,16 +88,6 @@ fn a_limit_on_files_stops_the_recording_and_not_the_program() {
 }
 
 #[test]
-fn all_ways_to_ask_for_the_number_of_cpus_agree() {
-    use crate::harness::{compile, record_command};
-    let program = compile("pretend_cpus.c", "pretend_cpus", &[]);
-    let run = record_command(&program, &[], &[("FORETRACE_PRETEND_CPUS", "5")]);
-    assert_eq!(run.stdout(), "5 5 5 5 5 5 0 0\n");
-    let recording = run.trace.recording.as_ref().expect("it was recorded");
-    assert_eq!(recording.pretended_cpus, 5);
-}
-
-#[test]
 fn without_rseq_another_clock_is_used() {
     let run = record_with(
         "sem_ping_pong.c",

@@ -100,6 +100,22 @@ fn a_library_opened_later_is_found_by_the_programs_own_search_path() {
 }
 
 #[test]
+fn a_library_that_passes_by_is_named() {
+    use crate::harness::{compile, record_command};
+    let program = compile("opens_deep.c", "opens_deep", &["-Wl,-rpath,$ORIGIN"]);
+    let library = compile("opened.c", "opened_deep", &["-shared", "-fPIC"]);
+    let beside = program.with_file_name("libopened.so");
+    std::fs::copy(library, beside).expect("both lie in the scratch directory");
+    let run = record_command(&program, &[], &[]);
+    assert_eq!(run.stdout(), "opened\n");
+    let warnings = &run.trace.warnings;
+    assert!(
+        warnings[0].contains("opened \"libopened.so\" with RTLD_DEEPBIND or dlmopen"),
+        "{warnings:?}"
+    );
+}
+
+#[test]
 fn c11_threads_are_recorded_as_posix_ones() {
     let run = record("c11_threads.c");
     assert_eq!(

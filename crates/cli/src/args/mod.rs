@@ -10,7 +10,7 @@ use clap::{
 };
 use foretrace_interchange::{EXPORTERS, IMPORTERS};
 
-pub use values::{CpuList, Slice};
+pub use values::{CpuList, Each, Slice};
 
 use crate::failure::EXIT_CODES;
 
@@ -82,6 +82,7 @@ Examples:
   foretrace record -- ./prog --threads 4
   foretrace record -o run.ftrace --pretend-cpus 16 -- xz -T0 -k big.tar
   foretrace record --force --slice 3ms -- ./prog-that-spins
+  foretrace record --each cpus=1,2,4,8 -- ./prog -t {cpus}
 
 Exit code: that of the program; a program killed by a signal ends foretrace by the same signal. 1 when foretrace \
 failed, 2 for a wrong command line.";
@@ -92,15 +93,25 @@ failed, 2 for a wrong command line.";
     after_help = RECORD_HELP,
     override_usage = "foretrace record [OPTIONS] -- CMD [ARGS]..."
 )]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub struct RecordArgs {
-    /// The trace file to write [default: the program's name with .ftrace, in the current directory]
+    /// The trace file to write [default: the program's name with .ftrace (a series: .ftseries), in the current directory]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// The number of CPUs that the program is made to believe in [default: those it would see without foretrace]
     ///
     /// Many programs start as many threads as there are CPUs; ask for as many as you want to predict for.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8192))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(values::MOST_PRETENDED)))]
     pub pretend_cpus: Option<u32>,
+    /// Record the program once for each number of CPUs, as a series that `predict` reads
+    ///
+    /// Each time it believes in that many CPUs, and `{cpus}` in its arguments is replaced by the number. The file that is
+    /// written lists the traces, which lie beside it.
+    #[arg(long, value_name = "cpus=LIST", conflicts_with = "pretend_cpus")]
+    pub each: Option<Each>,
     /// The time that one thread runs before the next one's turn, from 100us to 100ms, or `off`
     ///
     /// Short slices let the threads take turns as they would side by side, which makes predictions better. The kernel
@@ -117,6 +128,17 @@ pub struct RecordArgs {
     /// The CPU to record on [default: the last one allowed]
     #[arg(long, value_name = "K")]
     pub cpu: Option<u32>,
+    /// Record the program alone, not those that it starts or becomes
+    ///
+    /// Then no variable of the recorder is in its environment, nor in that of its children.
+    #[arg(long)]
+    pub no_children: bool,
+    /// Look for loops that spin on memory, and warn of them with their lines
+    ///
+    /// Samples the program once a millisecond of CPU time, which makes switches between its threads a little slower. What
+    /// spins by calls (tries, spin locks) is found without it.
+    #[arg(long)]
+    pub find_spins: bool,
     /// Overwrite the output file
     #[arg(short, long)]
     pub force: bool,
@@ -158,7 +180,7 @@ pub struct RecoverArgs {
 waited for whom, not how long it would take on more CPUs.\n\nExample:\n  foretrace info prog.ftrace"
 )]
 pub struct InfoArgs {
-    /// The trace: a recording, a journal that an interrupted one left behind, or a text trace
+    /// The trace: a recording, a journal that an interrupted one left behind, a text trace, or a series of recordings
     pub file: PathBuf,
     /// Print one JSON document
     #[arg(long)]
@@ -208,6 +230,8 @@ pub enum Bind {
     /// All, but for threads that the trace itself binds
     #[default]
     None,
+    /// All, also for threads that the trace binds
+    Free,
     /// One: neighbouring threads share a CPU
     Block,
 }
@@ -222,17 +246,18 @@ CPU counts: a list of numbers and ranges. A..B is every count from A to B, A..Bx
 Examples:
   foretrace predict prog.ftrace
   foretrace predict prog.ftrace --cpus 1..16 --all-models
+  foretrace predict prog.ftseries
   foretrace predict prog.ftrace --cpus 4 --json | jq '.predictions[0].speedup'";
 
 /// Options of `predict`.
 #[derive(Args, Debug)]
 #[command(after_help = PREDICT_HELP)]
 pub struct PredictArgs {
-    /// The trace
+    /// The trace, or the series that `record --each` made
     pub file: PathBuf,
-    /// The numbers of CPUs to predict for
-    #[arg(long, value_name = "LIST", default_value = "1,2,4,8,16")]
-    pub cpus: CpuList,
+    /// The numbers of CPUs to predict for [default: 1,2,4,8,16; of a series, those that it was recorded for]
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<CpuList>,
     #[command(flatten)]
     /// How to predict.
     pub how: ModelArgs,

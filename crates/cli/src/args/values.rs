@@ -79,6 +79,36 @@ fn parse_count(text: &str) -> Result<u32, String> {
     }
 }
 
+/// What differs between the recordings of a series: `cpus=1,2,4,8`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Each(pub CpuList);
+
+/// As many CPUs as a program can be made to believe in.
+pub const MOST_PRETENDED: u32 = 8192;
+
+impl FromStr for Each {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let values = match text.split_once('=') {
+            Some(("cpus", values)) => values,
+            Some((name, _)) => {
+                return Err(format!(
+                    "`{name}` is nothing that can differ between recordings; write cpus=1,2,4,8"
+                ));
+            }
+            None => return Err("write what differs, as in cpus=1,2,4,8".to_owned()),
+        };
+        let list: CpuList = values.parse()?;
+        if list.0.iter().any(|&cpus| cpus > MOST_PRETENDED) {
+            return Err(format!(
+                "a program cannot be made to believe in more than {MOST_PRETENDED} CPUs"
+            ));
+        }
+        Ok(Self(list))
+    }
+}
+
 /// A scheduler slice, or none to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice(pub Option<Nanos>);
@@ -118,6 +148,20 @@ mod tests {
 
     fn counts(text: &str) -> Result<Vec<u32>, String> {
         text.parse().map(|list: CpuList| list.0)
+    }
+
+    #[test]
+    fn a_series_differs_in_its_numbers_of_cpus() {
+        assert_eq!("cpus=1,4".parse(), Ok(Each(CpuList(vec![1, 4]))));
+        for text in [
+            "1,2",
+            "threads=1,2",
+            "cpus=",
+            "cpus=0",
+            "cpus=1..9000x3,9000",
+        ] {
+            assert!(text.parse::<Each>().is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -39,8 +39,11 @@ pub fn run() -> anyhow::Result<Finish> {
         stacks: 0,
         slice: Some(Nanos(100_000)),
         cpu: None,
+        children: true,
+        find_spins: false,
         force: true,
         attached: true,
+        quiet: false,
     })?;
     if recorded.exit != ExitStatus::Code(0) {
         return Err(ProgramFailed(recorded.exit).into());

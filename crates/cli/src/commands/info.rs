@@ -1,9 +1,21 @@
 //! `foretrace info`: what a trace holds.
 
-use crate::{args::InfoArgs, core, failure::Finish, output, report::info::Info};
+use foretrace_trace::Trace;
+
+use crate::{
+    args::InfoArgs,
+    core,
+    failure::Finish,
+    output,
+    report::{self, info::Info, json::SeriesJson},
+    series::{Run, Series},
+};
 
 /// Runs the command.
 pub fn run(args: &InfoArgs) -> anyhow::Result<Finish> {
+    if let Some(series) = Series::load(&args.file)? {
+        return run_series(args, &series);
+    }
     let mut trace = core::read_trace(&args.file)?;
     trace.warnings.extend(core::assumptions(&trace));
     let info = Info::new(&trace);
@@ -11,6 +23,28 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<Finish> {
         output::print_json(&info.json())?;
     } else {
         output::print(info.text())?;
+    }
+    Ok(Finish::Fine)
+}
+
+/// Shows what recordings a series holds.
+fn run_series(args: &InfoArgs, series: &Series) -> anyhow::Result<Finish> {
+    let read = |run: &Run| -> anyhow::Result<Trace> {
+        let mut trace = run.read(&args.file)?;
+        trace.warnings.extend(core::assumptions(&trace));
+        Ok(trace)
+    };
+    let traces: Vec<(u32, Trace)> = series
+        .runs
+        .iter()
+        .map(|run| Ok((run.cpus, read(run)?)))
+        .collect::<anyhow::Result<_>>()?;
+    if args.json {
+        let source = args.file.display().to_string();
+        let document = SeriesJson::new(&source, &traces);
+        output::print_json(&serde_json::json!({ "series": document }))?;
+    } else {
+        output::print(report::series::text(&traces))?;
     }
     Ok(Finish::Fine)
 }

@@ -5,7 +5,9 @@ mod export;
 mod import;
 mod info;
 mod predict;
+mod predict_series;
 mod record;
+mod record_series;
 mod recover;
 mod validate;
 

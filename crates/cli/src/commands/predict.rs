@@ -2,20 +2,31 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::predict_series;
 use crate::{
     args::PredictArgs,
     core::{self, Prediction, Study},
     failure::Finish,
     output,
     report::{json::PredictDocument, prediction},
+    series::Series,
 };
+
+/// The numbers of CPUs to predict for where none are named.
+const DEFAULT_CPUS: [u32; 5] = [1, 2, 4, 8, 16];
 
 /// Runs the command.
 pub fn run(args: &PredictArgs) -> anyhow::Result<Finish> {
+    if let Some(series) = Series::load(&args.file)? {
+        return predict_series::run(args, &series);
+    }
     let mut trace = core::read_trace(&args.file)?;
     let study = Study::new(&mut trace, args.how, args.all_models)?;
     output::warn(&trace.warnings);
-    let predictions = predict_watched(&study, &args.cpus.0);
+    let predictions = predict_watched(
+        &study,
+        args.cpus.as_ref().map_or(&DEFAULT_CPUS[..], |list| &list.0),
+    );
     if let (Some(path), Some(last)) = (&args.output, predictions.last()) {
         core::write_schedule(&study.schedule(last)?, path)?;
     }

@@ -8,18 +8,30 @@ use std::{
 };
 
 use anyhow::Context as _;
-use foretrace_trace::{ExitStatus, Nanos, Recording, Trace};
+use foretrace_trace::{ExitStatus, Nanos, Operation, Recording, Trace};
 
+use super::record_series;
 use crate::{
     args::RecordArgs,
     core,
     failure::{Finish, Usage},
-    launch::{self, Ended, Launch, check, embedded, journal::Journal, note, resolve, system},
+    launch::{
+        self, Ended, Launch,
+        check::{self, Recordable},
+        embedded,
+        journal::Journal,
+        links, note, resolve, system,
+    },
     output,
+    report::spins,
 };
 
 /// What to record, and how.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub struct Plan<'a> {
     /// The program and its arguments.
     pub command: &'a [OsString],
@@ -33,10 +45,16 @@ pub struct Plan<'a> {
     pub slice: Option<Nanos>,
     /// The CPU to record on; `None` for the last one allowed.
     pub cpu: Option<u32>,
+    /// Whether programs that it starts are recorded as well.
+    pub children: bool,
+    /// Whether to look for loops that wait for memory to change.
+    pub find_spins: bool,
     /// Whether to overwrite files.
     pub force: bool,
     /// Whether the program has foretrace's standard input and output.
     pub attached: bool,
+    /// Whether to say nothing.
+    pub quiet: bool,
 }
 
 /// What was recorded.
@@ -46,23 +64,41 @@ pub struct Recorded {
     pub trace: Trace,
     /// How the program ended.
     pub exit: ExitStatus,
+    /// Of the trace's warnings, those that were given before the program ran.
+    pub told: Vec<String>,
+}
+
+impl<'a> Plan<'a> {
+    /// Takes what the options say but for the file to write, which is still to be named.
+    pub fn of(args: &'a RecordArgs) -> Self {
+        Self {
+            command: &args.command,
+            output: Path::new(""),
+            pretended_cpus: args.pretend_cpus,
+            stacks: args.stacks,
+            slice: args.slice.0,
+            cpu: args.cpu,
+            attached: true,
+            children: !args.no_children,
+            find_spins: args.find_spins,
+            force: args.force,
+            quiet: args.quiet,
+        }
+    }
 }
 
 /// Runs the command.
 pub fn run(args: &RecordArgs) -> anyhow::Result<Finish> {
+    if let Some(each) = &args.each {
+        return record_series::run(args, &each.0);
+    }
     let output = args
         .output
         .clone()
-        .unwrap_or_else(|| default_output(&args.command));
+        .unwrap_or_else(|| default_output(&args.command, "ftrace"));
     let recorded = record(&Plan {
-        command: &args.command,
         output: &output,
-        pretended_cpus: args.pretend_cpus,
-        stacks: args.stacks,
-        slice: args.slice.0,
-        cpu: args.cpu,
-        force: args.force,
-        attached: true,
+        ..Plan::of(args)
     })?;
     if !args.quiet {
         summarize(&recorded, &output);
@@ -70,15 +106,23 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<Finish> {
     Ok(Finish::AsProgram(recorded.exit))
 }
 
-fn default_output(command: &[OsString]) -> PathBuf {
+/// Returns the file to write where none is named.
+pub fn default_output(command: &[OsString], extension: &str) -> PathBuf {
     let program = command.first().map_or(Path::new(""), Path::new);
     let mut name = program.file_name().unwrap_or(OsStr::new("out")).to_owned();
-    name.push(".ftrace");
+    name.push(".");
+    name.push(extension);
     PathBuf::from(name)
 }
 
-fn summarize(recorded: &Recorded, output: &Path) {
-    output::warn(&recorded.trace.warnings);
+/// Says what was recorded, and what is to be known of it.
+pub fn summarize(recorded: &Recorded, output: &Path) {
+    let warnings = recorded.trace.warnings.iter();
+    let news: Vec<String> = warnings
+        .filter(|warning| !recorded.told.contains(warning))
+        .cloned()
+        .collect();
+    output::warn(&news);
     if let ExitStatus::Signal(_) = recorded.exit {
         output::note(format_args!(
             "foretrace: the program was killed by {}; what it did until then is recorded",
@@ -99,7 +143,7 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
     let search_path = env::var_os("PATH");
     let name = plan.command.first().map_or(OsStr::new(""), |name| name);
     let program = resolve::resolve(name, search_path.as_deref())?;
-    check::check(&program, search_path.as_deref())?;
+    let recordable = check::check(&program, search_path.as_deref())?;
     let allowed = system::allowed_cpus().context("cannot find out which CPUs there are")?;
     let cpu = choose_cpu(plan.cpu, &allowed)?;
     let pretended_cpus = plan
@@ -116,12 +160,18 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
         slice: plan.slice,
         pretended_cpus,
         stacks: plan.stacks,
+        children: plan.children,
+        find_spins: plan.find_spins,
         preload: &preload.path,
         journal: Some(&journal.path),
         attached: plan.attached,
     };
     note::write(&journal.path, &asked_for(&launch, cpu))
         .with_context(|| format!("cannot write into {}", journal.path.display()))?;
+    let limits = limits(&launch, &recordable);
+    if !plan.quiet {
+        output::warn(limits.as_slice());
+    }
     let ended = match launch::run(&launch) {
         Ok(ended) => ended,
         Err(error) => {
@@ -129,10 +179,11 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
             return Err(error);
         }
     };
-    let trace = seal(plan, &launch, &ended, &journal)?;
+    let trace = seal(plan, &launch, &ended, &journal, &recordable)?;
     Ok(Recorded {
         trace,
         exit: ended.exit,
+        told: limits.into_iter().collect(),
     })
 }
 
@@ -154,7 +205,13 @@ fn choose_cpu(asked: Option<u32>, allowed: &[u32]) -> anyhow::Result<u32> {
 }
 
 /// Turns what the recorder left into a trace file, and removes the former once the latter is safe.
-fn seal(plan: &Plan, launch: &Launch, ended: &Ended, journal: &Journal) -> anyhow::Result<Trace> {
+fn seal(
+    plan: &Plan,
+    launch: &Launch,
+    ended: &Ended,
+    journal: &Journal,
+    recordable: &Recordable,
+) -> anyhow::Result<Trace> {
     if journal.remove_if_empty() {
         anyhow::bail!(
             "nothing was recorded: `{}` ended ({}) before foretrace's library was loaded into it. Where the loader \
@@ -183,9 +240,33 @@ fn seal(plan: &Plan, launch: &Launch, ended: &Ended, journal: &Journal) -> anyho
         );
     }
     trace.warnings.extend(unrecorded(&trace, ended));
+    let polls = spins::warnings(&trace);
+    trace.warnings.extend(polls);
+    let loops = spins::loop_warnings(&mut trace, &ended.waiting_loops);
+    trace.warnings.extend(loops);
+    trace.warnings.extend(limits(launch, recordable));
+    if !does_anything(&trace) {
+        trace.warnings.push(format!(
+            "nothing was recorded of `{}` but its beginning and end: {}",
+            launch.program.display(),
+            links::why_nothing(&recordable.file)
+        ));
+    }
     core::save_trace(&trace, plan.output).with_context(kept)?;
     journal.remove();
     Ok(trace)
+}
+
+/// Says what cannot be recorded of a program on a runtime of its own.
+fn limits(launch: &Launch, recordable: &Recordable) -> Option<String> {
+    let program = launch.program.display().to_string();
+    recordable.runtime.map(|runtime| runtime.limits(&program))
+}
+
+/// Returns whether a thread did more than end.
+fn does_anything(trace: &Trace) -> bool {
+    let idle = |operation| matches!(operation, Operation::Terminate | Operation::Return);
+    trace.calls.iter().any(|call| !idle(call.operation))
 }
 
 /// What recording an event takes at most; it is not in the threads' CPU times.

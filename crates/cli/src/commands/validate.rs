@@ -102,6 +102,9 @@ fn predict(args: &ValidateArgs, cpus: u32) -> anyhow::Result<(Trace, Vec<Predict
         cpu: None,
         force: false,
         attached: false,
+        children: true,
+        find_spins: false,
+        quiet: true,
     })?;
     if recorded.exit != ExitStatus::Code(0) {
         return Err(ProgramFailed(recorded.exit).into());
@@ -166,6 +169,8 @@ impl<'a> Bench<'a> {
             preload: &self.preload.path,
             journal: None,
             attached: false,
+            children: true,
+            find_spins: false,
         })?;
         self.bar.inc(1);
         if ended.exit != ExitStatus::Code(0) {

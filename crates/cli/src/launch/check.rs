@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{elf, resolve, system};
+use super::{elf, resolve, runtime::Runtime, system};
 
 /// As many levels of scripts as the kernel follows.
 const MAX_INTERPRETERS: usize = 5;
@@ -77,10 +77,24 @@ pub enum Reason {
     OtherMachine(String),
     /// No dynamic loader is involved.
     #[error(
-        "it is statically linked, so no library can be preloaded into it; link it dynamically \
-         (without -static or -static-pie; Go: with cgo; Rust: for a -gnu target)"
+        "it is statically linked, so no library can be preloaded into it and nothing of it can be recorded; link it \
+         dynamically (without -static; Rust: for a -gnu target, without crt-static), from the same objects"
     )]
     Static,
+    /// The same, of a program that can be loaded anywhere.
+    #[error(
+        "it is statically linked (static-pie), so no library can be preloaded into it and nothing of it can be \
+         recorded; link it dynamically (with -pie in place of -static-pie; Rust: without crt-static), from the same objects"
+    )]
+    StaticPie,
+    /// Go's own linker made it so.
+    #[error(
+        "it is a Go program without C code: statically linked, with threads and locks made by system calls of its own, so \
+         nothing of it can be recorded. Built with cgo (CGO_ENABLED=1 and -ldflags=-linkmode=external) its threads' CPU \
+         times can be, but not goroutines, channels and mutexes; the nearest thing for those is Go's own runtime/trace, on \
+         as many CPUs as there are"
+    )]
+    StaticGo,
     /// Linked with another C library.
     #[error(
         "it is linked with the musl C library, and foretrace records programs of glibc; build it for glibc (a -gnu target)"
@@ -113,12 +127,21 @@ const OUR_MACHINE: &str = "x86-64";
 #[cfg(target_arch = "aarch64")]
 const OUR_MACHINE: &str = "64-bit Arm";
 
+/// A program that can be recorded.
+#[derive(Debug)]
+pub struct Recordable {
+    /// The ELF file: the program itself, or the interpreter at the end of its first lines.
+    pub file: PathBuf,
+    /// What it runs on, where only a part of that can be recorded.
+    pub runtime: Option<Runtime>,
+}
+
 /// Checks that a program, and every interpreter it leads to where it is a script, can be recorded.
 ///
 /// # Errors
 ///
 /// With the first reason found why not.
-pub fn check(program: &Path, search_path: Option<&OsStr>) -> Result<(), Refusal> {
+pub fn check(program: &Path, search_path: Option<&OsStr>) -> Result<Recordable, Refusal> {
     let refuse = |interpreter: Option<&Path>, reason| Refusal {
         program: program.display().to_string(),
         interpreter: interpreter.map(|path| path.display().to_string()),
@@ -128,7 +151,10 @@ pub fn check(program: &Path, search_path: Option<&OsStr>) -> Result<(), Refusal>
     for level in 0..=MAX_INTERPRETERS {
         let interpreter = (level > 0).then_some(current.as_path());
         match check_file(&current).map_err(|reason| refuse(interpreter, reason))? {
-            Format::Elf => return Ok(()),
+            Format::Elf(runtime) => {
+                let file = current;
+                return Ok(Recordable { file, runtime });
+            }
             Format::Script(line) => current = next_program(&line, search_path),
         }
     }
@@ -138,7 +164,7 @@ pub fn check(program: &Path, search_path: Option<&OsStr>) -> Result<(), Refusal>
 /// What a file that can be executed is.
 enum Format {
     /// A program.
-    Elf,
+    Elf(Option<Runtime>),
     /// A script, with what its first line says.
     Script(Shebang),
 }
@@ -177,8 +203,7 @@ fn check_file(path: &Path) -> Result<Format, Reason> {
         return Err(Reason::UnknownFormat);
     }
     check_privileges(path, metadata.permissions().mode())?;
-    elf::check(file)?;
-    Ok(Format::Elf)
+    elf::check(file).map(Format::Elf)
 }
 
 fn check_privileges(path: &Path, mode: u32) -> Result<(), Reason> {

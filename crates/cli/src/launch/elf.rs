@@ -10,10 +10,10 @@ use std::{
 use object::{
     Endianness, ReadCache, ReadRef as _,
     elf::{self, FileHeader64},
-    read::elf::{FileHeader as _, ProgramHeader as _},
+    read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _},
 };
 
-use super::check::Reason;
+use super::{check::Reason, runtime::Runtime};
 
 /// The machine that foretrace, and so its library, was built for.
 #[cfg(target_arch = "x86_64")]
@@ -21,12 +21,12 @@ const OUR_MACHINE: u16 = elf::EM_X86_64.0;
 #[cfg(target_arch = "aarch64")]
 const OUR_MACHINE: u16 = elf::EM_AARCH64.0;
 
-/// Checks that the dynamic loader would load a library into this program.
+/// Checks that the dynamic loader would load a library into this program, and returns what else it runs on.
 ///
 /// # Errors
 ///
 /// With the reason why not.
-pub fn check(file: File) -> Result<(), Reason> {
+pub fn check(file: File) -> Result<Option<Runtime>, Reason> {
     let data = ReadCache::new(file);
     check_identity(&data)?;
     let damaged = |error: object::Error| Reason::DamagedElf(error.to_string());
@@ -36,12 +36,61 @@ pub fn check(file: File) -> Result<(), Reason> {
     if kind != elf::ET_EXEC && kind != elf::ET_DYN {
         return Err(Reason::NotAProgram);
     }
+    // Without section headers nothing is known of it.
+    let runtime = runtime(header, endian, &data).ok().flatten();
     for segment in header.program_headers(endian, &data).map_err(damaged)? {
         if let Some(interpreter) = segment.interpreter(endian, &data).map_err(damaged)? {
-            return check_loader(interpreter);
+            return check_loader(interpreter).map(|()| runtime);
         }
     }
-    Err(Reason::Static)
+    Err(match runtime {
+        Some(Runtime::Go) => Reason::StaticGo,
+        _ if kind == elf::ET_DYN => Reason::StaticPie,
+        _ => Reason::Static,
+    })
+}
+
+/// Finds out whether a program carries Go's runtime, or starts a Java virtual machine.
+fn runtime(
+    header: &FileHeader64<Endianness>,
+    endian: Endianness,
+    data: &ReadCache<File>,
+) -> object::Result<Option<Runtime>> {
+    let sections = header.sections(endian, data)?;
+    for section in sections.iter() {
+        let name = sections.section_name(endian, section)?;
+        if GO_SECTIONS.contains(&name) {
+            return Ok(Some(Runtime::Go));
+        }
+    }
+    if let Some((entries, strings)) = sections.dynamic(endian, data)? {
+        let strings = sections.strings(endian, data, strings)?;
+        for entry in entries
+            .iter()
+            .filter(|entry| entry.d_tag(endian) == elf::DT_NEEDED)
+        {
+            let name = strings.get(entry.d_val(endian) as u32).unwrap_or_default();
+            if JAVA_LIBRARIES.contains(&name) {
+                return Ok(Some(Runtime::Java));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Sections that Go's linker makes.
+const GO_SECTIONS: [&[u8]; 2] = [b".note.go.buildid", b".go.buildinfo"];
+
+/// Libraries of the Java virtual machine that its launchers link.
+const JAVA_LIBRARIES: [&[u8]; 2] = [b"libjli.so", b"libjvm.so"];
+
+/// Returns the path of the loader that a program names.
+pub fn loader(data: &ReadCache<File>) -> Option<PathBuf> {
+    let header = FileHeader64::<Endianness>::parse(data).ok()?;
+    let endian = header.endian().ok()?;
+    let mut segments = header.program_headers(endian, data).ok()?.iter();
+    let path = segments.find_map(|segment| segment.interpreter(endian, data).ok().flatten())?;
+    Some(PathBuf::from(OsStr::from_bytes(path)))
 }
 
 /// Checks class and machine by their bytes: a 32-bit header has another shape than the one parsed later.

@@ -4,9 +4,14 @@ pub mod check;
 mod elf;
 pub mod embedded;
 pub mod journal;
+pub mod links;
 pub mod load;
+mod loops;
 pub mod note;
 pub mod resolve;
+mod runtime;
+mod samples;
+pub mod spins;
 pub mod system;
 
 use std::{
@@ -21,7 +26,10 @@ use std::{
 use anyhow::Context as _;
 use foretrace_trace::{ExitStatus, Nanos};
 
-use self::system::{Forwarding, SignalMask};
+use self::{
+    spins::{WaitingLoop, Watch},
+    system::{Forwarding, SignalMask},
+};
 
 /// The variables that tell OpenMP's libraries how long to spin before they sleep. Left to themselves they spin where they
 /// believe in several CPUs, and on the one that there is, spinning keeps those away that are waited for.
@@ -42,6 +50,10 @@ pub struct Launch<'a> {
     pub pretended_cpus: u32,
     /// How many callers to record with each call.
     pub stacks: u32,
+    /// Whether programs that it starts are recorded as well.
+    pub children: bool,
+    /// Whether to look for loops that wait for memory to change.
+    pub find_spins: bool,
     /// The library to preload.
     pub preload: &'a Path,
     /// The directory for what is recorded; `None` to record nothing and only let it believe in the CPUs. The program may
@@ -52,7 +64,7 @@ pub struct Launch<'a> {
 }
 
 /// How the program ran.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ended {
     /// How it ended.
     pub exit: ExitStatus,
@@ -62,6 +74,8 @@ pub struct Ended {
     pub wall: Nanos,
     /// The slice that was asked for, where the kernel took it.
     pub slice: Option<Nanos>,
+    /// The loops found that waited for memory to change; the error where they were asked for and could not be.
+    pub waiting_loops: Result<Vec<WaitingLoop>, String>,
 }
 
 /// Runs the program to its end. Signals sent to foretrace go to it.
@@ -82,6 +96,13 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
     if launch.stacks > 0 {
         command.env("FORETRACE_STACKS", launch.stacks.to_string());
     }
+    if !launch.children {
+        // With this the library takes its variables out of the program's environment, and puts the user's own back.
+        command.env("FORETRACE_ALONE", "1");
+        if let Some(own) = env::var_os("LD_PRELOAD") {
+            command.env("FORETRACE_LD_PRELOAD", own);
+        }
+    }
     if SPINNING.iter().all(|name| env::var_os(name).is_none()) {
         command.env("OMP_WAIT_POLICY", "passive");
         command.env("KMP_BLOCKTIME", "0");
@@ -92,6 +113,11 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         command.env("KMP_AFFINITY", "disabled");
     }
 
+    let watch = launch
+        .cpus
+        .first()
+        .filter(|_| launch.find_spins)
+        .map(|&cpu| Watch::start(cpu));
     let forwarding = Forwarding::start();
     // Signals wait until it is known whom to forward them to.
     let mask = SignalMask::block_all();
@@ -118,6 +144,11 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         cpu_time: waited.cpu_time,
         wall: Nanos(wall),
         slice: launch.slice.filter(|asked| in_force == Some(*asked)),
+        waiting_loops: match watch {
+            Some(Ok(watch)) => Ok(watch.end()),
+            Some(Err(error)) => Err(error.to_string()),
+            None => Ok(Vec::new()),
+        },
     })
 }
 

@@ -14,6 +14,13 @@ pub fn write(journals: &Path, recording: &Recording) -> io::Result<()> {
     fs::write(journals.join(FILE), text)
 }
 
+/// Returns the version of the foretrace that left the note, also where the rest of it is not understood.
+pub fn version(journals: &Path) -> Option<String> {
+    let text = fs::read_to_string(journals.join(FILE)).ok()?;
+    let note: serde_json::Value = serde_json::from_str(&text).ok()?;
+    note["recorder_version"].as_str().map(str::to_owned)
+}
+
 /// Completes what the recorder itself noted by the note, where there is one that can be read.
 pub fn complete(journals: &Path, noted: &mut Option<Recording>) {
     let text = fs::read_to_string(journals.join(FILE)).ok();

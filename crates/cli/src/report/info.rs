@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
-use foretrace_analysis::{Contention, OperationCount, ThreadSummary};
+use foretrace_analysis::{Contention, OperationCount, Spin, ThreadSummary};
 use foretrace_trace::{Nanos, Recording, Returns, Trace};
 use serde::Serialize;
 
 use super::{
     json::{TraceJson, clock_name},
     sites::{SiteJson, Sites},
+    spins::{self, SpinJson},
 };
 use crate::{
     launch,
@@ -28,6 +29,7 @@ pub struct Info<'a> {
     threads: Vec<ThreadSummary>,
     objects: Vec<Contention>,
     operations: Vec<OperationCount>,
+    spins: Vec<Spin>,
     sites: Sites<'a>,
 }
 
@@ -39,6 +41,7 @@ impl<'a> Info<'a> {
             threads: foretrace_analysis::threads(trace),
             objects: foretrace_analysis::contention(trace),
             operations: foretrace_analysis::operation_counts(trace),
+            spins: foretrace_analysis::spins(trace),
             sites: Sites::new(trace),
         }
     }
@@ -59,6 +62,9 @@ impl<'a> Info<'a> {
         let objects = format!("Objects by time waited for them: {}", self.objects.len());
         section(&objects, &self.object_table());
         if let Some((heading, table)) = self.sites.table() {
+            section(&heading, &table);
+        }
+        if let Some((heading, table)) = spins::table(&self.spins, self.sites.sources()) {
             section(&heading, &table);
         }
         section("Events by operation", &self.operation_table());
@@ -179,6 +185,7 @@ impl<'a> Info<'a> {
     pub fn json(&self) -> impl Serialize + use<'_> {
         let threads = self.threads.iter().map(|t| self.thread_json(t)).collect();
         let sites = self.sites.json();
+        let spins = spins::json(&self.spins, self.sites.sources());
         InfoJson {
             trace: TraceJson::new(self.trace),
             threads,
@@ -192,6 +199,7 @@ impl<'a> Info<'a> {
                 })
                 .collect(),
             sites,
+            spins,
             // Last, since they are about what was looked up for the others.
             notes: self.sites.notes(),
         }
@@ -289,6 +297,7 @@ struct InfoJson<'a> {
     objects: Vec<ObjectJson<'a>>,
     events: Vec<OperationJson>,
     sites: Vec<SiteJson<'a>>,
+    spins: Vec<SpinJson<'a>>,
     notes: Vec<String>,
 }
 

@@ -29,6 +29,60 @@ impl<'a> PredictDocument<'a> {
     }
 }
 
+/// The document of `predict --json` for a series. Its `trace` is the one that speed-ups refer to.
+#[derive(Debug, Serialize)]
+pub struct SeriesDocument<'a> {
+    trace: TraceJson<'a>,
+    series: SeriesJson<'a>,
+    predictions: Vec<PredictionJson<'a>>,
+}
+
+/// A series, as `predict` and `info` tell of it.
+#[derive(Debug, Serialize)]
+pub struct SeriesJson<'a> {
+    source: &'a str,
+    runs: Vec<SeriesRunJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct SeriesRunJson<'a> {
+    cpus: u32,
+    trace: TraceJson<'a>,
+}
+
+impl<'a> SeriesJson<'a> {
+    /// Makes it of the traces, each with its number of CPUs.
+    pub fn new(source: &'a str, traces: &'a [(u32, Trace)]) -> Self {
+        let run = |(cpus, trace): &'a (u32, Trace)| SeriesRunJson {
+            cpus: *cpus,
+            trace: TraceJson::new(trace),
+        };
+        Self {
+            source,
+            runs: traces.iter().map(run).collect(),
+        }
+    }
+}
+
+impl<'a> SeriesDocument<'a> {
+    /// Makes the document; there is a prediction for each trace.
+    pub fn new(
+        source: &'a str,
+        base: &'a Trace,
+        traces: &'a [(u32, Trace)],
+        predictions: &'a [Prediction],
+    ) -> Self {
+        let predictions = traces.iter().zip(predictions);
+        Self {
+            trace: TraceJson::new(base),
+            series: SeriesJson::new(source, traces),
+            predictions: predictions
+                .map(|((_, trace), prediction)| PredictionJson::new(trace, prediction))
+                .collect(),
+        }
+    }
+}
+
 /// A trace's circumstances.
 #[derive(Debug, Serialize)]
 pub struct TraceJson<'a> {

@@ -3,5 +3,7 @@
 pub mod info;
 pub mod json;
 pub mod prediction;
+pub mod series;
 pub mod sites;
+pub mod spins;
 pub mod validation;

@@ -153,6 +153,11 @@ impl<'a> Sites<'a> {
         }
     }
 
+    /// Returns what stands in the source.
+    pub fn sources(&self) -> &SourceMap {
+        &self.sources
+    }
+
     /// Returns why functions and lines that were shown before this call are missing or may be wrong.
     pub fn notes(&self) -> Vec<String> {
         self.sources.notes()
@@ -174,7 +179,8 @@ impl<'a> FrameJson<'a> {
         frames.map(|frame| Self::new(Some(frame))).collect()
     }
 
-    fn new(frame: Option<&'a Frame>) -> Self {
+    /// Takes it from a frame.
+    pub fn new(frame: Option<&'a Frame>) -> Self {
         Self {
             function: frame.and_then(|frame| frame.function.as_deref()),
             function_offset: frame.and_then(|frame| frame.offset),
@@ -227,7 +233,7 @@ pub struct SiteJson<'a> {
 }
 
 /// Returns `file:line`, the file with the last of its directories.
-fn source(place: &Place) -> Option<String> {
+pub fn source(place: &Place) -> Option<String> {
     let frame = place.frame()?;
     let file = shortened_path(frame.file.as_deref()?);
     Some(match frame.line {
@@ -243,7 +249,8 @@ fn shortened_path(path: &str) -> &str {
         .map_or(path, |(slash, _)| &path[slash + 1..])
 }
 
-fn shortened_name(name: &str) -> String {
+/// Returns a function's name, cut where it is long.
+pub fn shortened_name(name: &str) -> String {
     if name.chars().count() <= MOST_CHARACTERS {
         return name.to_owned();
     }

@@ -165,3 +165,60 @@ fn a_saved_schedule_is_drawn_and_a_damaged_one_refused() {
         &["bad.fts", "checksum", "predict the schedule again"],
     );
 }
+
+#[test]
+fn a_journal_of_another_version_names_both_and_the_remedy() {
+    let environment = TestEnvironment::new();
+    // The program kills foretrace, so that its journal stays.
+    let script = "kill -9 $PPID";
+    environment.run(&["record", "-o", "old.ftrace", "--", "sh", "-c", script]);
+    let folder = environment.path("old.ftrace.journal");
+    let entries = fs::read_dir(&folder).expect("it was left behind");
+    let paths: Vec<_> = entries
+        .map(|entry| entry.expect("it is ours").path())
+        .collect();
+    for path in &paths {
+        let mut bytes = fs::read(path).expect("it is ours");
+        if path.extension().is_some_and(|extension| extension == "ftj") {
+            bytes[8] = 77;
+        } else {
+            // Whatever else a later version notes there.
+            bytes = br#"{"recorder_version": "9.8.7", "command": 5}"#.to_vec();
+        }
+        fs::write(path, bytes).expect("it is ours");
+    }
+    assert!(paths.len() >= 2, "{paths:?}");
+    for command in ["info", "predict", "recover"] {
+        refused(
+            &environment,
+            &[command, "old.ftrace.journal"],
+            &[
+                "recorded by foretrace 9.8.7, and this is foretrace ",
+                env!("CARGO_PKG_VERSION"),
+                "run `foretrace recover old.ftrace.journal` of version 9.8.7",
+                "a journal of version 77, and this foretrace reads version 1",
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_recording_in_which_nothing_happened_says_why() {
+    let environment = TestEnvironment::new();
+    let alone = environment.run(&["record", "-o", "alone.ftrace", "--", "true"]);
+    let words =
+        "it has one thread: neither it nor what it links (the C library alone) calls a function";
+    assert!(alone.contains(words), "{alone}");
+    let source = "#include <pthread.h>\nint main(int count, char **words) { pthread_t t; return count > 1 && \
+                  pthread_create(&t, 0, (void *(*)(void *))main, words); }\n";
+    environment.compile("unused", source, &["-pthread"]);
+    let unused = environment.run(&["record", "-o", "unused.ftrace", "--", "./unused"]);
+    let words = "it can create threads (pthread_create), but none were created in this run";
+    assert!(unused.contains(words), "{unused}");
+    let source =
+        "#define _GNU_SOURCE\n#include <unistd.h>\nint main(void) { return syscall(39) < 0; }\n";
+    environment.compile("raw", source, &[]);
+    let raw = environment.run(&["record", "-o", "raw.ftrace", "--", "./raw"]);
+    let words = "it calls `syscall`, by which threads can be made that cannot be recorded";
+    assert!(raw.contains(words), "{raw}");
+}

@@ -38,9 +38,10 @@ impl TestEnvironment {
         let program = self.path(name);
         let source = self.file(&format!("{name}.c"), source, 0o644);
         let status = Command::new("cc")
-            .args(flags)
+            .current_dir(self.home.path())
             .arg("-o")
             .args([&program, &source])
+            .args(flags)
             .status()
             .expect("a C compiler is installed");
         assert!(status.success(), "{name}.c does not compile");

@@ -8,6 +8,7 @@ mod predictions;
 mod real_programs;
 mod recording;
 mod refusals;
+mod series;
 mod server;
 mod sites;
 mod validation;

@@ -102,7 +102,8 @@ fn signals_sent_to_foretrace_reach_the_program() {
 #[test]
 fn the_program_is_pinned_and_believes_in_the_cpus_asked_for() {
     let environment = TestEnvironment::new();
-    let script = "nproc; grep Cpus_allowed_list /proc/self/status | cut -f2";
+    // Where it last ran is told by nobody but the kernel.
+    let script = "nproc; cut -d' ' -f39 /proc/self/stat";
     let mut command = record(
         &environment,
         &["--pretend-cpus", "5"],
@@ -119,6 +120,46 @@ fn libraries_that_the_user_preloads_stay_first() {
     let mut command = record(&environment, &[], &["sh", "-c", "echo $LD_PRELOAD"]);
     let output = text(&output(command.env("LD_PRELOAD", "libm.so.6")).stdout);
     assert!(output.starts_with("libm.so.6:/"), "{output}");
+}
+
+#[test]
+fn without_children_the_environment_is_as_it_was() {
+    let environment = TestEnvironment::new();
+    // Its own shell shows what a child is given, as does the child.
+    let script = "export | grep -E 'FORETRACE|PRELOAD'; env | grep -E 'FORETRACE|PRELOAD'; (env) | wc -l; true";
+    for (own, shown) in [
+        (None, ""),
+        (
+            Some("libm.so.6"),
+            "export LD_PRELOAD='libm.so.6'\nLD_PRELOAD=libm.so.6\n",
+        ),
+        (Some(""), "export LD_PRELOAD=''\nLD_PRELOAD=\n"),
+    ] {
+        let options = ["--no-children", "--force"];
+        let mut command = record(&environment, &options, &["sh", "-c", script]);
+        let mut plain = environment.command(&[]);
+        let mut alone = Command::new("sh");
+        alone.args(["-c", script]).env_clear();
+        alone.envs(
+            plain
+                .env("OMP_WAIT_POLICY", "passive")
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        if let Some(own) = own {
+            command.env("LD_PRELOAD", own);
+            alone.env("LD_PRELOAD", own);
+        }
+        let recorded = text(&output(&mut command).stdout);
+        assert!(recorded.starts_with(shown), "{recorded}");
+        let variables = |text: &str| text.lines().last().map(str::to_owned);
+        assert_eq!(
+            variables(&recorded),
+            variables(&text(&output(&mut alone).stdout))
+        );
+        let trace = info(&environment, "out.ftrace");
+        assert_eq!(trace["threads"].as_array().map(Vec::len), Some(1));
+    }
 }
 
 #[test]
@@ -181,4 +222,78 @@ fn the_demo_shows_the_whole_way() {
     assert!(picture.expect("it was written").contains("<svg"));
     let absolute = environment.path("foretrace-demo.svg");
     assert!(stdout.contains(&absolute.display().to_string()));
+}
+
+/// A thread that waits for a flag, without any call.
+const SPINS: &str = "#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int ready;
+static volatile long sink;
+static void *spins(void *unused) {
+    while (!atomic_load(&ready)) {
+    }
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, spins, 0);
+    for (long i = 0; i < 300000000; i++)
+        sink += i;
+    atomic_store(&ready, 1);
+    return pthread_join(thread, 0);
+}
+";
+
+#[test]
+fn a_loop_that_waits_for_memory_is_found_with_its_line() {
+    let environment = TestEnvironment::new();
+    for optimization in ["-O0", "-O2"] {
+        let name = format!("spins{optimization}");
+        environment.compile(&name, SPINS, &[optimization, "-g", "-pthread"]);
+        let options = ["--find-spins", "--force"];
+        let output = output(&mut record(&environment, &options, &[&format!("./{name}")]));
+        let told = text(&output.stderr);
+        let line =
+            format!("in a loop of spins ([HOME]/{name}.c:6) that waits for memory to change");
+        let folder = environment.path("");
+        let folder = folder.file_name().expect("it has a name").to_string_lossy();
+        let line = line.replace("[HOME]", &folder);
+        let is_forbidden = told.contains("the kernel does not let this program be sampled");
+        assert!(told.contains(&line) || is_forbidden, "{line}: {told}");
+        // Adding to a number is work, although it takes as long.
+        assert!(!told.contains("loop of main"), "{told}");
+    }
+}
+
+#[test]
+fn tries_that_fail_again_and_again_are_told_with_their_line() {
+    let environment = TestEnvironment::new();
+    let source = SPINS
+        .replace(
+            "static atomic_int ready;",
+            "static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;",
+        )
+        .replace("!atomic_load(&ready)", "pthread_mutex_trylock(&mutex)")
+        .replace(
+            "pthread_t thread;",
+            "pthread_t thread; pthread_mutex_lock(&mutex);",
+        )
+        .replace("atomic_store(&ready, 1);", "pthread_mutex_unlock(&mutex);")
+        .replace("300000000", "30000000");
+    environment.compile("polls", &source, &["-O1", "-g", "-pthread"]);
+    let output = output(&mut record(&environment, &[], &["./polls"]));
+    let told = text(&output.stderr);
+    assert!(told.contains("while spins ("), "{told}");
+    assert!(told.contains("/polls.c:6) called trylock"), "{told}");
+    let info = info(&environment, "out.ftrace");
+    let spin = &info["spins"][0];
+    assert_eq!(
+        (&spin["function"], &spin["line"]),
+        (&"spins".into(), &6.into())
+    );
+    let shown = environment.run(&["info", "out.ftrace"]);
+    assert!(
+        shown.contains("Places that asked again and again: 1"),
+        "{shown}"
+    );
 }

@@ -64,6 +64,50 @@ fn static_programs_are_refused() {
     );
 }
 
+/// As Go's linker marks its programs.
+const GO: &str = "__attribute__((section(\".note.go.buildid\"))) const char id[] = \"id\";\n";
+
+#[test]
+fn go_programs_are_refused_where_nothing_of_them_can_be_recorded() {
+    let environment = TestEnvironment::new();
+    let source = [GO, SOURCE].concat();
+    environment.compile("go-static", &source, &["-static"]);
+    environment.compile("go-with-c", &source, &[]);
+    let text = refusal(&environment, "./go-static");
+    assert!(
+        text.contains("cannot record `./go-static`: it is a Go program without C code"),
+        "{text}"
+    );
+    assert!(text.contains("runtime/trace"), "{text}");
+    let text = environment.run(&["record", "-o", "out.ftrace", "--", "./go-with-c"]);
+    assert!(
+        text.contains("exit code: 0")
+            && text.contains("go-with-c` is a Go program: recorded are its threads' CPU times"),
+        "{text}"
+    );
+    assert!(environment.has("ran"), "it can be recorded");
+    // The trace says it as well.
+    let shown = environment.run(&["info", "out.ftrace"]);
+    assert!(shown.contains("not its goroutines"), "{shown}");
+}
+
+#[test]
+fn a_java_virtual_machine_is_recorded_and_what_is_not_is_told() {
+    let environment = TestEnvironment::new();
+    environment.compile("libjli.so", "void jli(void) {}\n", &["-shared", "-fPIC"]);
+    let source = SOURCE.replace("{ return", "{ jli(); return");
+    let source = ["void jli(void);\n", &source].concat();
+    environment.compile(
+        "launcher",
+        &source,
+        &["-L.", "-l:libjli.so", "-Wl,-rpath,$ORIGIN"],
+    );
+    let text = environment.run(&["record", "-o", "out.ftrace", "--", "./launcher"]);
+    assert!(text.contains("exit code: 0"), "{text}");
+    let told = "launcher` runs on a Java virtual machine: recorded are its threads";
+    assert_eq!(text.matches(told).count(), 1, "{text}");
+}
+
 #[test]
 fn programs_with_raised_privileges_are_refused() {
     let environment = TestEnvironment::new();

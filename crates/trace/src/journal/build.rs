@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::bindings::Bindings;
 use super::clock::Timescale;
 use super::decode::{Decoded, Decoder};
 use super::file::{Journal, JournalThread};
@@ -24,6 +25,8 @@ struct BuiltProcess {
     by_number: FastMap<u32, ThreadId>,
     /// The threads that had a `pthread_t`, by when they were made.
     by_pthread: FastMap<u64, Vec<(u64, ThreadId)>>,
+    /// The threads by number in the system; of several that had one, the last.
+    by_tid: FastMap<u32, ThreadId>,
 }
 
 /// A thread's stream of events, with the one that comes next.
@@ -56,6 +59,7 @@ pub(super) struct Builder<'a> {
     processes: Vec<BuiltProcess>,
     sites: Sites,
     objects: Objects,
+    bindings: Bindings,
     calls: FastMap<Call, CallId>,
     unknown_threads: u64,
     spins: Spins,
@@ -76,6 +80,7 @@ impl<'a> Builder<'a> {
             processes: Vec::new(),
             sites: Sites::default(),
             objects: Objects::default(),
+            bindings: Bindings::default(),
             calls: FastMap::default(),
             unknown_threads: 0,
             spins: Spins::default(),
@@ -93,6 +98,9 @@ impl<'a> Builder<'a> {
         self.trace.sites = std::mem::take(&mut self.sites.table);
         self.trace.modules = std::mem::take(&mut self.sites.modules);
         self.trace.objects = std::mem::take(&mut self.objects.table);
+        for (thread, cpu) in self.trace.threads.iter_mut().zip(self.bindings.cpus()) {
+            thread.cpu = cpu;
+        }
         self.warn();
         self.trace
     }
@@ -117,6 +125,7 @@ impl<'a> Builder<'a> {
             space: AddressSpace::new(&journal.snapshots),
             by_number: FastMap::default(),
             by_pthread: FastMap::default(),
+            by_tid: FastMap::default(),
         };
         let mut others = 0;
         for thread in &journal.threads {
@@ -139,7 +148,9 @@ impl<'a> Builder<'a> {
                 start_routine: site,
                 tid: Some(thread.tid).filter(|&tid| tid != 0),
             });
+            self.bindings.push(thread.bound);
             built.by_number.insert(thread.number, id);
+            built.by_tid.insert(thread.tid, id);
             built
                 .by_pthread
                 .entry(thread.pthread)
@@ -255,6 +266,7 @@ impl<'a> Builder<'a> {
             from: None,
             site: None,
         };
+        self.bindings.advance(stream.thread, cpu.max(latest));
         self.push_call(call, tsc, cpu.max(latest));
     }
 
@@ -271,7 +283,8 @@ impl<'a> Builder<'a> {
         if event.kind == Kind::Return && std::mem::take(&mut stream.dropped) {
             return;
         }
-        let Some(operation) = self.operation(process, &event) else {
+        self.bindings.advance(stream.thread, event.cpu);
+        let Some(operation) = self.operation(stream, &event) else {
             stream.dropped = event.outcome == OUTCOME_PENDING;
             return;
         };
@@ -345,7 +358,8 @@ impl<'a> Builder<'a> {
     }
 
     /// Returns the operation; `None` where it is about a thread that is not known.
-    fn operation(&mut self, process: usize, event: &Decoded) -> Option<Operation> {
+    fn operation(&mut self, stream: &Stream<'a>, event: &Decoded) -> Option<Operation> {
+        let process = stream.process;
         match event.kind {
             Kind::Return => Some(Operation::Return),
             Kind::Create => {
@@ -358,6 +372,14 @@ impl<'a> Builder<'a> {
             }
             Kind::Detach => self.thread(process, event).map(Operation::Detach),
             Kind::Cancel => self.thread(process, event).map(Operation::Cancel),
+            Kind::Bind => {
+                let thread = self.bound_thread(stream, event)?;
+                let cpus = event.second;
+                if event.outcome == OUTCOME_SUCCESS {
+                    self.bindings.bind(thread, cpus);
+                }
+                Some(Operation::Bind { thread, cpus })
+            }
             kind => {
                 let object = self.objects.at(process, object_kind(kind)?, event.object);
                 match kind {
@@ -373,6 +395,18 @@ impl<'a> Builder<'a> {
                     kind => object_operation(kind, object),
                 }
             }
+        }
+    }
+
+    /// Returns the thread that was bound.
+    fn bound_thread(&mut self, stream: &Stream<'a>, event: &Decoded) -> Option<ThreadId> {
+        if event.object == 0 {
+            return Some(stream.thread);
+        }
+        match u32::try_from(event.object) {
+            // Of another process, where it is not found: that one's own affair.
+            Ok(tid) => self.processes[stream.process].by_tid.get(&tid).copied(),
+            Err(_) => self.thread(stream.process, event),
         }
     }
 
@@ -419,6 +453,29 @@ impl<'a> Builder<'a> {
                     "{program}: it uses OpenMP tasks: each counts where it was run, and it is not known which wait is for which"
                 ));
             }
+            if let Some(library) = &journal.bypassing {
+                warnings.push(format!(
+                    "{program}: it opened {library:?} with RTLD_DEEPBIND or dlmopen, so that this library calls the C \
+                     library past foretrace: what it locks, waits for and creates may be missing (as of any library that \
+                     it opened so later); without that flag it would be recorded"
+                ));
+            }
+        }
+        let bound = self
+            .trace
+            .threads
+            .iter()
+            .filter(|thread| thread.cpu.is_some());
+        if let threads @ 1.. = bound.count() {
+            let (noun, verb) = if threads == 1 {
+                ("thread", "is")
+            } else {
+                ("threads", "are")
+            };
+            warnings.push(format!(
+                "{threads} {noun} {verb} bound to one CPU by the program itself, and so in predictions; those of CPU K on a \
+                 machine of N run on CPU K modulo N (--bind free lets them go)"
+            ));
         }
         warnings.extend(by_other_means.into_iter().flatten());
         if !self.endless.is_empty() {

@@ -34,7 +34,8 @@ pub enum JournalError {
     },
     /// A journal is of a version that this reader does not know.
     #[error(
-        "{path}: byte 8: journal version {found}, this foretrace reads up to {expected}; use the foretrace that recorded it"
+        "{path}: byte 8: a journal of version {found}, and this foretrace reads version {expected}; use the foretrace that \
+         recorded it"
     )]
     Version {
         /// The file.

@@ -31,6 +31,8 @@ pub(super) struct Journal {
     pub stopped: bool,
     /// Whether the program made OpenMP tasks.
     pub has_tasks: bool,
+    /// The first library that it opened whose calls may pass the recorder by.
+    pub bypassing: Option<String>,
     pub lost_events: u64,
     pub pretended_cpus: u32,
     pub predecessors: u32,
@@ -60,6 +62,8 @@ pub(super) struct JournalThread {
     pub tid: u32,
     pub pthread: u64,
     pub start_routine: u64,
+    /// Of the first 64 CPUs, those that it was created to run on; 0 for all.
+    pub bound: u64,
     /// The counter when its first chunk was made.
     pub tsc: u64,
     /// Where its records lie in the file, in order.
@@ -84,6 +88,7 @@ struct Chunk {
     tid: u32,
     start_routine: u64,
     pthread: u64,
+    bound: u64,
     tsc: u64,
     records: Range<usize>,
 }
@@ -187,6 +192,7 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         exit,
         stopped: flags & layout::FLAG_STOPPED != 0,
         has_tasks: flags & layout::FLAG_TASKS != 0,
+        bypassing: (flags & layout::FLAG_BYPASSED != 0).then(|| bypassing(&bytes)),
         lost_events: long(offset_of!(Header, lost_events)),
         pretended_cpus: short(offset_of!(Header, pretended_cpus)),
         predecessors: short(offset_of!(Header, predecessors)),
@@ -199,6 +205,13 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         damage: Vec::new(),
         bytes,
     }
+}
+
+fn bypassing(bytes: &[u8]) -> String {
+    let start = offset_of!(Header, bypassing);
+    let name = &bytes[start..start + layout::BYPASSING_BYTES];
+    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(name).into_owned()
 }
 
 /// Finds the chunks. Pages that do not begin one are skipped: space that was taken when the program was killed.
@@ -250,6 +263,7 @@ fn take_chunk(journal: &mut Journal, range: Range<usize>, chunks: &mut Vec<Chunk
             tid: u32_at(head, offset_of!(ChunkHeader, tid)),
             start_routine: u64_at(head, offset_of!(ChunkHeader, start_routine)),
             pthread: u64_at(head, offset_of!(ChunkHeader, pthread)),
+            bound: u64_at(head, offset_of!(ChunkHeader, bound)),
             tsc: stamp.tsc,
             records: body..range.end,
         }),
@@ -280,6 +294,7 @@ fn collect_threads(mut chunks: Vec<Chunk>) -> Vec<JournalThread> {
                 tid: chunk.tid,
                 pthread: chunk.pthread,
                 start_routine: chunk.start_routine,
+                bound: chunk.bound,
                 tsc: chunk.tsc,
                 parts: Vec::new(),
                 has_events: false,

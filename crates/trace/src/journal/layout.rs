@@ -27,7 +27,7 @@
 //! The structures hold atomics because the recorder shares them between threads through a mapping; a reader takes
 //! their offsets only.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// The first eight bytes of a journal.
 pub const MAGIC: [u8; 8] = *b"FTJOURNL";
@@ -44,6 +44,9 @@ pub const FILE_EXTENSION: &str = "ftj";
 /// The longest program path kept, in bytes.
 pub const PROGRAM_BYTES: usize = 1024;
 
+/// The longest name kept of a library whose calls pass by, in bytes.
+pub const BYPASSING_BYTES: usize = 256;
+
 /// Set in [`Header::flags`] once the process has ended by itself.
 pub const FLAG_CLEAN_EXIT: u64 = 1;
 
@@ -56,6 +59,10 @@ pub const FLAG_FORKED: u64 = 4;
 /// Set in [`Header::flags`] once the program made OpenMP tasks, of which nothing is recorded but the time that they took and that somebody
 /// waited for some.
 pub const FLAG_TASKS: u64 = 8;
+
+/// Set in [`Header::flags`] once a library was opened in a way that looks its own functions up first
+/// (`RTLD_DEEPBIND`) or in another namespace (`dlmopen`), so that its calls may pass the recorder by.
+pub const FLAG_BYPASSED: u64 = 1 << 16;
 
 /// The clock is the time-stamp counter, and rseq says when the thread left its CPU.
 pub const CLOCK_RSEQ: u32 = 1;
@@ -113,6 +120,9 @@ pub struct Header {
     pub record_cost: AtomicU64,
     /// Byte 128: the program's path.
     pub program: [u8; PROGRAM_BYTES],
+    /// Byte 1152: with [`FLAG_BYPASSED`], the name that the first such library was opened by, ending with a zero where it
+    /// is shorter.
+    pub bypassing: [AtomicU8; BYPASSING_BYTES],
 }
 
 /// The first four bytes of a chunk.
@@ -157,8 +167,11 @@ pub struct ChunkHeader {
     pub monotonic_nanos: AtomicU64,
     /// Byte 72: for maps, the bytes of text that follow this header.
     pub text_bytes: AtomicU64,
-    /// Byte 80: zero.
-    pub reserved: [u8; 16],
+    /// Byte 80: in a thread's first chunk, of the first 64 CPUs that the program believes in, those that the thread was
+    /// created to run on; 0 for all.
+    pub bound: AtomicU64,
+    /// Byte 88: zero.
+    pub reserved: [u8; 8],
 }
 
 /// One record.
@@ -341,4 +354,8 @@ kinds! {
     FutexWake = 92,
     /// A burst of `sched_yield` with no other event between; the extension holds how many.
     Yield = 95,
+    /// `sched_setaffinity`, `pthread_setaffinity_np`: bound a thread to CPUs, in belief; it stays on the recording's one.
+    /// `object` is 0 for the calling thread, below 2^32 the number of a thread in the system, else a `pthread_t`; the
+    /// extension holds the set's first 64 CPUs.
+    Bind = 120,
 }

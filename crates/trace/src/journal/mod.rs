@@ -8,6 +8,8 @@
 pub mod layout;
 
 #[cfg(feature = "std")]
+mod bindings;
+#[cfg(feature = "std")]
 mod build;
 #[cfg(feature = "std")]
 mod clock;

@@ -49,11 +49,13 @@
 //!           | ("rdlock" | "tryrdlock" | "timedrdlock" | "wrlock" | "trywrlock" | "timedwrlock" | "rwunlock") RWLOCK
 //!           | "barrier_wait" BARRIER [THREADS] | ("spin_lock" | "spin_trylock" | "spin_unlock") SPIN | "once" ONCE
 //!           | ("futex_wait" | "futex_timedwait") FUTEX | "futex_wake" FUTEX WOKEN
+//!           | "bind" THREAD CPUS
 //! OUTCOME   = "ok" | "busy" | "timedout" | "chosen" | "ownerdied" | "failed:" ERRNO
 //!                                                     "ok" if not said; a "try" must say it
 //! field     = "cpu=" TIME                             the CPU time that the thread had used by then
 //!           | "from=" THREAD                          whose doing let the call go on, at "return"
 //!           | "site=" SITE | "outcome=" OUTCOME
+//! CPUS      = "none" | ("0".."63" ["-" "0".."63"]) ("," ...)*: of the first 64 CPUs, as in `0-3,6`
 //! TIME      = DIGITS ["." DIGITS]                     in the unit, rounded to whole nanoseconds
 //! ```
 //!

@@ -50,13 +50,14 @@ const ON_A_THREAD: [fn(ThreadId) -> Operation; 4] = [
 ];
 
 /// The names of the other operations.
-const OTHERS: [&str; 6] = [
+const OTHERS: [&str; 7] = [
     "terminate",
     "return",
     "send",
     "cond_wait",
     "cond_timedwait",
     "futex_wake",
+    "bind",
 ];
 
 /// Reads a row, whose first word is `time`.
@@ -167,6 +168,11 @@ impl Row<'_, '_, '_> {
                 let what = "the number of threads that were woken";
                 let woken = number(self.words.required(what)?, what)?;
                 Ok(Operation::FutexWake { futex, woken })
+            }
+            "bind" => {
+                let thread = self.thread()?;
+                let cpus = words::cpus(self.words.required("CPUs, such as 0-3,6")?)?;
+                Ok(Operation::Bind { thread, cpus })
             }
             _ => Err(unknown(name)),
         }

@@ -129,9 +129,88 @@ pub(super) fn outcome(token: &Token<'_>) -> Result<Outcome, Problem> {
         })
 }
 
+/// The word for no CPU at all.
+const NO_CPUS: &str = "none";
+
+/// Returns the word for a set of the first 64 CPUs: `0-3,6`.
+pub(super) fn cpus_word(cpus: u64) -> String {
+    let mut word = String::new();
+    let mut rest = cpus;
+    while rest != 0 {
+        let first = rest.trailing_zeros();
+        let last = first + (rest >> first).trailing_ones() - 1;
+        rest &= u64::MAX.checked_shl(last + 1).unwrap_or(0);
+        if !word.is_empty() {
+            word.push(',');
+        }
+        word += &first.to_string();
+        if last > first {
+            word.push('-');
+            word += &last.to_string();
+        }
+    }
+    if word.is_empty() {
+        NO_CPUS.to_owned()
+    } else {
+        word
+    }
+}
+
+/// Parses that word.
+pub(super) fn cpus(token: &Token<'_>) -> Result<u64, Problem> {
+    let word = token.text.as_ref();
+    if word == NO_CPUS {
+        return Ok(0);
+    }
+    let number = |text: &str| text.parse().ok().filter(|&cpu: &u32| cpu < 64);
+    let part = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        (first <= last).then(|| (u64::MAX >> (63 - last)) & (u64::MAX << first))
+    };
+    word.split(',')
+        .try_fold(0, |cpus, text| Some(cpus | part(text)?))
+        .ok_or_else(|| {
+            token.not(
+                "CPUs from 0 to 63 as numbers and ranges, or `none`",
+                "write for instance `0-3,6`",
+            )
+        })
+}
+
 /// The words for the clocks.
 pub(super) const CLOCKS: [(&str, ThreadClock); 3] = [
     ("rseq", ThreadClock::Rseq),
     ("counter", ThreadClock::Counter),
     ("system-call", ThreadClock::SystemCall),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::lex::split;
+
+    fn parsed(word: &str) -> Option<u64> {
+        let mut tokens = Vec::new();
+        split(word, &mut tokens).ok()?;
+        cpus(tokens.first()?).ok()
+    }
+
+    #[test]
+    fn sets_of_cpus_are_read_as_they_are_written() {
+        for (set, word) in [
+            (0, "none"),
+            (1, "0"),
+            (0b1001_1110, "1-4,7"),
+            (1 << 63, "63"),
+            (u64::MAX, "0-63"),
+            (3 << 62 | 1, "0,62-63"),
+        ] {
+            assert_eq!(cpus_word(set), word);
+            assert_eq!(parsed(word), Some(set));
+        }
+        for word in ["64", "3-1", "1,,2", "-", "x", "1-2-3"] {
+            assert_eq!(parsed(word), None, "{word}");
+        }
+    }
+}

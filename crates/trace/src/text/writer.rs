@@ -9,7 +9,7 @@ use super::{
     lex::word,
     reader::{FORMAT, VERSION},
     tables::default_process,
-    words::{CLOCKS, outcome_word},
+    words::{CLOCKS, cpus_word, outcome_word},
 };
 use crate::{
     Call, Error, Event, ExitStatus, Module, Object, ObjectId, ObjectKind, Operation, Outcome,
@@ -251,6 +251,9 @@ fn call_text(trace: &Trace, call: &Call, sites: &[String]) -> String {
     }
     if let Some(thread) = call.operation.other_thread() {
         add(&word(&trace.threads[thread.index()].name));
+    }
+    if let Operation::Bind { cpus, .. } = call.operation {
+        add(&cpus_word(cpus));
     }
     if let Operation::BarrierWait(id) = call.operation
         && let Some(threads) = trace.objects[id.index()].initial

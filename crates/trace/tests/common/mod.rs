@@ -54,7 +54,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 fn raw() -> impl Strategy<Value = Raw> {
     let operands = (any::<prop::sample::Index>(), any::<prop::sample::Index>());
     (
-        (0usize..5, 0usize..32, operands, outcome()),
+        (0usize..5, 0usize..33, operands, outcome()),
         (
             option::of(0usize..5),
             option::of(0usize..4),
@@ -397,6 +397,10 @@ impl Builder {
             9 => Operation::FutexWake {
                 futex: self.object(ObjectKind::Futex, raw.operands.0)?,
                 woken: raw.operands.1 as u32,
+            },
+            9 => Operation::Bind {
+                thread: other_id,
+                cpus: (raw.operands.1 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             },
             number => {
                 let (kind, operation) = ON_ONE_OBJECT[(number - 10) % ON_ONE_OBJECT.len()];

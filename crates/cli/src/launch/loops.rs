@@ -1,0 +1,160 @@
+//! Recognizes loops that wait for memory to change, by their machine code (x86-64).
+//!
+//! The loop is run with symbols in place of values, and with memory that nobody else changes. Where a round leaves
+//! everything as the round before did, the loop cannot come to an end by itself: it waits for somebody else. A loop that
+//! counts, follows pointers or computes is something else each round. What cannot be decoded is not recognized.
+
+mod decode;
+mod symbols;
+
+use self::{decode::decode, symbols::Machine};
+
+/// The longest loop that is recognized, in bytes.
+const LONGEST: usize = 60;
+
+/// So many rounds may pass until nothing changes any more: values move from one place to another.
+const ROUNDS: usize = 4;
+
+/// Returns where a waiting loop that holds the instruction at `at` begins, as an offset in `code`.
+pub fn waiting_loop(code: &[u8], at: usize) -> Option<usize> {
+    let first = at.saturating_sub(LONGEST);
+    (first..=at).rev().find(|&start| {
+        let end = loop_from(code, start);
+        end.is_some_and(|(end, boundaries)| at < end && boundaries >> (at - start) & 1 == 1)
+            && waits(code, start)
+    })
+}
+
+/// Follows the instructions from `start` up to a jump back to it; returns where the loop ends, and where instructions
+/// begin in it, a bit each. Jumps out of it or over a part of it are taken not to be made.
+fn loop_from(code: &[u8], start: usize) -> Option<(usize, u64)> {
+    let mut at = start;
+    let mut boundaries = 0;
+    while at < start + LONGEST {
+        boundaries |= 1 << (at - start);
+        let instruction = decode(code.get(at..)?)?;
+        at += instruction.bytes;
+        if let Some(distance) = instruction.jump {
+            let target = at.checked_add_signed(distance)?;
+            if target == start {
+                return Some((at, boundaries));
+            }
+            if target < start || !instruction.conditional {
+                return None;
+            }
+        }
+    }
+    None
+}
+
+/// Runs the loop until a round changes nothing.
+fn waits(code: &[u8], start: usize) -> bool {
+    let mut machine = Machine::default();
+    let mut before = None;
+    for _ in 0..ROUNDS {
+        if !round(code, start, &mut machine) {
+            return false;
+        }
+        if before.as_ref() == Some(&machine) {
+            return machine.looked;
+        }
+        before = Some(machine.clone());
+    }
+    false
+}
+
+fn round(code: &[u8], start: usize, machine: &mut Machine) -> bool {
+    let mut at = start;
+    loop {
+        let Some(instruction) = code.get(at..).and_then(decode) else {
+            return false;
+        };
+        at += instruction.bytes;
+        machine.run(&instruction, at as u64);
+        let target = instruction
+            .jump
+            .and_then(|distance| at.checked_add_signed(distance));
+        if target == Some(start) {
+            return true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The code for each: how a compiler spelled it, and whether it waits.
+    const LOOPS: [(&str, bool, &[u8]); 10] = [
+        (
+            "mov eax, [rip+..]; test eax, eax; je",
+            true,
+            &[0x8b, 5, 1, 2, 3, 4, 0x85, 0xc0, 0x74, 0xf6],
+        ),
+        (
+            "pause; cmp dword [rdi], 0; jne",
+            true,
+            &[0xf3, 0x90, 0x83, 0x3f, 0, 0x75, 0xf9],
+        ),
+        (
+            "mov eax, 1; xchg [rdi], eax; test eax, eax; jne",
+            true,
+            &[0xb8, 1, 0, 0, 0, 0x87, 7, 0x85, 0xc0, 0x75, 0xf5],
+        ),
+        (
+            "without optimization: lea rax, [rip+..]; mov [rbp-8], rax; mov rax, [rbp-8]; mov eax, [rax]; \
+             mov [rbp-12], eax; mov eax, [rbp-12]; test eax, eax; je",
+            true,
+            &[
+                0x48, 0x8d, 5, 0xd7, 0x2e, 0, 0, 0x48, 0x89, 0x45, 0xf8, 0x48, 0x8b, 0x45, 0xf8,
+                0x8b, 0, 0x89, 0x45, 0xf4, 0x8b, 0x45, 0xf4, 0x85, 0xc0, 0x74, 0xe5,
+            ],
+        ),
+        (
+            "add eax, [rdi]; add rdi, 4; cmp rdi, rsi; jne",
+            false,
+            &[3, 7, 0x48, 0x83, 0xc7, 4, 0x48, 0x39, 0xf7, 0x75, 0xf5],
+        ),
+        (
+            "mov rax, [rax]; test rax, rax; jne",
+            false,
+            &[0x48, 0x8b, 0, 0x48, 0x85, 0xc0, 0x75, 0xf8],
+        ),
+        (
+            "a list, without optimization: mov rax, [rbp-8]; mov rax, [rax]; mov [rbp-8], rax; cmp qword [rbp-8], 0; jne",
+            false,
+            &[
+                0x48, 0x8b, 0x45, 0xf8, 0x48, 0x8b, 0, 0x48, 0x89, 0x45, 0xf8, 0x48, 0x83, 0x7d,
+                0xf8, 0, 0x75, 0xee,
+            ],
+        ),
+        (
+            "counting, in memory: add dword [rbp-4], 1; cmp dword [rbp-4], 9; jle",
+            false,
+            &[0x83, 0x45, 0xfc, 1, 0x83, 0x7d, 0xfc, 9, 0x7e, 0xf6],
+        ),
+        ("dec eax; jne", false, &[0xff, 0xc8, 0x75, 0xfc]),
+        (
+            "jmp to itself, which looks at nothing",
+            false,
+            &[0xeb, 0xfe],
+        ),
+    ];
+
+    #[test]
+    fn loops_that_wait_are_told_from_those_that_go_on() {
+        for (name, waits, code) in LOOPS {
+            let begin = waits.then_some(0);
+            assert_eq!(waiting_loop(code, 0), begin, "{name}");
+            assert_eq!(waiting_loop(code, code.len() - 2), begin, "{name}");
+        }
+    }
+
+    #[test]
+    fn samples_are_where_instructions_begin() {
+        let (_, _, code) = LOOPS[0];
+        assert_eq!(waiting_loop(code, 1), None);
+        assert_eq!(waiting_loop(code, 99), None);
+        assert_eq!(waiting_loop(&[], 0), None);
+    }
+}

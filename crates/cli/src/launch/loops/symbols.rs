@@ -1,0 +1,120 @@
+//! A machine whose values are symbols: equal symbols mean equal values, whatever these are.
+
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher as _},
+};
+
+use super::decode::{Effect, Instruction, Operand};
+
+/// Registers, and the memory that was written to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    registers: BTreeMap<u8, u64>,
+    memory: BTreeMap<u64, u64>,
+    compared: u64,
+    /// Whether it looked at memory.
+    pub looked: bool,
+}
+
+/// Returns the symbol for what comes of others.
+fn symbol(of: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    of.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Machine {
+    /// Runs an instruction that ends at an address.
+    pub fn run(&mut self, instruction: &Instruction, end: u64) {
+        let Instruction { target, source, .. } = *instruction;
+        match instruction.effect {
+            Effect::None => {}
+            Effect::Compare => {
+                self.compared = symbol((self.get(target, end), self.get(source, end)));
+            }
+            Effect::Move => {
+                let value = self.get(source, end);
+                self.set(target, end, value);
+            }
+            Effect::Address => {
+                let value = self.address(source, end);
+                self.set(target, end, value);
+            }
+            Effect::Compute(operation) => {
+                let value = symbol((operation, self.get(target, end), self.get(source, end)));
+                self.set(target, end, value);
+                self.compared = value;
+            }
+            Effect::Exchange => {
+                let (first, second) = (self.get(target, end), self.get(source, end));
+                self.set(target, end, second);
+                self.set(source, end, first);
+            }
+            Effect::CompareExchange => {
+                let value = self.get(target, end);
+                self.compared = value;
+                self.set(Operand::Register(0), end, value);
+            }
+            Effect::Condition(condition) => {
+                self.set(target, end, symbol((condition, self.compared)));
+            }
+        }
+    }
+
+    fn register(&self, register: u8) -> u64 {
+        let value = self.registers.get(&register);
+        value
+            .copied()
+            .unwrap_or_else(|| symbol(("register", register)))
+    }
+
+    fn address(&self, operand: Operand, end: u64) -> u64 {
+        let Operand::Memory {
+            base,
+            index,
+            distance,
+        } = operand
+        else {
+            return 0;
+        };
+        match (base, index) {
+            // Relative to the instruction: the same place is at another distance from another instruction.
+            (None, _) => symbol(("absolute", end.wrapping_add_signed(i64::from(distance)))),
+            // So that what an address was made of is where it is.
+            (Some(base), None) if distance == 0 => self.register(base),
+            (Some(base), index) => {
+                let index = index.map(|(register, power)| (self.register(register), power));
+                symbol((self.register(base), index, distance))
+            }
+        }
+    }
+
+    fn get(&mut self, operand: Operand, end: u64) -> u64 {
+        match operand {
+            Operand::Register(register) => self.register(register),
+            Operand::Number(number) => symbol(("number", number)),
+            Operand::Memory { .. } => {
+                self.looked = true;
+                let address = self.address(operand, end);
+                let value = self.memory.get(&address);
+                value
+                    .copied()
+                    .unwrap_or_else(|| symbol(("memory", address)))
+            }
+        }
+    }
+
+    fn set(&mut self, operand: Operand, end: u64, value: u64) {
+        match operand {
+            Operand::Register(register) => {
+                self.registers.insert(register, value);
+            }
+            Operand::Memory { .. } => {
+                let address = self.address(operand, end);
+                self.memory.insert(address, value);
+            }
+            Operand::Number(_) => {}
+        }
+    }
+}
