@@ -105,7 +105,10 @@ fn may_wait(operation: Operation) -> bool {
 fn always_waits(operation: Operation) -> bool {
     matches!(
         operation,
-        Operation::CondWait { .. } | Operation::CondTimedWait { .. }
+        Operation::CondWait { .. }
+            | Operation::CondTimedWait { .. }
+            | Operation::Io { .. }
+            | Operation::Sleep
     )
 }
 

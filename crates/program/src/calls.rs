@@ -31,11 +31,12 @@ impl Lowering<'_> {
                 self.push(index, thread, until);
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
+            Op::Io { .. } | Op::Sleep => self.pass_time(index, thread),
             _ if matches!(outcome, Outcome::Failed(_) | Outcome::Busy) => {
                 self.push(index, thread, Action::Pass);
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
-            _ if outcome == Outcome::TimedOut => self.timed_out(index, thread),
+            _ if outcome == Outcome::TimedOut => self.pass_time(index, thread),
             Op::CondSignal(cond) => self.signal(index, thread, cond),
             Op::CondBroadcast(cond) => self.broadcast(index, thread, cond),
             Op::Unlock(mutex) | Op::SpinUnlock(mutex) => self.unlock(index, thread, mutex),
@@ -300,7 +301,8 @@ impl Lowering<'_> {
         ended.is_some()
     }
 
-    fn timed_out(&mut self, index: usize, thread: u32) {
+    /// Lets as much time pass as in the recording, without a CPU: a wait that timed out, a sleep, a blocked read.
+    fn pass_time(&mut self, index: usize, thread: u32) {
         let nanos = self.recorded_delay(index, index);
         let delay = self.delay(nanos);
         let at = self.push(index, thread, delay);

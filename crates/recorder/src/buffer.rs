@@ -15,7 +15,7 @@ use crate::state::ThreadState;
 use crate::{file, maps, process, sys};
 
 /// A record as the cursor counts it.
-const STEP: u64 = RECORD_BYTES as u64;
+pub(crate) const STEP: u64 = RECORD_BYTES as u64;
 
 /// The first chunk of the threads that most programs have.
 const FIRST_CHUNK_BYTES: usize = 16 << 10;
@@ -105,7 +105,7 @@ pub fn returned(kind: Kind, object: u64, outcome: u8) {
 }
 
 #[inline]
-fn fill(at: u64, tsc: u64, object: u64, tail: u64) {
+pub(crate) fn fill(at: u64, tsc: u64, object: u64, tail: u64) {
     // SAFETY: `at` was taken from this thread's chunk, is aligned to eight bytes and lies whole within it.
     let record = unsafe { &*(at as *const Record) };
     record.tsc.store(tsc, Ordering::Relaxed);
@@ -113,7 +113,7 @@ fn fill(at: u64, tsc: u64, object: u64, tail: u64) {
     record.tail.store(tail, Ordering::Release);
 }
 
-fn fill_extension(at: u64, (second, third): (u64, u64)) {
+pub(crate) fn fill_extension(at: u64, (second, third): (u64, u64)) {
     fill(at, third, second, pack_tail(Kind::Extension, 0, 0));
 }
 
@@ -169,7 +169,7 @@ fn now(state: &ThreadState) -> u64 {
     now.tsc
 }
 
-fn put_pair(state: &ThreadState, pair: Pair) {
+pub(crate) fn put_pair(state: &ThreadState, pair: Pair) {
     if let Some(at) = room(state, 1) {
         // A reading that was disturbed on every attempt says nothing of its cost.
         let cost = if pair.cost < CREDIBLE_COST {
@@ -211,7 +211,7 @@ pub(crate) fn put(state: &ThreadState, kind: Kind, tsc: u64, object: u64, site: 
     }
 }
 
-fn room(state: &ThreadState, records: u64) -> Option<u64> {
+pub(crate) fn room(state: &ThreadState, records: u64) -> Option<u64> {
     let bytes = records * STEP;
     loop {
         let at = state.take(bytes);
@@ -225,7 +225,7 @@ fn room(state: &ThreadState, records: u64) -> Option<u64> {
 }
 
 /// Gives the thread a new chunk, unless a signal handler did so meanwhile.
-fn make_room(state: &ThreadState, bytes: u64) -> bool {
+pub(crate) fn make_room(state: &ThreadState, bytes: u64) -> bool {
     if !process::recording() {
         return false;
     }

@@ -229,6 +229,8 @@ pub struct Now {
 /// Reads the clock when the thread was, or may have been, disturbed.
 #[cold]
 pub fn synchronize(state: &ThreadState) -> Now {
+    // What was known holds for the time that the clock watched, and that ends here.
+    state.switches_plus_one.set(0);
     match KIND.load(Relaxed) {
         layout::CLOCK_RSEQ => pair_with(|| set_word(descriptor()), undisturbed),
         layout::CLOCK_COUNTER => synchronize_counter(state),

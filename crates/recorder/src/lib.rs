@@ -35,6 +35,7 @@ extern crate std;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("the recorder knows x86_64 Linux only");
 
+pub mod blocking;
 mod buffer;
 pub mod clock;
 mod cost;
@@ -47,6 +48,7 @@ pub mod thread;
 
 pub use {
     buffer::{Slot, outcome_of, record, record_extended, returned},
+    foretrace_trace::IoKind,
     foretrace_trace::journal::layout::{
         Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_OWNER_DIED, OUTCOME_PENDING,
         OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,

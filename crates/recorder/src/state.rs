@@ -8,7 +8,7 @@ use core::arch::{asm, global_asm};
 use core::cell::Cell;
 
 /// The bytes reserved for each thread.
-const BYTES: usize = 128;
+const BYTES: usize = 192;
 
 const _: () = assert!(size_of::<ThreadState>() <= BYTES);
 
@@ -45,6 +45,11 @@ pub struct ThreadState {
     pub(crate) last_tsc: Cell<u64>,
     /// Always zero: what stands in for rseq's pointer when another clock is used.
     pub(crate) never_armed: Cell<u64>,
+    /// How often the thread had left its CPU because it had to wait, plus one, when the clock was last synchronized; 0
+    /// when nobody asked.
+    pub(crate) switches_plus_one: Cell<u64>,
+    /// Whether the thread is about to come back from `vfork`: whoever runs meanwhile is its child.
+    pub(crate) in_vfork: Cell<bool>,
     /// The innermost `pthread_once` that this thread is in.
     pub once: Cell<*const ()>,
     /// The innermost OpenMP region that this thread is in.
@@ -102,6 +107,7 @@ impl ThreadState {
         self.number_plus_one.set(0);
         self.sequence.set(0);
         self.last_tsc.set(0);
+        self.switches_plus_one.set(0);
         self.region_end.set(0);
         // Another journal, which knows none.
         for largest in &self.teams {

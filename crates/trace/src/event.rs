@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, Nanos, ObjectId, SiteId, ThreadId};
+use crate::{CallId, FileKind, IoKind, Nanos, ObjectId, SiteId, ThreadId};
 
 /// One event: a call, made at a time.
 ///
@@ -134,6 +134,16 @@ pub enum Operation {
     /// Passed a one-time initialization; with [`Outcome::Chosen`] this thread runs the routine, from this event to
     /// the [`Operation::Return`] that closes it (other events of the thread may lie between).
     Once(ObjectId),
+    /// Was blocked in input or output, or waiting for something else outside the program, from this event to its
+    /// [`Operation::Return`]. Calls that did not block are not recorded.
+    Io {
+        /// The sort of call.
+        kind: IoKind,
+        /// What the file was.
+        file: FileKind,
+    },
+    /// Slept, from this event to its [`Operation::Return`].
+    Sleep,
 }
 
 impl Operation {
@@ -172,6 +182,8 @@ impl Operation {
             Self::SpinTryLock(_) => "spin_trylock",
             Self::SpinUnlock(_) => "spin_unlock",
             Self::Once(_) => "once",
+            Self::Io { .. } => "io",
+            Self::Sleep => "sleep",
         }
     }
 
@@ -183,7 +195,9 @@ impl Operation {
             | Self::Detach(_)
             | Self::Cancel(_)
             | Self::Terminate
-            | Self::Return => None,
+            | Self::Return
+            | Self::Io { .. }
+            | Self::Sleep => None,
             Self::Send { event: object, .. }
             | Self::Wait(object)
             | Self::Lock(object)

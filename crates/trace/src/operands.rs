@@ -24,7 +24,9 @@ fn kind(operation: Operation) -> Option<ObjectKind> {
         | Operation::Detach(_)
         | Operation::Cancel(_)
         | Operation::Terminate
-        | Operation::Return => None,
+        | Operation::Return
+        | Operation::Io { .. }
+        | Operation::Sleep => None,
         Operation::Send { .. } | Operation::Wait(_) => Some(ObjectKind::Event),
         Operation::Lock(_)
         | Operation::TryLock(_)

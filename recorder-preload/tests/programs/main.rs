@@ -1,5 +1,6 @@
 //! Records small programs, each named after the trap it sets, and looks at what was recorded, times ignored.
 
+mod blocking;
 mod harness;
 mod locks;
 mod openmp;

@@ -13,7 +13,7 @@ use super::names::{list, object_operation, outcome, program_name, wait_operation
 use super::objects::{Objects, object_kind};
 use crate::{
     Call, CallId, Event, Nanos, ObjectKind, Operation, Outcome, Process, ProcessId, Returns,
-    SiteId, Thread, ThreadId, Trace, oddities::UNSEEN_ENDS,
+    SiteId, Thread, ThreadId, Trace, io, oddities::UNSEEN_ENDS,
 };
 
 /// A process as the builder needs it.
@@ -338,6 +338,11 @@ impl<'a> Builder<'a> {
             }
             Kind::Join | Kind::TryJoin | Kind::TimedJoin => {
                 self.thread(process, event).map(Operation::Join)
+            }
+            Kind::Sleep => Some(Operation::Sleep),
+            Kind::Io => {
+                let (kind, file) = io::unpack(event.second)?;
+                Some(Operation::Io { kind, file })
             }
             Kind::Detach => self.thread(process, event).map(Operation::Detach),
             Kind::Cancel => self.thread(process, event).map(Operation::Cancel),

@@ -325,4 +325,9 @@ kinds! {
     SpinUnlock = 74,
     /// `pthread_once`; pending when the caller runs the routine, or waits for the one who does.
     Once = 80,
+    /// Was blocked by input or output; recorded after it, and only then. `object` is the file's inode, the extension
+    /// holds what [`io::pack`](crate::io::pack) packs and, in `tsc`, the file's device.
+    Io = 105,
+    /// Slept; recorded after it.
+    Sleep = 106,
 }

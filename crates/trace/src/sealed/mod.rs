@@ -57,7 +57,8 @@
 //!             address?, initial?
 //! modules     list of: path: text
 //! sites       list of: module, offset
-//! calls       list of: thread; operation: one of `Operation` in its order, with what it carries;
+//! calls       list of: thread; operation: one of `Operation` in its order, with what it carries (of `IoKind` and
+//!             `FileKind` one of their values in their order);
 //!             outcome: one of Success, Busy, TimedOut, Chosen, OwnerDied, Failed(errno); from?, site?
 //! warnings    list of text
 //! ```

@@ -40,13 +40,15 @@
 //! SITE      = LABEL "+0x" HEX ["#" COPY]              COPY tells equal entries of the table apart: the second is #2
 //!
 //! row       = TIME THREAD operation [OUTCOME] field*
-//! operation = ("create" | "join" | "detach" | "cancel") THREAD | "terminate" | "return"
+//! operation = ("create" | "join" | "detach" | "cancel") THREAD | "terminate" | "return" | "sleep" | "io" IO [FILE]
 //!           | "send" EVENT THREAD | "wait" EVENT
 //!           | ("lock" | "trylock" | "timedlock" | "unlock") MUTEX
 //!           | ("cond_wait" | "cond_timedwait") COND MUTEX | ("cond_signal" | "cond_broadcast") COND
 //!           | ("sem_wait" | "sem_trywait" | "sem_timedwait" | "sem_post") SEMAPHORE
 //!           | ("rdlock" | "tryrdlock" | "timedrdlock" | "wrlock" | "trywrlock" | "timedwrlock" | "rwunlock") RWLOCK
 //!           | "barrier_wait" BARRIER [THREADS] | ("spin_lock" | "spin_trylock" | "spin_unlock") SPIN | "once" ONCE
+//! IO        = "read" | "write" | "copy" | "poll" | "accept" | "connect" | "sync" | "lock" | "signal" | "process" | "queue"
+//! FILE      = "none" | "file" | "pipe" | "socket" | "terminal" | "device" | "event" | "timer" | "epoll" | "other"
 //! OUTCOME   = "ok" | "busy" | "timedout" | "chosen" | "ownerdied" | "failed:" ERRNO
 //!                                                     "ok" if not said; a "try" must say it
 //! field     = "cpu=" TIME                             the CPU time that the thread had used by then

@@ -8,7 +8,9 @@ use super::{
     tables::Tables,
     words::{self, Words, set, unknown_field},
 };
-use crate::{Call, Event, ObjectId, ObjectKind, Operation, Outcome, ThreadId, operands};
+use crate::{
+    Call, Event, FileKind, IoKind, ObjectId, ObjectKind, Operation, Outcome, ThreadId, operands,
+};
 
 type OnObject = fn(ObjectId) -> Operation;
 
@@ -48,7 +50,15 @@ const ON_A_THREAD: [fn(ThreadId) -> Operation; 4] = [
 ];
 
 /// The names of the other operations.
-const OTHERS: [&str; 5] = ["terminate", "return", "send", "cond_wait", "cond_timedwait"];
+const OTHERS: [&str; 7] = [
+    "terminate",
+    "return",
+    "send",
+    "cond_wait",
+    "cond_timedwait",
+    "io",
+    "sleep",
+];
 
 /// Reads a row, whose first word is `time`.
 pub(super) fn row(
@@ -141,6 +151,8 @@ impl Row<'_, '_, '_> {
         match word {
             "terminate" => Ok(Operation::Terminate),
             "return" => Ok(Operation::Return),
+            "sleep" => Ok(Operation::Sleep),
+            "io" => self.io(),
             "send" => Ok(Operation::Send {
                 event: self.object(ObjectKind::Event)?,
                 to: self.thread()?,
@@ -155,6 +167,30 @@ impl Row<'_, '_, '_> {
             }),
             _ => Err(unknown(name)),
         }
+    }
+
+    fn io(&mut self) -> Result<Operation, Problem> {
+        let known = IoKind::ALL.map(IoKind::name);
+        let expected = format!("one of {}", known.join(", "));
+        let word = self.words.required(&expected)?;
+        let kind = IoKind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == word.text);
+        let Some(kind) = kind else {
+            let remedy = format!("correct the word{}", hint(&word.text, known));
+            return Err(word.not(expected, remedy));
+        };
+        let named = |token: &Token<'_>| {
+            FileKind::ALL
+                .into_iter()
+                .find(|file| file.name() == token.text)
+        };
+        let file = self.words.peek().and_then(named);
+        if file.is_some() {
+            self.words.optional();
+        }
+        let file = file.unwrap_or(FileKind::None);
+        Ok(Operation::Io { kind, file })
     }
 
     fn on_one_object(

@@ -12,8 +12,8 @@ use super::{
     words::{CLOCKS, outcome_word},
 };
 use crate::{
-    Call, Error, Event, ExitStatus, Module, Object, ObjectId, ObjectKind, Operation, Outcome,
-    ProcessId, Recording, Returns, Thread, Trace, operands, validate,
+    Call, Error, Event, ExitStatus, FileKind, Module, Object, ObjectId, ObjectKind, Operation,
+    Outcome, ProcessId, Recording, Returns, Thread, Trace, operands, validate,
 };
 
 /// Checks that a trace can be written and read again.
@@ -248,6 +248,12 @@ fn call_text(trace: &Trace, call: &Call, sites: &[String]) -> String {
         && let Some(threads) = trace.objects[id.index()].initial
     {
         add(&threads.to_string());
+    }
+    if let Operation::Io { kind, file } = call.operation {
+        add(kind.name());
+        if file != FileKind::None {
+            add(file.name());
+        }
     }
     if call.outcome != Outcome::Success || operands::only_tries(call.operation) {
         add(&outcome_word(call.outcome));

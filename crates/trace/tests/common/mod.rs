@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use foretrace_trace::{
-    Call, CallId, CallSite, Event, ExitStatus, Module, ModuleId, Nanos, Object, ObjectId,
-    ObjectKind, Operation, Outcome, Process, ProcessId, Recording, Returns, SiteId, Thread,
-    ThreadClock, ThreadId, Trace,
+    Call, CallId, CallSite, Event, ExitStatus, FileKind, IoKind, Module, ModuleId, Nanos, Object,
+    ObjectId, ObjectKind, Operation, Outcome, Process, ProcessId, Recording, Returns, SiteId,
+    Thread, ThreadClock, ThreadId, Trace,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
@@ -54,7 +54,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 fn raw() -> impl Strategy<Value = Raw> {
     let operands = (any::<prop::sample::Index>(), any::<prop::sample::Index>());
     (
-        (0usize..5, 0usize..32, operands, outcome()),
+        (0usize..5, 0usize..34, operands, outcome()),
         (
             option::of(0usize..5),
             option::of(0usize..4),
@@ -377,8 +377,13 @@ impl Builder {
                 cond: self.object(ObjectKind::Cond, raw.operands.0)?,
                 mutex: self.object(ObjectKind::Mutex, raw.operands.1)?,
             },
+            9 => Operation::Sleep,
+            10 => Operation::Io {
+                kind: IoKind::ALL[raw.operands.0 % IoKind::ALL.len()],
+                file: FileKind::ALL[raw.operands.1 % FileKind::ALL.len()],
+            },
             number => {
-                let (kind, operation) = ON_ONE_OBJECT[(number - 9) % ON_ONE_OBJECT.len()];
+                let (kind, operation) = ON_ONE_OBJECT[(number - 11) % ON_ONE_OBJECT.len()];
                 operation(self.object(kind, raw.operands.0)?)
             }
         })

@@ -1,0 +1,205 @@
+//! Calls that may block: recorded only where they did, and then after the fact.
+//!
+//! Most reads and writes do not block, and there are very many. What tells the others is the kernel's count of how
+//! often the thread left its CPU because it had to wait: it grows in a call that blocks, and not when the thread is
+//! merely preempted. Asking for it is a system call. So it is asked for only where the thread was disturbed, before
+//! the call or in it; otherwise the count is what it was.
+//!
+//! A call that blocked is recorded as if it had been recorded in time: the call with the counter from before it, the
+//! thread's CPU time, the return.
+
+use core::ffi::c_void;
+
+use foretrace_trace::io::{self, FileKind, IoKind};
+use foretrace_trace::journal::layout::{Kind, OUTCOME_PENDING, pack_tail};
+
+use crate::buffer::{self, STEP};
+use crate::state::ThreadState;
+use crate::{clock, process, sys};
+
+/// What a call waits for.
+#[derive(Clone, Copy, Debug)]
+pub enum Target {
+    /// Time to pass.
+    Time,
+    /// Something that is done with one open file.
+    File(IoKind, i32),
+    /// Something that is done with a stream, and the function that finds its file.
+    Stream(IoKind, *mut c_void, unsafe fn(*mut c_void) -> i32),
+    /// Something that is done with no file, or with several.
+    Other(IoKind),
+}
+
+/// A count that nobody asked for.
+const UNKNOWN: u64 = u64::MAX;
+
+/// A call that is about to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun {
+    tsc: u64,
+    switches_plus_one: u64,
+}
+
+/// Notes that a call is about to be made. The common path: a counter and two tests.
+#[inline]
+pub fn begin() -> Begun {
+    let state = ThreadState::current();
+    let tsc = clock::tsc();
+    let switches_plus_one = state.switches_plus_one.get();
+    if clock::undisturbed() && switches_plus_one != 0 {
+        return Begun {
+            tsc,
+            switches_plus_one,
+        };
+    }
+    begin_slowly(state)
+}
+
+#[cold]
+fn begin_slowly(state: &ThreadState) -> Begun {
+    if state.in_vfork.get() || process::confined() {
+        return Begun {
+            tsc: 0,
+            switches_plus_one: UNKNOWN,
+        };
+    }
+    if state.chunk.get() == 0 {
+        buffer::make_room(state, STEP);
+    }
+    let before = clock::tsc();
+    let switches_plus_one = sys::voluntary_switches() + 1;
+    let tsc = synchronize(state, before, switches_plus_one);
+    Begun {
+        tsc,
+        switches_plus_one,
+    }
+}
+
+/// Records the CPU time, and as the recorder's own what passed since `before`. Returns the counter.
+fn synchronize(state: &ThreadState, before: u64, switches_plus_one: u64) -> u64 {
+    let now = clock::synchronize(state);
+    state.switches_plus_one.set(switches_plus_one);
+    if let Some(mut pair) = now.pair {
+        pair.cost = now.tsc.wrapping_sub(before);
+        buffer::put_pair(state, pair);
+    }
+    now.tsc
+}
+
+/// Says that the call came back, and records it if it blocked.
+#[inline]
+pub fn end(begun: Begun, target: Target, outcome: impl FnOnce() -> u8, site: u64) {
+    if !clock::undisturbed() {
+        end_slowly(begun, target, outcome(), site);
+    }
+}
+
+#[cold]
+fn end_slowly(begun: Begun, target: Target, outcome: u8, site: u64) {
+    if begun.switches_plus_one == UNKNOWN || !process::recording() || process::confined() {
+        return;
+    }
+    let state = ThreadState::current();
+    let before = clock::tsc();
+    let switches_plus_one = sys::voluntary_switches() + 1;
+    if switches_plus_one <= begun.switches_plus_one {
+        synchronize(state, before, switches_plus_one);
+        return;
+    }
+    let call = call(target);
+    clock::may_have_blocked(state);
+    // The record may need a new chunk, which is counted by itself.
+    call.put(state, begun.tsc, site);
+    let tsc = synchronize(state, before, switches_plus_one);
+    call.put_return(state, tsc, outcome);
+}
+
+/// A blocked call as it is recorded.
+struct Call {
+    kind: Kind,
+    object: u64,
+    operands: Option<(u64, u64)>,
+}
+
+fn call(target: Target) -> Call {
+    match target {
+        Target::Time => Call {
+            kind: Kind::Sleep,
+            object: 0,
+            operands: None,
+        },
+        Target::Stream(kind, stream, descriptor) => {
+            // SAFETY: the stream is the one that the program used in this call.
+            let fd = unsafe { descriptor(stream) };
+            call(Target::File(kind, fd))
+        }
+        Target::File(kind, fd) => {
+            let (file, inode, device) = identify(fd);
+            Call {
+                kind: Kind::Io,
+                object: inode,
+                operands: Some((io::pack(kind, file), device)),
+            }
+        }
+        Target::Other(kind) => Call {
+            kind: Kind::Io,
+            object: 0,
+            operands: Some((io::pack(kind, FileKind::None), 0)),
+        },
+    }
+}
+
+impl Call {
+    fn put(&self, state: &ThreadState, tsc: u64, site: u64) {
+        let tail = pack_tail(self.kind, OUTCOME_PENDING, site);
+        let records = if self.operands.is_some() { 2 } else { 1 };
+        let Some(at) = buffer::room(state, records) else {
+            process::lose();
+            return;
+        };
+        if let Some(operands) = self.operands {
+            buffer::fill_extension(at + STEP, operands);
+        }
+        buffer::fill(at, tsc, self.object, tail);
+    }
+
+    fn put_return(&self, state: &ThreadState, tsc: u64, outcome: u8) {
+        if let Some(at) = buffer::room(state, 1) {
+            let tail = pack_tail(Kind::Return, outcome, self.kind as u64);
+            buffer::fill(at, tsc, self.object, tail);
+        }
+    }
+}
+
+/// Returns what a file is, its inode and its device.
+fn identify(fd: i32) -> (FileKind, u64, u64) {
+    let Ok(stat) = sys::stat(sys::Fd(fd)) else {
+        return (FileKind::Other, 0, 0);
+    };
+    let kind = match stat.st_mode & libc::S_IFMT {
+        libc::S_IFREG | libc::S_IFDIR => FileKind::File,
+        libc::S_IFIFO => FileKind::Pipe,
+        libc::S_IFSOCK => FileKind::Socket,
+        libc::S_IFCHR if is_terminal(stat.st_rdev) => FileKind::Terminal,
+        libc::S_IFCHR | libc::S_IFBLK => FileKind::Device,
+        _ => anonymous_kind(fd),
+    };
+    (kind, stat.st_ino, stat.st_dev)
+}
+
+/// Returns whether a device is a terminal, by its major number: consoles, serial lines, pseudo-terminals.
+fn is_terminal(device: u64) -> bool {
+    matches!(libc::major(device), 4 | 5 | 136..=143 | 204)
+}
+
+/// Returns what a file is that has an inode in common with others: the kernel tells by its link in `/proc`.
+fn anonymous_kind(fd: i32) -> FileKind {
+    let mut target = [0; 32];
+    let length = sys::readlink_of(sys::Fd(fd), &mut target).unwrap_or(0);
+    match target.get(..length) {
+        Some(b"anon_inode:[eventfd]") => FileKind::Event,
+        Some(b"anon_inode:[timerfd]") => FileKind::Timer,
+        Some(b"anon_inode:[eventpoll]") => FileKind::Epoll,
+        _ => FileKind::Other,
+    }
+}
