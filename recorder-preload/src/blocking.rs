@@ -8,10 +8,35 @@ use foretrace_recorder::{OUTCOME_SUCCESS, OUTCOME_TIMED_OUT, outcome_of};
 use crate::hook::{CANCELLED, recording};
 
 /// A call under way. Dropped by an unwinding (its thread was cancelled), it records that.
-struct Pending {
+pub struct Pending {
     begun: Begun,
     target: Target,
     site: u64,
+}
+
+impl Pending {
+    /// Begins a call.
+    #[inline]
+    pub fn begin(target: Target, site: u64) -> Self {
+        Self {
+            begun: blocking::begin(),
+            target,
+            site,
+        }
+    }
+
+    /// Says that it came back, and records it if it blocked.
+    #[inline]
+    pub fn end(self, result: impl Result) {
+        blocking::end(self.begun, self.target, || result.outcome(), self.site);
+        core::mem::forget(self);
+    }
+
+    /// Records that it waited for a process, as [`Target::Process`] names it, and saw its end.
+    pub fn end_of_process(self, pid: u32, key: u64) {
+        blocking::end_of_wait(self.begun, Target::Process(pid, key), self.site);
+        core::mem::forget(self);
+    }
 }
 
 impl Drop for Pending {
@@ -26,14 +51,9 @@ pub fn call<T: Result>(target: Target, site: u64, call: impl FnOnce() -> T) -> T
     if !recording() {
         return call();
     }
-    let pending = Pending {
-        begun: blocking::begin(),
-        target,
-        site,
-    };
+    let pending = Pending::begin(target, site);
     let result = call();
-    blocking::end(pending.begun, target, || result.outcome(), site);
-    core::mem::forget(pending);
+    pending.end(result);
     result
 }
 
@@ -43,7 +63,8 @@ pub trait Result: Copy {
     fn outcome(self) -> u8;
 }
 
-fn errno() -> c_int {
+/// Returns what the last failed call left.
+pub fn errno() -> c_int {
     // SAFETY: the address of this thread's own.
     unsafe { *libc::__errno_location() }
 }

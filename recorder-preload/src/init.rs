@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use foretrace_recorder::{clock, process};
 
-use crate::{exit, io, next, poll, sleep, stdio, thread};
+use crate::{children, exit, io, next, poll, sleep, stdio, thread};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -52,6 +52,7 @@ fn wake_up() -> bool {
     }
     let began = process::own_cpu_nanos();
     next::look_up_all();
+    children::look_up_all();
     io::look_up_all();
     poll::look_up_all();
     sleep::look_up_all();

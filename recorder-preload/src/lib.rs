@@ -23,6 +23,7 @@
 mod barrier;
 mod blocking;
 mod c11;
+mod children;
 mod cond;
 mod confine;
 mod cpus;
@@ -79,8 +80,8 @@ macro_rules! export {
 /// The exports.
 pub mod exports {
     use super::{
-        barrier, c11, cond, cpus, exit, io, mutex, once, openmp, poll, rwlock, semaphore, sleep,
-        spin, stdio, thread,
+        barrier, c11, children, cond, cpus, exit, io, mutex, once, openmp, poll, rwlock, semaphore,
+        sleep, spin, stdio, thread,
     };
 
     export! {
@@ -240,6 +241,17 @@ pub mod exports {
         sleep / 1 => sleep::sleep;
         thrd_sleep / 2 => sleep::thrd_sleep;
 
+        fork / 0 => children::fork;
+        _Fork / 0 => children::fork_without_handlers;
+        system / 1 => children::system;
+        popen / 2 => children::popen;
+        pclose / 1 => children::pclose;
+        wait / 1 => children::wait;
+        waitpid / 3 => children::waitpid;
+        wait3 / 3 => children::wait3;
+        wait4 / 4 => children::wait4;
+        waitid / 4 => children::waitid;
+
         _exit / 1 => exit::exit_now;
         _Exit / 1 => exit::exit_now;
         quick_exit / 1 => exit::quick_exit;
@@ -300,6 +312,7 @@ pub mod exports {
     // These are jumped to.
     pub use crate::openmp::tasks::{GOMP_task, GOMP_taskloop, GOMP_taskloop_ull};
     // These have more arguments than registers, or would with the caller's address.
+    pub use crate::children::wide::exports::{posix_spawn, posix_spawnp};
     pub use crate::io::wide::{__recvfrom_chk, copy_file_range, recvfrom, sendto, splice};
     pub use crate::openmp::loops::{
         GOMP_parallel_loop_dynamic, GOMP_parallel_loop_guided,
@@ -309,7 +322,13 @@ pub mod exports {
     };
     pub use crate::poll::wide::pselect;
 
+    // This comes back twice.
+    pub use crate::children::exports::vfork;
+
     // These are not called from here but jumped to: see `jump`.
+    pub use crate::children::exec::{
+        execl, execle, execlp, execv, execve, execveat, execvp, execvpe, fexecve,
+    };
     pub use crate::confine::{prctl, syscall};
     pub use crate::libraries::{dlclose, dlmopen, dlopen};
 }

@@ -1,6 +1,6 @@
 //! One call at a time: what it becomes, and what is logged of it.
 
-use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, ThreadId};
+use foretrace_trace::{Call, IoKind, ObjectId, Operation as Op, Outcome, ThreadId};
 
 use crate::{
     Action, GateId, Opener,
@@ -10,6 +10,9 @@ use crate::{
 
 /// The outcome of a wait that ended by its thread's cancellation: `ECANCELED`.
 const CANCELLED: Outcome = Outcome::Failed(125);
+
+/// The outcome of a call that a signal interrupted: `EINTR`.
+const INTERRUPTED: Outcome = Outcome::Failed(4);
 
 impl Lowering<'_> {
     /// Lowers one call.
@@ -29,6 +32,10 @@ impl Lowering<'_> {
             _ if outcome == CANCELLED => {
                 let until = self.until_cancelled(thread);
                 self.push(index, thread, until);
+                self.open_if_blocked(index, thread, OpenKind::Other);
+            }
+            Op::Io { .. } if self.is_told_by_a_process(index) => {
+                self.push(index, thread, Action::Pass);
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
             Op::Io { .. } | Op::Sleep => self.pass_time(index, thread),
@@ -299,6 +306,32 @@ impl Lowering<'_> {
             self.push(index, thread, Action::Open(gate));
         }
         ended.is_some()
+    }
+
+    /// Returns whether a blocked call was a wait for a process: the signal of its end ended it, and then the thread took
+    /// note of that end. Shells wait so, and the join that follows is the wait.
+    fn is_told_by_a_process(&self, index: usize) -> bool {
+        let call = *self.trace.call(&self.trace.events[index]);
+        let for_signal = matches!(
+            call.operation,
+            Op::Io {
+                kind: IoKind::Signal,
+                ..
+            }
+        );
+        let back = self.next[index];
+        if back == NONE || !(for_signal || self.outcome(index, call) == INTERRUPTED) {
+            return false;
+        }
+        let next = self.next[back as usize];
+        if next == NONE {
+            return false;
+        }
+        let process = |thread: ThreadId| self.trace.threads[thread.index()].process;
+        match self.trace.call(&self.trace.events[next as usize]).operation {
+            Op::Join(other) => process(other) != process(call.thread),
+            _ => false,
+        }
     }
 
     /// Lets as much time pass as in the recording, without a CPU: a wait that timed out, a sleep, a blocked read.

@@ -11,7 +11,7 @@
 use core::ffi::c_void;
 
 use foretrace_trace::io::{self, FileKind, IoKind};
-use foretrace_trace::journal::layout::{Kind, OUTCOME_PENDING, pack_tail};
+use foretrace_trace::journal::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, pack_tail};
 
 use crate::buffer::{self, STEP};
 use crate::state::ThreadState;
@@ -26,6 +26,8 @@ pub enum Target {
     File(IoKind, i32),
     /// Something that is done with a stream, and the function that finds its file.
     Stream(IoKind, *mut c_void, unsafe fn(*mut c_void) -> i32),
+    /// The end of the process of this number; if that is 0, of the one that was started with this key.
+    Process(u32, u64),
     /// Something that is done with no file, or with several.
     Other(IoKind),
 }
@@ -57,7 +59,7 @@ pub fn begin() -> Begun {
 
 #[cold]
 fn begin_slowly(state: &ThreadState) -> Begun {
-    if state.in_vfork.get() || process::confined() {
+    if state.vforks.get() != 0 || process::confined() {
         return Begun {
             tsc: 0,
             switches_plus_one: UNKNOWN,
@@ -114,6 +116,25 @@ fn end_slowly(begun: Begun, target: Target, outcome: u8, site: u64) {
     call.put_return(state, tsc, outcome);
 }
 
+/// Says that the call came back, and records it whether or not it blocked.
+#[cold]
+pub fn end_of_wait(begun: Begun, target: Target, site: u64) {
+    if begun.switches_plus_one == UNKNOWN || !process::recording() || process::confined() {
+        return;
+    }
+    let state = ThreadState::current();
+    let before = clock::tsc();
+    let call = call(target);
+    call.put(state, begun.tsc, site);
+    let tsc = if clock::undisturbed() {
+        before
+    } else {
+        clock::may_have_blocked(state);
+        synchronize(state, before, sys::voluntary_switches() + 1)
+    };
+    call.put_return(state, tsc, OUTCOME_SUCCESS);
+}
+
 /// A blocked call as it is recorded.
 struct Call {
     kind: Kind,
@@ -141,6 +162,16 @@ fn call(target: Target) -> Call {
                 operands: Some((io::pack(kind, file), device)),
             }
         }
+        Target::Process(0, key) => Call {
+            kind: Kind::WaitProcess,
+            object: 0,
+            operands: Some((key, 0)),
+        },
+        Target::Process(pid, _) => Call {
+            kind: Kind::WaitProcess,
+            object: u64::from(pid),
+            operands: None,
+        },
         Target::Other(kind) => Call {
             kind: Kind::Io,
             object: 0,

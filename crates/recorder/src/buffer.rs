@@ -40,9 +40,27 @@ static LAST_STAMP: AtomicU64 = AtomicU64::new(0);
 
 /// Where a record was put, for finishing it later; nowhere if there was no room.
 #[derive(Clone, Copy, Debug)]
-pub struct Slot(u64);
+pub struct Slot(pub(crate) u64);
 
 impl Slot {
+    /// Fills in what a record is about, which its call told.
+    pub fn set_object(self, object: u64) {
+        if self.0 != 0 {
+            // SAFETY: as below.
+            let record = unsafe { &*(self.0 as *const Record) };
+            record.object.store(object, Ordering::Relaxed);
+        }
+    }
+
+    /// Fills in the second operand of a record that has one.
+    pub fn set_second(self, operand: u64) {
+        if self.0 != 0 {
+            // SAFETY: as below; the extension stands behind its record.
+            let extension = unsafe { &*((self.0 + STEP) as *const Record) };
+            extension.object.store(operand, Ordering::Relaxed);
+        }
+    }
+
     /// Changes the outcome of a record whose call failed after all.
     pub fn set_outcome(self, outcome: u8) {
         if self.0 == 0 {
@@ -133,6 +151,9 @@ fn record_slowly(
     object: u64,
     operands: Option<(u64, u64)>,
 ) -> Slot {
+    if state.vforks.get() != 0 {
+        return Slot(0);
+    }
     let tsc = now(state);
     let records = if operands.is_some() { 2 } else { 1 };
     let Some(at) = room(state, records) else {

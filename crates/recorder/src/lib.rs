@@ -45,6 +45,7 @@ pub mod process;
 mod state;
 pub mod sys;
 pub mod thread;
+pub mod vfork;
 
 pub use {
     buffer::{Slot, outcome_of, record, record_extended, returned},

@@ -48,8 +48,12 @@ pub struct ThreadState {
     /// How often the thread had left its CPU because it had to wait, plus one, when the clock was last synchronized; 0
     /// when nobody asked.
     pub(crate) switches_plus_one: Cell<u64>,
-    /// Whether the thread is about to come back from `vfork`: whoever runs meanwhile is its child.
-    pub(crate) in_vfork: Cell<bool>,
+    /// How many calls of `vfork` this thread is in: whoever runs with this state meanwhile is a child. See `vfork`.
+    pub(crate) vforks: Cell<u32>,
+    /// What the thread's place in its chunk was before the first of them, and the chunk's end.
+    pub(crate) before_vfork: Cell<(u64, u64)>,
+    /// The record of the first of them.
+    pub(crate) vfork_record: Cell<u64>,
     /// The innermost `pthread_once` that this thread is in.
     pub once: Cell<*const ()>,
     /// The innermost OpenMP region that this thread is in.
@@ -107,6 +111,7 @@ impl ThreadState {
         self.number_plus_one.set(0);
         self.sequence.set(0);
         self.last_tsc.set(0);
+        self.vforks.set(0);
         self.switches_plus_one.set(0);
         self.region_end.set(0);
         // Another journal, which knows none.

@@ -8,12 +8,13 @@ use super::decode::{Decoded, Decoder};
 use super::file::{Journal, JournalThread};
 use super::hash::FastMap;
 use super::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS};
+use super::lineage::{Lineage, is_successor};
 use super::modules::{AddressSpace, Sites};
 use super::names::{list, object_operation, outcome, program_name, wait_operation};
 use super::objects::{Objects, object_kind};
 use crate::{
-    Call, CallId, Event, Nanos, ObjectKind, Operation, Outcome, Process, ProcessId, Returns,
-    SiteId, Thread, ThreadId, Trace, io, oddities::UNSEEN_ENDS,
+    Call, CallId, Event, FileKind, IoKind, Nanos, ObjectKind, Operation, Outcome, Process,
+    ProcessId, Returns, SiteId, Thread, ThreadId, Trace, io, oddities::UNSEEN_ENDS,
 };
 
 /// A process as the builder needs it.
@@ -55,6 +56,9 @@ pub(super) struct Builder<'a> {
     processes: Vec<BuiltProcess>,
     sites: Sites,
     objects: Objects,
+    lineage: Lineage<'a>,
+    /// Whether each thread did something yet, or was created.
+    begun: Vec<bool>,
     calls: FastMap<Call, CallId>,
     unknown_threads: u64,
     endless: Vec<String>,
@@ -74,6 +78,8 @@ impl<'a> Builder<'a> {
             processes: Vec::new(),
             sites: Sites::default(),
             objects: Objects::default(),
+            lineage: Lineage::new(journals),
+            begun: Vec::new(),
             calls: FastMap::default(),
             unknown_threads: 0,
             endless: Vec::new(),
@@ -116,6 +122,7 @@ impl<'a> Builder<'a> {
             by_pthread: FastMap::default(),
         };
         let mut others = 0;
+        let mut ids = Vec::new();
         for thread in &journal.threads {
             let is_main = thread.tid == journal.pid;
             let own_name = if is_main {
@@ -136,6 +143,8 @@ impl<'a> Builder<'a> {
                 start_routine: site,
                 tid: Some(thread.tid).filter(|&tid| tid != 0),
             });
+            ids.push(id);
+            self.begun.push(false);
             built.by_number.insert(thread.number, id);
             built
                 .by_pthread
@@ -144,6 +153,7 @@ impl<'a> Builder<'a> {
                 .push((thread.tsc, id));
             streams.push(self.stream(index, journal, thread, id));
         }
+        self.lineage.set_threads(index, &ids);
         self.processes.push(built);
     }
 
@@ -154,9 +164,8 @@ impl<'a> Builder<'a> {
         thread: &'a JournalThread,
         id: ThreadId,
     ) -> Stream<'a> {
-        let successor = self.journals[process + 1..]
-            .iter()
-            .find(|other| is_successor(journal, other));
+        let successor = self.lineage.successor(process);
+        let successor = successor.map(|index| &self.journals[index]);
         let end = match (journal.exit, successor) {
             (Some(exit), _) => Some(End {
                 tsc: exit.tsc,
@@ -241,18 +250,26 @@ impl<'a> Builder<'a> {
     }
 
     fn push_end(&mut self, stream: &Stream<'a>, tsc: u64) {
+        let became = self.lineage.became(stream.process, stream.thread);
         let (_, latest) = stream.decoder.latest();
         let own = stream.decoder.terminate().map(|terminate| terminate.cpu);
         let last = stream.end.and_then(|end| end.cpu);
         let cpu = own.or(last.map(|cpu| stream.decoder.own(cpu))).unwrap_or(0);
-        let call = Call {
-            thread: stream.thread,
-            operation: Operation::Terminate,
-            outcome: Outcome::Success,
-            from: None,
-            site: None,
+        let begun = became.is_some_and(|next| self.begun[next.index()]);
+        let mut push = |operation| {
+            let call = Call {
+                thread: stream.thread,
+                operation,
+                outcome: Outcome::Success,
+                from: None,
+                site: None,
+            };
+            self.push_call(call, tsc, cpu.max(latest));
         };
-        self.push_call(call, tsc, cpu.max(latest));
+        if let Some(next) = became.filter(|_| !begun) {
+            push(Operation::Create(next));
+        }
+        push(Operation::Terminate);
     }
 
     fn push(&mut self, stream: &mut Stream<'a>, event: Decoded) {
@@ -261,6 +278,10 @@ impl<'a> Builder<'a> {
             return;
         }
         if event.kind == Kind::Return && std::mem::take(&mut stream.dropped) {
+            return;
+        }
+        if event.kind == Kind::Exec {
+            self.lineage.becomes(process, stream.thread);
             return;
         }
         let Some(operation) = self.operation(process, &event) else {
@@ -279,6 +300,10 @@ impl<'a> Builder<'a> {
     }
 
     fn push_call(&mut self, call: Call, tsc: u64, cpu: u64) {
+        self.begun[call.thread.index()] = true;
+        if let Operation::Create(child) = call.operation {
+            self.begun[child.index()] = true;
+        }
         let id = *self
             .calls
             .entry(call)
@@ -338,6 +363,20 @@ impl<'a> Builder<'a> {
             }
             Kind::Join | Kind::TryJoin | Kind::TimedJoin => {
                 self.thread(process, event).map(Operation::Join)
+            }
+            Kind::Fork if event.outcome != OUTCOME_SUCCESS => None,
+            // What acted before cannot begin here, whatever the numbers say.
+            Kind::Fork => self
+                .lineage
+                .started(process, event)
+                .filter(|child| !self.begun[child.index()])
+                .map(Operation::Create),
+            Kind::WaitProcess => {
+                let ended = self.lineage.ended(process, event).map(Operation::Join);
+                Some(ended.unwrap_or(Operation::Io {
+                    kind: IoKind::Process,
+                    file: FileKind::None,
+                }))
             }
             Kind::Sleep => Some(Operation::Sleep),
             Kind::Io => {
@@ -412,13 +451,6 @@ impl<'a> Builder<'a> {
             ));
         }
     }
-}
-
-/// Returns whether a process went on as another program (by `exec`) right after a journal.
-fn is_successor(journal: &Journal, other: &Journal) -> bool {
-    journal.pid == other.pid
-        && journal.start_ticks == other.start_ticks
-        && Some(other.predecessors) == journal.predecessors.checked_add(1)
 }
 
 /// Returns the CPU time of a process's first thread at its last event, as the kernel counts it.

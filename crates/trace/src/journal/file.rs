@@ -1,6 +1,6 @@
 //! One journal: its header, its chunks, and what a first pass over its records finds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 use std::ops::Range;
 use std::path::Path;
@@ -41,6 +41,8 @@ pub(super) struct Journal {
     pub snapshots: Vec<Snapshot>,
     /// The CPU times of threads at exit, by the thread's number in the system.
     pub finals: BTreeMap<u32, u64>,
+    /// The numbers of the processes that it started, where those are known.
+    pub started: BTreeSet<u32>,
     /// Records whose writing was cut short.
     pub holes: u64,
     /// Where what could not be read lies.
@@ -66,6 +68,8 @@ pub(super) struct JournalThread {
     pub parts: Vec<Range<usize>>,
     /// Whether it did more than exist: has a record of a call.
     pub has_events: bool,
+    /// The counter when it ended, if it was seen to.
+    pub ended: Option<u64>,
 }
 
 /// A record, decoded.
@@ -195,6 +199,7 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         threads: Vec::new(),
         snapshots: Vec::new(),
         finals: BTreeMap::new(),
+        started: BTreeSet::new(),
         holes: 0,
         damage: Vec::new(),
         bytes,
@@ -283,6 +288,7 @@ fn collect_threads(mut chunks: Vec<Chunk>) -> Vec<JournalThread> {
                 tsc: chunk.tsc,
                 parts: Vec::new(),
                 has_events: false,
+                ended: None,
             });
         }
         if let Some(thread) = threads.last_mut() {
@@ -300,6 +306,7 @@ fn first_pass(journal: &mut Journal) {
         finals,
         latest,
         holes,
+        started,
         ..
     } = journal;
     for thread in threads {
@@ -323,11 +330,12 @@ fn first_pass(journal: &mut Journal) {
                             monotonic_nanos: record.object,
                         };
                     }
-                    Kind::Sync
-                    | Kind::Stamp
-                    | Kind::Extension
-                    | Kind::Overhead
-                    | Kind::Terminate => {}
+                    Kind::Sync | Kind::Stamp | Kind::Extension | Kind::Overhead | Kind::Exec => {}
+                    Kind::Terminate => thread.ended = Some(record.tsc),
+                    Kind::Fork => {
+                        thread.has_events = true;
+                        started.extend(u32::try_from(record.object).ok().filter(|&pid| pid != 0));
+                    }
                     _ => thread.has_events = true,
                 }
             }

@@ -325,6 +325,14 @@ kinds! {
     SpinUnlock = 74,
     /// `pthread_once`; pending when the caller runs the routine, or waits for the one who does.
     Once = 80,
+    /// A process was started: `fork`, `vfork`, `posix_spawn`, recorded before it is done. `object` is its number, filled in
+    /// after. Of `system` and `popen`, which do not tell it, it is 0, and the extension holds what the record of the wait
+    /// for it holds too: 0 or the stream.
+    Fork = 100,
+    /// The process is about to become another program; the last one may have.
+    Exec = 101,
+    /// Waited for a process's end: `object` is its number, or 0 and the extension what that of [`Kind::Fork`] holds.
+    WaitProcess = 102,
     /// Was blocked by input or output; recorded after it, and only then. `object` is the file's inode, the extension
     /// holds what [`io::pack`](crate::io::pack) packs and, in `tsc`, the file's device.
     Io = 105,

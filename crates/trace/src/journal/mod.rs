@@ -20,6 +20,8 @@ mod file;
 #[cfg(feature = "std")]
 mod hash;
 #[cfg(feature = "std")]
+mod lineage;
+#[cfg(feature = "std")]
 mod modules;
 #[cfg(feature = "std")]
 mod names;
