@@ -4,6 +4,7 @@ use foretrace_trace::{Call, IoKind, ObjectId, Operation as Op, Outcome, ThreadId
 
 use crate::{
     Action, GateId, Opener,
+    idle::may_wait_for_others,
     lower::{Lowering, NONE, Open, OpenKind},
     matching::{Acquired, Edge, OpRef},
 };
@@ -336,7 +337,11 @@ impl Lowering<'_> {
 
     /// Lets as much time pass as in the recording, without a CPU: a wait that timed out, a sleep, a blocked read.
     fn pass_time(&mut self, index: usize, thread: u32) {
-        let nanos = self.recorded_delay(index, index);
+        let call = *self.trace.call(&self.trace.events[index]);
+        let mut nanos = self.recorded_delay(index, index);
+        if may_wait_for_others(call.operation, self.outcome(index, call)) {
+            nanos = self.busy.idle(nanos, index, self.next[index] as usize);
+        }
         let delay = self.delay(nanos);
         let at = self.push(index, thread, delay);
         if self.return_of(index).is_some() {

@@ -18,6 +18,7 @@
 
 mod calls;
 mod conditions;
+mod idle;
 mod layout;
 mod lower;
 mod matching;

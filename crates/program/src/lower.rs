@@ -6,6 +6,7 @@ use foretrace_trace::{ObjectId, ObjectKind, Operation as Call, Outcome, Returns,
 
 use crate::{
     Action, Operation, Program,
+    idle::Busy,
     matching::{ConditionLog, Edge, MutexLog, OpRef, RendezvousLog, RwlockLog, SemaphoreLog},
     work::{Work, work_before_events},
 };
@@ -27,6 +28,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct Lowering<'t> {
     pub trace: &'t Trace,
     pub work: Work,
+    pub busy: Busy,
     /// The CPU time of each thread since its last operation that lies before returns: going to sleep and waking up in
     /// a blocking call. It is work before the next operation.
     pub carried: Vec<u64>,
@@ -156,12 +158,14 @@ impl<'t> Lowering<'t> {
             Call::Cancel(victim) => Some(victim),
             _ => None,
         });
+        let next = next_of_thread(trace);
         Self {
             trace,
+            busy: Busy::of(trace, &next),
             work: work_before_events(trace),
             carried: vec![0; threads],
             resumes_at: vec![0; threads],
-            next: next_of_thread(trace),
+            next,
             lists: vec![Vec::new(); threads],
             edges: Vec::new(),
             open: vec![None; threads],
