@@ -32,6 +32,12 @@ impl Pending {
         core::mem::forget(self);
     }
 
+    /// Records what it took.
+    pub fn end_of_take(self, target: Target) {
+        blocking::end_of_take(self.begun, target, self.site);
+        core::mem::forget(self);
+    }
+
     /// Records that it waited for a process, as [`Target::Process`] names it, and saw its end.
     pub fn end_of_process(self, pid: u32, key: u64) {
         blocking::end_of_wait(self.begun, Target::Process(pid, key), self.site);
@@ -135,8 +141,52 @@ impl Result for Errno {
     }
 }
 
-/// Defines hooks that make a call and record it if it blocked, each with what it waits for; and `look_up_all` for the
-/// functions that they stand in for.
+/// Defines functions, in a module `next`, that call the next of their name; and `look_up_all` for them.
+macro_rules! next_functions {
+    ($($name:ident ($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        #[allow(non_snake_case, clippy::allow_attributes, reason = "named as the functions are")]
+        mod next {
+            use super::*;
+
+            $(
+                #[inline]
+                pub unsafe fn $name($($argument: $type),*) -> $result {
+                    // SAFETY: the function of that name has this type.
+                    let function = unsafe {
+                        core::mem::transmute::<
+                            *mut core::ffi::c_void,
+                            unsafe extern "C-unwind" fn($($type),*) -> $result,
+                        >(table::$name.address())
+                    };
+                    // SAFETY: by the caller's promise.
+                    unsafe { function($($argument),*) }
+                }
+            )*
+        }
+
+        #[expect(non_upper_case_globals, reason = "named as the functions are")]
+        mod table {
+            use crate::next::Next;
+
+            $(pub static $name: Next = Next::new(
+                match core::ffi::CStr::from_bytes_with_nul(
+                    concat!(stringify!($name), "\0").as_bytes()
+                ) {
+                    Ok(name) => name,
+                    Err(_) => panic!("a name ends where its NUL is"),
+                },
+                None,
+            );)*
+        }
+
+        /// Looks the functions up, so that no hook has to later.
+        pub fn look_up_all() {
+            $(table::$name.address();)*
+        }
+    };
+}
+
+/// Defines hooks that make a call and record it if it blocked, each with what it waits for; and `look_up_all`.
 macro_rules! hooks {
     (
         $($name:ident ($($argument:ident: $type:ty),*) -> $result:ty = $target:expr;)*
@@ -150,43 +200,8 @@ macro_rules! hooks {
             }
         )*
 
-        #[expect(non_upper_case_globals, reason = "named as the functions are")]
-        mod table {
-            use $crate::next::Next;
-
-            $(pub static $name: Next = Next::new(
-                match core::ffi::CStr::from_bytes_with_nul(
-                    concat!(stringify!($name), "\0").as_bytes()
-                ) {
-                    Ok(name) => name,
-                    Err(_) => panic!("a name ends where its NUL is"),
-                },
-                None,
-            );)*
-        }
-
-        mod next {
-            use super::*;
-
-            $(
-                #[inline]
-                pub unsafe fn $name($($argument: $type),*) -> $result {
-                    // SAFETY: the function of that name has this type.
-                    let function = unsafe {
-                        core::mem::transmute::<
-                            *mut core::ffi::c_void,
-                            unsafe extern "C-unwind" fn($($type),*) -> $result,
-                        >(super::table::$name.address())
-                    };
-                    // SAFETY: by the caller's promise.
-                    unsafe { function($($argument),*) }
-                }
-            )*
-        }
-
-        /// Looks the functions up, so that no hook has to later.
-        pub fn look_up_all() {
-            $(table::$name.address();)*
+        $crate::blocking::next_functions! {
+            $($name($($argument: $type),*) -> $result;)*
         }
     };
 }
@@ -234,4 +249,4 @@ macro_rules! export_wide {
     };
 }
 
-pub(crate) use {export_wide, hooks};
+pub(crate) use {export_wide, hooks, next_functions};

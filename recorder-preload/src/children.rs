@@ -10,7 +10,7 @@ use libc::{
     FILE, id_t, idtype_t, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t, rusage, siginfo_t,
 };
 
-use crate::blocking::{Pending, errno};
+use crate::blocking::{Pending, errno, next_functions};
 use crate::hook::recording;
 use crate::jump::jump;
 use crate::next::Next;
@@ -18,54 +18,9 @@ use crate::next::Next;
 /// What tells the processes of `system` from those of `popen`, which have their stream's address.
 const SYSTEM: u64 = 0;
 
-/// Defines functions that call the next of their name.
-macro_rules! next {
-    ($($name:ident ($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
-        #[expect(non_snake_case, reason = "named as the functions are")]
-        mod next {
-            use super::*;
-
-            $(
-                #[inline]
-                pub unsafe fn $name($($argument: $type),*) -> $result {
-                    // SAFETY: the function of that name has this type.
-                    let function = unsafe {
-                        core::mem::transmute::<
-                            *mut c_void,
-                            unsafe extern "C-unwind" fn($($type),*) -> $result,
-                        >(table::$name.address())
-                    };
-                    // SAFETY: by the caller's promise.
-                    unsafe { function($($argument),*) }
-                }
-            )*
-        }
-
-        #[expect(non_upper_case_globals, reason = "named as the functions are")]
-        mod table {
-            use crate::next::Next;
-
-            $(pub static $name: Next = Next::new(
-                match core::ffi::CStr::from_bytes_with_nul(
-                    concat!(stringify!($name), "\0").as_bytes()
-                ) {
-                    Ok(name) => name,
-                    Err(_) => panic!("a name ends where its NUL is"),
-                },
-                None,
-            );)*
-        }
-
-        /// Looks the functions up, so that no hook has to later.
-        pub fn look_up_all() {
-            $(table::$name.address();)*
-        }
-    };
-}
-
 type Strings = *const *mut c_char;
 
-next! {
+next_functions! {
     fork() -> pid_t;
     _Fork() -> pid_t;
     posix_spawn(pid: *mut pid_t, path: *const c_char, actions: *const posix_spawn_file_actions_t,

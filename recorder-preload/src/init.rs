@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use foretrace_recorder::{clock, process};
 
-use crate::{children, exit, io, next, poll, sleep, stdio, thread};
+use crate::{children, exit, io, next, poll, queues, sleep, stdio, thread};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -55,6 +55,7 @@ fn wake_up() -> bool {
     children::look_up_all();
     io::look_up_all();
     poll::look_up_all();
+    queues::look_up_all();
     sleep::look_up_all();
     stdio::look_up_all();
     // SAFETY: getenv reads the environment, which nobody changes while the process has one thread.

@@ -38,6 +38,7 @@ mod next;
 mod once;
 mod openmp;
 mod poll;
+mod queues;
 mod rwlock;
 mod semaphore;
 mod sleep;
@@ -80,8 +81,8 @@ macro_rules! export {
 /// The exports.
 pub mod exports {
     use super::{
-        barrier, c11, children, cond, cpus, exit, io, mutex, once, openmp, poll, rwlock, semaphore,
-        sleep, spin, stdio, thread,
+        barrier, c11, children, cond, cpus, exit, io, mutex, once, openmp, poll, queues, rwlock,
+        semaphore, sleep, spin, stdio, thread,
     };
 
     export! {
@@ -240,6 +241,15 @@ pub mod exports {
         usleep / 1 => sleep::usleep;
         sleep / 1 => sleep::sleep;
         thrd_sleep / 2 => sleep::thrd_sleep;
+
+        mq_send / 4 => queues::mq_send;
+        mq_timedsend / 5 => queues::mq_timedsend;
+        mq_receive / 4 => queues::mq_receive;
+        mq_timedreceive / 5 => queues::mq_timedreceive;
+        msgsnd / 4 => queues::msgsnd;
+        msgrcv / 5 => queues::msgrcv;
+        semop / 3 => queues::semop;
+        semtimedop / 4 => queues::semtimedop;
 
         fork / 0 => children::fork;
         _Fork / 0 => children::fork_without_handlers;

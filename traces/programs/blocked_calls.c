@@ -1,4 +1,5 @@
 /* Blocks in reads, sleeps and polls, one after the other; and makes many calls that do not block. */
+#include "await_blocked.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -21,12 +22,12 @@ static void pause_for(long micros)
 static void *writer(void *unused)
 {
     uint64_t one = 1;
-    pause_for(20000);
+    await_blocked(getpid());
     if (write(pipe_ends[1], "a", 1) != 1)
         return NULL;
-    pause_for(20000);
+    await_blocked(getpid());
     send(sockets[1], "b", 1, 0);
-    pause_for(20000);
+    await_blocked(getpid());
     if (write(event, &one, sizeof one) != sizeof one)
         return NULL;
     return unused;
@@ -40,7 +41,7 @@ int main(void)
     int zero = open("/dev/zero", O_RDONLY);
     int null = open("/dev/null", O_WRONLY);
     int timer = timerfd_create(CLOCK_MONOTONIC, 0);
-    struct itimerspec soon = {{0, 0}, {0, 20000000}};
+    struct itimerspec soon = {{0, 0}, {0, 400000000}};
     event = eventfd(0, 0);
     if (pipe(pipe_ends) || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
         return 1;

@@ -97,6 +97,7 @@ fn may_wait(operation: Operation) -> bool {
             | Operation::BarrierWait(_)
             | Operation::SpinLock(_)
             | Operation::Once(_)
+            | Operation::QueueReceive(_)
     ) || always_waits(operation)
 }
 

@@ -48,7 +48,7 @@ impl Lowering<'_> {
             Op::CondSignal(cond) => self.signal(index, thread, cond),
             Op::CondBroadcast(cond) => self.broadcast(index, thread, cond),
             Op::Unlock(mutex) | Op::SpinUnlock(mutex) => self.unlock(index, thread, mutex),
-            Op::SemPost(semaphore) => {
+            Op::SemPost(semaphore) | Op::QueueSend(semaphore) => {
                 let post = self.push(index, thread, Action::GiveToken(semaphore));
                 self.logs[semaphore.index()].semaphore().post(post);
             }
@@ -129,7 +129,7 @@ impl Lowering<'_> {
             Op::WriteLock(r) | Op::TryWriteLock(r) | Op::TimedWriteLock(r) => {
                 (Action::WriteLock(r), OpenKind::Write(r))
             }
-            Op::SemWait(s) | Op::SemTryWait(s) | Op::SemTimedWait(s) => {
+            Op::SemWait(s) | Op::SemTryWait(s) | Op::SemTimedWait(s) | Op::QueueReceive(s) => {
                 (Action::TakeToken(s), OpenKind::Token(s))
             }
             Op::Wait(event) => (Action::Wait(event), OpenKind::Wait(ThreadId(thread), event)),

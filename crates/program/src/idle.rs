@@ -15,7 +15,10 @@ pub(crate) struct Busy {
 
 impl Busy {
     /// Adds up a recording's CPU times; nothing for a trace that has none, or in which no thread waited so.
-    #[expect(clippy::cast_sign_loss, reason = "no less than zero by the line itself")]
+    #[expect(
+        clippy::cast_sign_loss,
+        reason = "no less than zero by the line itself"
+    )]
     pub fn of(trace: &Trace, next: &[u32]) -> Self {
         let waits = |operation| matches!(operation, Operation::Io { .. });
         let has_waits = trace.calls.iter().any(|call| waits(call.operation));

@@ -143,7 +143,7 @@ impl<'t> Lowering<'t> {
         let logs = trace.objects.iter().map(|object| match object.kind {
             ObjectKind::Mutex | ObjectKind::Spin => ObjectLog::Mutex(MutexLog::default()),
             ObjectKind::Cond => ObjectLog::Condition(ConditionLog::default()),
-            ObjectKind::Semaphore => {
+            ObjectKind::Semaphore | ObjectKind::Queue => {
                 ObjectLog::Semaphore(SemaphoreLog::with_tokens(object.initial.unwrap_or(0)))
             }
             ObjectKind::Rwlock => ObjectLog::Rwlock(RwlockLog::default()),

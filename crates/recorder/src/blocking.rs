@@ -28,6 +28,8 @@ pub enum Target {
     Stream(IoKind, *mut c_void, unsafe fn(*mut c_void) -> i32),
     /// The end of the process of this number; if that is 0, of the one that was started with this key.
     Process(u32, u64),
+    /// A message or tokens of the object of this name, with the record's further operands.
+    Take(Kind, u64, Option<(u64, u64)>),
     /// Something that is done with no file, or with several.
     Other(IoKind),
 }
@@ -88,10 +90,18 @@ fn synchronize(state: &ThreadState, before: u64, switches_plus_one: u64) -> u64 
     now.tsc
 }
 
+/// Returns whether the thread surely kept its CPU since a call began. A signal handler, or the unwinding of a cancelled
+/// thread, may have synchronized the clock meanwhile; then nobody knows the count any more.
+#[inline]
+fn nothing_happened(begun: Begun) -> bool {
+    clock::undisturbed()
+        && ThreadState::current().switches_plus_one.get() == begun.switches_plus_one
+}
+
 /// Says that the call came back, and records it if it blocked.
 #[inline]
 pub fn end(begun: Begun, target: Target, outcome: impl FnOnce() -> u8, site: u64) {
-    if !clock::undisturbed() {
+    if !nothing_happened(begun) {
         end_slowly(begun, target, outcome(), site);
     }
 }
@@ -135,6 +145,29 @@ pub fn end_of_wait(begun: Begun, target: Target, site: u64) {
     call.put_return(state, tsc, OUTCOME_SUCCESS);
 }
 
+/// Says that a call came back with what it was to take, and records it: as one record if it did not block, else as a
+/// call and its return.
+pub fn end_of_take(begun: Begun, target: Target, site: u64) {
+    if begun.switches_plus_one == UNKNOWN || !process::recording() {
+        return;
+    }
+    let blocked =
+        !nothing_happened(begun) && sys::voluntary_switches() + 1 > begun.switches_plus_one;
+    if blocked {
+        end_of_wait(begun, target, site);
+        return;
+    }
+    let Call {
+        kind,
+        object,
+        operands,
+    } = call(target);
+    match operands {
+        Some(operands) => buffer::record_extended(kind, object, OUTCOME_SUCCESS, site, operands),
+        None => buffer::record(kind, object, OUTCOME_SUCCESS, site),
+    };
+}
+
 /// A blocked call as it is recorded.
 struct Call {
     kind: Kind,
@@ -171,6 +204,11 @@ fn call(target: Target) -> Call {
             kind: Kind::WaitProcess,
             object: u64::from(pid),
             operands: None,
+        },
+        Target::Take(kind, object, operands) => Call {
+            kind,
+            object,
+            operands,
         },
         Target::Other(kind) => Call {
             kind: Kind::Io,

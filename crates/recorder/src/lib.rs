@@ -42,6 +42,7 @@ mod cost;
 mod file;
 pub mod maps;
 pub mod process;
+pub mod sets;
 mod state;
 pub mod sys;
 pub mod thread;

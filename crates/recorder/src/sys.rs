@@ -105,6 +105,29 @@ pub fn voluntary_switches() -> u64 {
     unsafe { usage.assume_init() }.ru_nvcsw as u64
 }
 
+/// Returns the value of a semaphore of a System V set.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn semaphore_value(set: i32, number: u16) -> Result<u64, Errno> {
+    // SAFETY: asking for a value touches no memory.
+    check(unsafe {
+        syscall(
+            libc::SYS_semctl,
+            [
+                set as usize,
+                usize::from(number),
+                libc::GETVAL as usize,
+                0,
+                0,
+                0,
+            ],
+        )
+    })
+    .map(|value| value as u64)
+}
+
 /// Sleeps.
 pub fn sleep_nanos(nanos: u32) {
     let time = libc::timespec {

@@ -144,6 +144,10 @@ pub enum Operation {
     },
     /// Slept, from this event to its [`Operation::Return`].
     Sleep,
+    /// Sent a message to a queue.
+    QueueSend(ObjectId),
+    /// Received a message from a queue.
+    QueueReceive(ObjectId),
 }
 
 impl Operation {
@@ -184,6 +188,8 @@ impl Operation {
             Self::Once(_) => "once",
             Self::Io { .. } => "io",
             Self::Sleep => "sleep",
+            Self::QueueSend(_) => "queue_send",
+            Self::QueueReceive(_) => "queue_receive",
         }
     }
 
@@ -223,7 +229,9 @@ impl Operation {
             | Self::SpinLock(object)
             | Self::SpinTryLock(object)
             | Self::SpinUnlock(object)
-            | Self::Once(object) => Some(object),
+            | Self::Once(object)
+            | Self::QueueSend(object)
+            | Self::QueueReceive(object) => Some(object),
         }
     }
 

@@ -23,11 +23,13 @@ pub enum ObjectKind {
     Spin,
     /// The control of a one-time initialization.
     Once,
+    /// A message queue.
+    Queue,
 }
 
 impl ObjectKind {
     /// All kinds, in the order of their bytes in files.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Event,
         Self::Mutex,
         Self::Cond,
@@ -36,6 +38,7 @@ impl ObjectKind {
         Self::Barrier,
         Self::Spin,
         Self::Once,
+        Self::Queue,
     ];
 
     /// Returns the name used in text traces and tables.
@@ -49,6 +52,7 @@ impl ObjectKind {
             Self::Barrier => "barrier",
             Self::Spin => "spin",
             Self::Once => "once",
+            Self::Queue => "queue",
         }
     }
 }

@@ -52,6 +52,7 @@ fn kind(operation: Operation) -> Option<ObjectKind> {
             Some(ObjectKind::Spin)
         }
         Operation::Once(_) => Some(ObjectKind::Once),
+        Operation::QueueSend(_) | Operation::QueueReceive(_) => Some(ObjectKind::Queue),
     }
 }
 

@@ -68,3 +68,15 @@ fn every_way_to_start_a_process_is_seen_and_every_way_to_wait_for_one() {
     assert!(!created.contains(&main) && !joined.contains(&main));
     let _ = makespans(&run, &[1, 2]);
 }
+
+#[test]
+fn what_a_child_of_vfork_does_is_not_its_parents_doing() {
+    let run = record("vfork_works.c");
+    assert_eq!(run.stdout(), "status 0\n");
+    assert_eq!(run.count("lock mutex1"), 6);
+    let lines = run.lines("main");
+    assert!(lines[6].starts_with("create vfork_works-"), "{lines:?}");
+    assert!(lines[11].starts_with("join vfork_works-"), "{lines:?}");
+    assert_eq!(run.count("sleep"), 0);
+    assert!(run.trace.warnings.is_empty(), "{:?}", run.trace.warnings);
+}

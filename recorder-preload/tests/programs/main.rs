@@ -6,6 +6,7 @@ mod harness;
 mod locks;
 mod openmp;
 mod processes;
+mod queues;
 mod real;
 mod threads;
 mod waits;

@@ -17,6 +17,9 @@ use crate::{
     ProcessId, Returns, SiteId, Thread, ThreadId, Trace, io, oddities::UNSEEN_ENDS,
 };
 
+/// The tokens beyond one that are told of an operation on a set of semaphores.
+const MOST_TOKENS: u64 = 1000;
+
 /// A process as the builder needs it.
 struct BuiltProcess {
     space: AddressSpace,
@@ -35,6 +38,8 @@ struct Stream<'a> {
     is_main: bool,
     /// Whether the pending call was not about anything known, so that its return is dropped too.
     dropped: bool,
+    /// A call that is to be told so many times more once it is back.
+    owed: Option<(Call, u64)>,
     end: Option<End>,
 }
 
@@ -61,6 +66,8 @@ pub(super) struct Builder<'a> {
     begun: Vec<bool>,
     calls: FastMap<Call, CallId>,
     unknown_threads: u64,
+    /// Processes that were started and have no journal.
+    unrecorded: u64,
     endless: Vec<String>,
 }
 
@@ -82,6 +89,7 @@ impl<'a> Builder<'a> {
             begun: Vec::new(),
             calls: FastMap::default(),
             unknown_threads: 0,
+            unrecorded: 0,
             endless: Vec::new(),
         }
     }
@@ -195,6 +203,7 @@ impl<'a> Builder<'a> {
             thread: id,
             is_main: thread.tid == journal.pid,
             dropped: false,
+            owed: None,
             end,
         }
     }
@@ -297,6 +306,21 @@ impl<'a> Builder<'a> {
             site,
         };
         self.push_call(call, event.tsc, event.cpu);
+        // The operation on a set of semaphores may move several tokens, which counts as one operation each. Where the first
+        // was waited for, the others were there with it.
+        let more = match event.kind {
+            Kind::SetTake | Kind::SetGive => event.second.saturating_sub(1).min(MOST_TOKENS),
+            _ => 0,
+        };
+        if more > 0 && event.outcome == OUTCOME_PENDING {
+            stream.owed = Some((call, more));
+            return;
+        }
+        let owed = stream.owed.take_if(|_| event.kind == Kind::Return);
+        let (call, count) = owed.unwrap_or((call, more));
+        for _ in 0..count {
+            self.push_call(call, event.tsc, event.cpu);
+        }
     }
 
     fn push_call(&mut self, call: Call, tsc: u64, cpu: u64) {
@@ -365,12 +389,14 @@ impl<'a> Builder<'a> {
                 self.thread(process, event).map(Operation::Join)
             }
             Kind::Fork if event.outcome != OUTCOME_SUCCESS => None,
-            // What acted before cannot begin here, whatever the numbers say.
-            Kind::Fork => self
-                .lineage
-                .started(process, event)
-                .filter(|child| !self.begun[child.index()])
-                .map(Operation::Create),
+            Kind::Fork => {
+                let child = self.lineage.started(process, event);
+                self.unrecorded += u64::from(child.is_none());
+                // What acted before cannot begin here, whatever the numbers say.
+                child
+                    .filter(|child| !self.begun[child.index()])
+                    .map(Operation::Create)
+            }
             Kind::WaitProcess => {
                 let ended = self.lineage.ended(process, event).map(Operation::Join);
                 Some(ended.unwrap_or(Operation::Io {
@@ -385,6 +411,18 @@ impl<'a> Builder<'a> {
             }
             Kind::Detach => self.thread(process, event).map(Operation::Detach),
             Kind::Cancel => self.thread(process, event).map(Operation::Cancel),
+            Kind::QueueSend | Kind::QueueReceive => {
+                let name = event.object;
+                let queue = self.objects.shared(process, ObjectKind::Queue, name, None);
+                object_operation(event.kind, queue)
+            }
+            Kind::SetTake | Kind::SetGive => {
+                let value = event.third.checked_sub(1);
+                let value = value.and_then(|value| u32::try_from(value).ok());
+                let (kind, name) = (ObjectKind::Semaphore, event.object);
+                let semaphore = self.objects.shared(process, kind, name, value);
+                object_operation(event.kind, semaphore)
+            }
             kind => {
                 let object = self.objects.at(process, object_kind(kind)?, event.object);
                 match kind {
@@ -442,6 +480,12 @@ impl<'a> Builder<'a> {
             warnings.push(format!(
                 "{UNSEEN_ENDS}{} were not seen (killed, or still running): their last CPU times are those of their last events",
                 list(&self.endless)
+            ));
+        }
+        if self.unrecorded > 0 {
+            warnings.push(format!(
+                "{} processes that were started were not recorded (static, setuid, without the environment's LD_PRELOAD, or ended before they began): waits for them take as long as they took",
+                self.unrecorded
             ));
         }
         if self.unknown_threads > 0 {

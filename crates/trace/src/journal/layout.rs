@@ -338,4 +338,13 @@ kinds! {
     Io = 105,
     /// Slept; recorded after it.
     Sleep = 106,
+    /// `mq_send`, `msgsnd`; `object` is twice a POSIX queue's inode, or twice a System V queue's number plus one.
+    QueueSend = 110,
+    /// `mq_receive`, `msgrcv`; recorded after it.
+    QueueReceive = 111,
+    /// `semop` took tokens; recorded after it. `object` is the set's number and, in the low 16 bits, the semaphore's; the
+    /// extension holds how many and, in `tsc`, the value before plus one, where it was asked for.
+    SetTake = 112,
+    /// `semop` gave tokens; the operands as of [`Kind::SetTake`].
+    SetGive = 113,
 }

@@ -37,12 +37,31 @@ impl Objects {
         self.table.push(Object {
             kind,
             name: format!("{} {count}", kind.name()),
-            process: ProcessId::from_index(process),
+            process: ProcessId(u32::try_from(process).unwrap_or(0)),
             address: Some(address),
             initial: known.initial,
         });
         self.living.insert(key, id);
         id
+    }
+
+    /// Returns the object of a name that all processes share, of which its first use may have told how it began.
+    pub fn shared(
+        &mut self,
+        process: usize,
+        kind: ObjectKind,
+        name: u64,
+        initial: Option<u32>,
+    ) -> ObjectId {
+        let everywhere = usize::MAX;
+        if !self.living.contains_key(&(everywhere, kind, name)) {
+            self.initialize(everywhere, kind, name, initial);
+            let id = self.at(everywhere, kind, name);
+            let object = &mut self.table[id.index()];
+            object.process = ProcessId::from_index(process);
+            object.address = None;
+        }
+        self.at(everywhere, kind, name)
     }
 
     /// Notes that an object begins at an address.

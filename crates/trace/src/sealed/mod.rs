@@ -53,7 +53,7 @@
 //! returns     one of Derived, Explicit
 //! processes   list of: name: text, pid?, parent pid?
 //! threads     list of: name: text, process, priority?: signed, cpu?, start routine?, tid?
-//! objects     list of: kind: one of Event, Mutex, Cond, Semaphore, Rwlock, Barrier, Spin, Once; name: text, process,
+//! objects     list of: kind: one of Event, Mutex, Cond, Semaphore, Rwlock, Barrier, Spin, Once, Queue; name: text, process,
 //!             address?, initial?
 //! modules     list of: path: text
 //! sites       list of: module, offset

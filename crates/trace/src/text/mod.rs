@@ -33,7 +33,7 @@
 //!           | "site" SITE                             puts a place into the table of call sites
 //!           | "recording" FACT                        how the trace was recorded
 //!           | "warning" TEXT                          what a reader must know about the trace's limits
-//! KIND      = "event" | "mutex" | "cond" | "semaphore" | "rwlock" | "barrier" | "spin" | "once"
+//! KIND      = "event" | "mutex" | "cond" | "semaphore" | "rwlock" | "barrier" | "spin" | "once" | "queue"
 //! FACT      = "command" WORD* | "version" WORD | "started" UNIX-SECONDS | "cpu" K | "pretended-cpus" N
 //!           | "slice" TIME | "clock" ("rseq" | "counter" | "system-call") | "wall" TIME | "cpu-time" TIME
 //!           | "exit" ("code" | "signal") INTEGER | "lost-events" N
@@ -47,6 +47,7 @@
 //!           | ("sem_wait" | "sem_trywait" | "sem_timedwait" | "sem_post") SEMAPHORE
 //!           | ("rdlock" | "tryrdlock" | "timedrdlock" | "wrlock" | "trywrlock" | "timedwrlock" | "rwunlock") RWLOCK
 //!           | "barrier_wait" BARRIER [THREADS] | ("spin_lock" | "spin_trylock" | "spin_unlock") SPIN | "once" ONCE
+//!           | ("queue_send" | "queue_receive") QUEUE
 //! IO        = "read" | "write" | "copy" | "poll" | "accept" | "connect" | "sync" | "lock" | "signal" | "process" | "queue"
 //! FILE      = "none" | "file" | "pipe" | "socket" | "terminal" | "device" | "event" | "timer" | "epoll" | "other"
 //! OUTCOME   = "ok" | "busy" | "timedout" | "chosen" | "ownerdied" | "failed:" ERRNO

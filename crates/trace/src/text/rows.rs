@@ -15,7 +15,7 @@ use crate::{
 type OnObject = fn(ObjectId) -> Operation;
 
 /// The operations on one object.
-const ON_ONE_OBJECT: [(ObjectKind, OnObject); 23] = [
+const ON_ONE_OBJECT: [(ObjectKind, OnObject); 25] = [
     (ObjectKind::Event, Operation::Wait),
     (ObjectKind::Mutex, Operation::Lock),
     (ObjectKind::Mutex, Operation::TryLock),
@@ -39,6 +39,8 @@ const ON_ONE_OBJECT: [(ObjectKind, OnObject); 23] = [
     (ObjectKind::Spin, Operation::SpinTryLock),
     (ObjectKind::Spin, Operation::SpinUnlock),
     (ObjectKind::Once, Operation::Once),
+    (ObjectKind::Queue, Operation::QueueSend),
+    (ObjectKind::Queue, Operation::QueueReceive),
 ];
 
 /// The operations on a thread.

@@ -54,7 +54,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 fn raw() -> impl Strategy<Value = Raw> {
     let operands = (any::<prop::sample::Index>(), any::<prop::sample::Index>());
     (
-        (0usize..5, 0usize..34, operands, outcome()),
+        (0usize..5, 0usize..36, operands, outcome()),
         (
             option::of(0usize..5),
             option::of(0usize..4),
@@ -402,7 +402,7 @@ impl Builder {
 
 type OnObject = fn(ObjectId) -> Operation;
 
-const ON_ONE_OBJECT: [(ObjectKind, OnObject); 23] = [
+const ON_ONE_OBJECT: [(ObjectKind, OnObject); 25] = [
     (ObjectKind::Event, Operation::Wait),
     (ObjectKind::Mutex, Operation::Lock),
     (ObjectKind::Mutex, Operation::TryLock),
@@ -426,4 +426,6 @@ const ON_ONE_OBJECT: [(ObjectKind, OnObject); 23] = [
     (ObjectKind::Spin, Operation::SpinTryLock),
     (ObjectKind::Spin, Operation::SpinUnlock),
     (ObjectKind::Once, Operation::Once),
+    (ObjectKind::Queue, Operation::QueueSend),
+    (ObjectKind::Queue, Operation::QueueReceive),
 ];
