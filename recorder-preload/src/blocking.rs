@@ -59,7 +59,11 @@ pub fn call<T: Result>(target: Target, site: u64, call: impl FnOnce() -> T) -> T
     }
     let pending = Pending::begin(target, site);
     let result = call();
-    pending.end(result);
+    if blocking::nothing_happened(pending.begun) {
+        core::mem::forget(pending);
+    } else {
+        pending.end(result);
+    }
     result
 }
 

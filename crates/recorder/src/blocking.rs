@@ -3,7 +3,8 @@
 //! Most reads and writes do not block, and there are very many. What tells the others is the kernel's count of how
 //! often the thread left its CPU because it had to wait: it grows in a call that blocks, and not when the thread is
 //! merely preempted. Asking for it is a system call. So it is asked for only where the thread was disturbed, before
-//! the call or in it; otherwise the count is what it was.
+//! the call or in it; otherwise the count is what it was. With a clock that does not notice that, it is asked for after
+//! calls that took long.
 //!
 //! A call that blocked is recorded as if it had been recorded in time: the call with the counter from before it, the
 //! thread's CPU time, the return.
@@ -67,6 +68,15 @@ fn begin_slowly(state: &ThreadState) -> Begun {
             switches_plus_one: UNKNOWN,
         };
     }
+    let known = state.switches_plus_one.get();
+    if known != 0 && !clock::notices() {
+        // Asking at every call would cost more than most calls. A wait that is not recorded, for a page, is taken for one
+        // in the next long call then.
+        return Begun {
+            tsc: clock::tsc(),
+            switches_plus_one: known,
+        };
+    }
     if state.chunk.get() == 0 {
         buffer::make_room(state, STEP);
     }
@@ -93,7 +103,7 @@ fn synchronize(state: &ThreadState, before: u64, switches_plus_one: u64) -> u64 
 /// Returns whether the thread surely kept its CPU since a call began. A signal handler, or the unwinding of a cancelled
 /// thread, may have synchronized the clock meanwhile; then nobody knows the count any more.
 #[inline]
-fn nothing_happened(begun: Begun) -> bool {
+pub fn nothing_happened(begun: Begun) -> bool {
     clock::undisturbed()
         && ThreadState::current().switches_plus_one.get() == begun.switches_plus_one
 }
@@ -109,6 +119,9 @@ pub fn end(begun: Begun, target: Target, outcome: impl FnOnce() -> u8, site: u64
 #[cold]
 fn end_slowly(begun: Begun, target: Target, outcome: u8, site: u64) {
     if begun.switches_plus_one == UNKNOWN || !process::recording() || process::confined() {
+        return;
+    }
+    if !clock::notices() && clock::is_recent(begun.tsc) {
         return;
     }
     let state = ThreadState::current();
@@ -151,8 +164,10 @@ pub fn end_of_take(begun: Begun, target: Target, site: u64) {
     if begun.switches_plus_one == UNKNOWN || !process::recording() {
         return;
     }
-    let blocked =
-        !nothing_happened(begun) && sys::voluntary_switches() + 1 > begun.switches_plus_one;
+    let brief = !clock::notices() && clock::is_recent(begun.tsc);
+    let blocked = !brief
+        && !nothing_happened(begun)
+        && sys::voluntary_switches() + 1 > begun.switches_plus_one;
     if blocked {
         end_of_wait(begun, target, site);
         return;

@@ -44,5 +44,14 @@ fn without_rseq_the_same_calls_are_told() {
     let program = compile("blocked_calls.c", "blocked_without_rseq", &[]);
     let run = record_command(&program, &[], &[("GLIBC_TUNABLES", "glibc.pthread.rseq=0")]);
     assert_eq!(run.stdout(), "200018 bytes, 0 ready\n");
-    assert_eq!(run.lines("main"), BLOCKED);
+    // This clock takes a wait for a page for one in the long call that follows; the many calls may get such a one.
+    let lines = run.lines("main");
+    let mut lines = lines.as_slice();
+    let mut told = Vec::new();
+    while let [first, rest @ ..] = lines {
+        let is_device = first.ends_with("device");
+        lines = if is_device { &rest[1..] } else { rest };
+        told.extend((!is_device).then_some(first));
+    }
+    assert_eq!(told, BLOCKED.iter().collect::<Vec<_>>());
 }
