@@ -116,14 +116,7 @@ impl<'a> Builder<'a> {
             pid: Some(journal.pid),
             parent_pid: Some(journal.ppid),
         });
-        let prefix = if index == 0 {
-            String::new()
-        } else {
-            match journal.predecessors {
-                0 => format!("{name}-{}/", journal.pid),
-                generation => format!("{name}-{}.{generation}/", journal.pid),
-            }
-        };
+        let prefix = self.prefix(index, &name);
         let mut built = BuiltProcess {
             space: AddressSpace::new(&journal.snapshots),
             by_number: FastMap::default(),
@@ -163,6 +156,25 @@ impl<'a> Builder<'a> {
         }
         self.lineage.set_threads(index, &ids);
         self.processes.push(built);
+    }
+
+    /// Returns what the names of a process's threads begin with. Numbers of processes are used again.
+    fn prefix(&self, index: usize, name: &str) -> String {
+        if index == 0 {
+            return String::new();
+        }
+        let journal = &self.journals[index];
+        let same = |other: &&Journal| {
+            (other.pid, other.predecessors) == (journal.pid, journal.predecessors)
+        };
+        let pid = match self.journals[..index].iter().filter(same).count() {
+            0 => journal.pid.to_string(),
+            earlier => format!("{}~{}", journal.pid, earlier + 1),
+        };
+        match journal.predecessors {
+            0 => format!("{name}-{pid}/"),
+            generation => format!("{name}-{pid}.{generation}/"),
+        }
     }
 
     fn stream(
@@ -392,10 +404,12 @@ impl<'a> Builder<'a> {
             Kind::Fork => {
                 let child = self.lineage.started(process, event);
                 self.unrecorded += u64::from(child.is_none());
+                let (index, thread) = child?;
+                if self.journals[index].forked {
+                    self.objects.inherit(index, process);
+                }
                 // What acted before cannot begin here, whatever the numbers say.
-                child
-                    .filter(|child| !self.begun[child.index()])
-                    .map(Operation::Create)
+                (!self.begun[thread.index()]).then_some(Operation::Create(thread))
             }
             Kind::WaitProcess => {
                 let ended = self.lineage.ended(process, event).map(Operation::Join);

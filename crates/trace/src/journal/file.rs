@@ -28,6 +28,8 @@ pub(super) struct Journal {
     pub latest: Stamp,
     /// The exit's moment; `None` when the process did not end by itself.
     pub exit: Option<Stamp>,
+    /// Whether it began as a copy of its parent.
+    pub forked: bool,
     pub stopped: bool,
     /// Whether the program made OpenMP tasks.
     pub has_tasks: bool,
@@ -189,6 +191,7 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         start_ticks: long(offset_of!(Header, start_ticks)),
         latest: exit.unwrap_or(start),
         exit,
+        forked: flags & layout::FLAG_FORKED != 0,
         stopped: flags & layout::FLAG_STOPPED != 0,
         has_tasks: flags & layout::FLAG_TASKS != 0,
         lost_events: long(offset_of!(Header, lost_events)),

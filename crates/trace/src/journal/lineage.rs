@@ -71,8 +71,8 @@ impl<'a> Lineage<'a> {
         self.last[index] = survivor.map(|(_, &id)| id).or(self.first[index]);
     }
 
-    /// Returns the first thread of the process that a call started, if it was recorded.
-    pub fn started(&mut self, process: usize, event: &Decoded) -> Option<ThreadId> {
+    /// Returns the process that a call started and its first thread, if it was recorded.
+    pub fn started(&mut self, process: usize, event: &Decoded) -> Option<(usize, ThreadId)> {
         let parent = &self.journals[process];
         let unclaimed =
             |&index: &usize| !self.claimed[index] && self.journals[index].start.tsc >= event.tsc;
@@ -93,7 +93,7 @@ impl<'a> Lineage<'a> {
         } else {
             self.by_number.insert((parent.pid, number), child);
         }
-        self.first[child]
+        self.first[child].map(|thread| (child, thread))
     }
 
     /// Returns the thread with which the process ended that a call waited for, if it was recorded.
