@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int, c_long, c_uint, c_ushort, c_void};
 
 use foretrace_recorder::blocking::Target;
 use foretrace_recorder::{
-    IoKind, Kind, OUTCOME_SUCCESS, outcome_of, record, record_extended, sets, sys,
+    IoKind, Kind, OUTCOME_SUCCESS, outcome_of, process, record, record_extended, sets, sys,
 };
 use libc::{mqd_t, sembuf, size_t, ssize_t, timespec};
 
@@ -31,6 +31,11 @@ next_functions! {
 /// What is waited for where it is not a message or a token: room, or zero.
 const SOMETHING: Target = Target::Other(IoKind::Queue);
 
+/// Returns whether to record; not in a program that gave up system calls, since some are needed for it.
+fn watched() -> bool {
+    recording() && !process::confined()
+}
+
 /// Names a POSIX queue: by its inode, since descriptors are the process's own.
 fn posix(queue: mqd_t) -> u64 {
     sys::identity(sys::Fd(queue)).map_or(0, |(_, inode)| inode << 1)
@@ -42,7 +47,7 @@ fn system_v(queue: c_int) -> u64 {
 
 /// Records a message before it is sent, and that sending it blocked, if it did: the queue was full.
 fn send(queue: impl Fn() -> u64, site: u64, call: impl FnOnce() -> c_int) -> c_int {
-    if !recording() {
+    if !watched() {
         return call();
     }
     let slot = record(Kind::QueueSend, queue(), OUTCOME_SUCCESS, site);
@@ -56,7 +61,7 @@ fn send(queue: impl Fn() -> u64, site: u64, call: impl FnOnce() -> c_int) -> c_i
 }
 
 fn receive(queue: impl Fn() -> u64, site: u64, call: impl FnOnce() -> ssize_t) -> ssize_t {
-    if !recording() {
+    if !watched() {
         return call();
     }
     let pending = Pending::begin(SOMETHING, site);
@@ -207,7 +212,7 @@ unsafe fn operate(
     site: u64,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    if !recording() || operations.is_null() || count > MOST_STEPS {
+    if !watched() || operations.is_null() || count > MOST_STEPS {
         return call();
     }
     // SAFETY: the program says that so many lie there.

@@ -45,6 +45,14 @@ pub struct Begun {
     switches_plus_one: u64,
 }
 
+impl Begun {
+    /// Returns whether there is anything to record of the call, now that it is over.
+    fn is_watched(self, state: &ThreadState) -> bool {
+        let is_known = self.switches_plus_one != UNKNOWN && state.vforks.get() == 0;
+        is_known && process::recording() && !process::confined()
+    }
+}
+
 /// Notes that a call is about to be made. The common path: a counter and two tests.
 #[inline]
 pub fn begin() -> Begun {
@@ -118,13 +126,10 @@ pub fn end(begun: Begun, target: Target, outcome: impl FnOnce() -> u8, site: u64
 
 #[cold]
 fn end_slowly(begun: Begun, target: Target, outcome: u8, site: u64) {
-    if begun.switches_plus_one == UNKNOWN || !process::recording() || process::confined() {
-        return;
-    }
-    if !clock::notices() && clock::is_recent(begun.tsc) {
-        return;
-    }
     let state = ThreadState::current();
+    if !begun.is_watched(state) || !clock::notices() && clock::is_recent(begun.tsc) {
+        return;
+    }
     let before = clock::tsc();
     let switches_plus_one = sys::voluntary_switches() + 1;
     if switches_plus_one <= begun.switches_plus_one {
@@ -142,10 +147,10 @@ fn end_slowly(begun: Begun, target: Target, outcome: u8, site: u64) {
 /// Says that the call came back, and records it whether or not it blocked.
 #[cold]
 pub fn end_of_wait(begun: Begun, target: Target, site: u64) {
-    if begun.switches_plus_one == UNKNOWN || !process::recording() || process::confined() {
+    let state = ThreadState::current();
+    if !begun.is_watched(state) {
         return;
     }
-    let state = ThreadState::current();
     let before = clock::tsc();
     let call = call(target);
     call.put(state, begun.tsc, site);
@@ -161,7 +166,7 @@ pub fn end_of_wait(begun: Begun, target: Target, site: u64) {
 /// Says that a call came back with what it was to take, and records it: as one record if it did not block, else as a
 /// call and its return.
 pub fn end_of_take(begun: Begun, target: Target, site: u64) {
-    if begun.switches_plus_one == UNKNOWN || !process::recording() {
+    if !begun.is_watched(ThreadState::current()) {
         return;
     }
     let brief = !clock::notices() && clock::is_recent(begun.tsc);

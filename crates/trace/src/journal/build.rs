@@ -7,26 +7,26 @@ use super::clock::Timescale;
 use super::decode::{Decoded, Decoder};
 use super::file::{Journal, JournalThread};
 use super::hash::FastMap;
-use super::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS};
+use super::layout::{Kind, OUTCOME_PENDING};
 use super::lineage::{Lineage, is_successor};
 use super::modules::{AddressSpace, Sites};
-use super::names::{list, object_operation, outcome, program_name, wait_operation};
-use super::objects::{Objects, object_kind};
+use super::names::{list, outcome, program_name};
+use super::objects::Objects;
 use crate::{
-    Call, CallId, Event, FileKind, IoKind, Nanos, ObjectKind, Operation, Outcome, Process,
-    ProcessId, Returns, SiteId, Thread, ThreadId, Trace, io, oddities::UNSEEN_ENDS,
+    Call, CallId, Event, Nanos, Operation, Outcome, Process, ProcessId, Returns, SiteId, Thread,
+    ThreadId, Trace, oddities::UNSEEN_ENDS,
 };
 
 /// The tokens beyond one that are told of an operation on a set of semaphores.
 const MOST_TOKENS: u64 = 1000;
 
 /// A process as the builder needs it.
-struct BuiltProcess {
+pub(super) struct BuiltProcess {
     space: AddressSpace,
     /// The trace's threads by number in the journal.
-    by_number: FastMap<u32, ThreadId>,
+    pub(super) by_number: FastMap<u32, ThreadId>,
     /// The threads that had a `pthread_t`, by when they were made.
-    by_pthread: FastMap<u64, Vec<(u64, ThreadId)>>,
+    pub(super) by_pthread: FastMap<u64, Vec<(u64, ThreadId)>>,
 }
 
 /// A thread's stream of events, with the one that comes next.
@@ -55,19 +55,19 @@ struct End {
 
 /// Builds one trace.
 pub(super) struct Builder<'a> {
-    journals: &'a [Journal],
+    pub(super) journals: &'a [Journal],
     scale: Timescale,
     trace: Trace,
-    processes: Vec<BuiltProcess>,
+    pub(super) processes: Vec<BuiltProcess>,
     sites: Sites,
-    objects: Objects,
-    lineage: Lineage<'a>,
+    pub(super) objects: Objects,
+    pub(super) lineage: Lineage<'a>,
     /// Whether each thread did something yet, or was created.
-    begun: Vec<bool>,
+    pub(super) begun: Vec<bool>,
     calls: FastMap<Call, CallId>,
-    unknown_threads: u64,
+    pub(super) unknown_threads: u64,
     /// Processes that were started and have no journal.
-    unrecorded: u64,
+    pub(super) unrecorded: u64,
     endless: Vec<String>,
 }
 
@@ -354,117 +354,6 @@ impl<'a> Builder<'a> {
     fn site(&mut self, process: usize, event: &Decoded) -> Option<SiteId> {
         let space = &self.processes[process].space;
         self.sites.site(process, space, event.site, event.tsc)
-    }
-
-    /// Takes records that tell of an object's life; returns whether this was one.
-    fn note_life(&mut self, process: usize, event: &Decoded) -> bool {
-        let Some(kind) = object_kind(event.kind) else {
-            return false;
-        };
-        let address = event.object;
-        let objects = &mut self.objects;
-        let value = u32::try_from(event.second).ok();
-        let succeeded = event.outcome == OUTCOME_SUCCESS;
-        match event.kind {
-            Kind::MutexInit | Kind::CondInit | Kind::RwInit | Kind::SpinInit => {
-                if succeeded {
-                    objects.initialize(process, kind, address, None);
-                }
-            }
-            Kind::SemInit | Kind::BarrierInit => objects.initialize(process, kind, address, value),
-            Kind::SemOpen => objects.open(process, address, event.third, value),
-            Kind::MutexDestroy
-            | Kind::CondDestroy
-            | Kind::SemDestroy
-            | Kind::RwDestroy
-            | Kind::BarrierDestroy
-            | Kind::SpinDestroy => {
-                if succeeded {
-                    objects.destroy(process, kind, address);
-                }
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    /// Returns the operation; `None` where it is about a thread that is not known.
-    fn operation(&mut self, process: usize, event: &Decoded) -> Option<Operation> {
-        match event.kind {
-            Kind::Return => Some(Operation::Return),
-            Kind::Create => {
-                let number = u32::try_from(event.object).ok()?;
-                let id = self.processes[process].by_number.get(&number).copied();
-                id.map(Operation::Create)
-            }
-            Kind::Join | Kind::TryJoin | Kind::TimedJoin => {
-                self.thread(process, event).map(Operation::Join)
-            }
-            Kind::Fork if event.outcome != OUTCOME_SUCCESS => None,
-            Kind::Fork => {
-                let child = self.lineage.started(process, event);
-                self.unrecorded += u64::from(child.is_none());
-                let (index, thread) = child?;
-                if self.journals[index].forked {
-                    self.objects.inherit(index, process);
-                }
-                // What acted before cannot begin here, whatever the numbers say.
-                (!self.begun[thread.index()]).then_some(Operation::Create(thread))
-            }
-            Kind::WaitProcess => {
-                let ended = self.lineage.ended(process, event).map(Operation::Join);
-                Some(ended.unwrap_or(Operation::Io {
-                    kind: IoKind::Process,
-                    file: FileKind::None,
-                }))
-            }
-            Kind::Sleep => Some(Operation::Sleep),
-            Kind::Io => {
-                let (kind, file) = io::unpack(event.second)?;
-                Some(Operation::Io { kind, file })
-            }
-            Kind::Detach => self.thread(process, event).map(Operation::Detach),
-            Kind::Cancel => self.thread(process, event).map(Operation::Cancel),
-            Kind::QueueSend | Kind::QueueReceive => {
-                let name = event.object;
-                let queue = self.objects.shared(process, ObjectKind::Queue, name, None);
-                object_operation(event.kind, queue)
-            }
-            Kind::SetTake | Kind::SetGive => {
-                let value = event.third.checked_sub(1);
-                let value = value.and_then(|value| u32::try_from(value).ok());
-                let (kind, name) = (ObjectKind::Semaphore, event.object);
-                let semaphore = self.objects.shared(process, kind, name, value);
-                object_operation(event.kind, semaphore)
-            }
-            kind => {
-                let object = self.objects.at(process, object_kind(kind)?, event.object);
-                match kind {
-                    Kind::CondWait | Kind::CondTimedWait => {
-                        let mutex = self.objects.at(process, ObjectKind::Mutex, event.second);
-                        Some(wait_operation(kind, object, mutex))
-                    }
-                    kind => object_operation(kind, object),
-                }
-            }
-        }
-    }
-
-    fn thread(&mut self, process: usize, event: &Decoded) -> Option<ThreadId> {
-        let found = self.processes[process]
-            .by_pthread
-            .get(&event.object)
-            .and_then(|threads| {
-                threads
-                    .iter()
-                    .rev()
-                    .find(|&&(made, _)| made <= event.tsc)
-                    .map(|&(_, id)| id)
-            });
-        if found.is_none() {
-            self.unknown_threads += 1;
-        }
-        found
     }
 
     fn warn(&mut self) {

@@ -28,6 +28,8 @@ mod names;
 #[cfg(feature = "std")]
 mod objects;
 #[cfg(feature = "std")]
+mod operations;
+#[cfg(feature = "std")]
 mod read;
 
 #[cfg(test)]
