@@ -9,7 +9,7 @@ use foretrace_recorder::{
 pub use crate::init::recording;
 
 /// The outcome of a call that its thread was cancelled in.
-const CANCELLED: u8 = OUTCOME_FAILED + libc::ECANCELED as u8;
+pub const CANCELLED: u8 = OUTCOME_FAILED + libc::ECANCELED as u8;
 
 /// A call recorded as pending. Dropped by an unwinding (its thread was cancelled), it records that.
 pub struct Pending {

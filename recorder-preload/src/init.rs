@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use foretrace_recorder::{clock, process, stack};
 
-use crate::{environment, exit, next, thread};
+use crate::{children, environment, exit, io, next, poll, queues, sleep, stdio, thread};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -52,6 +52,12 @@ fn wake_up() -> bool {
     }
     let began = process::own_cpu_nanos();
     next::look_up_all();
+    children::look_up_all();
+    io::look_up_all();
+    poll::look_up_all();
+    queues::look_up_all();
+    sleep::look_up_all();
+    stdio::look_up_all();
     // SAFETY: getenv reads the environment, which nobody changes while the process has one thread.
     let directory = unsafe { libc::getenv(c"FORETRACE_JOURNAL".as_ptr()) };
     if directory.is_null() {

@@ -22,7 +22,9 @@
 
 mod affinity;
 mod barrier;
+mod blocking;
 mod c11;
+mod children;
 mod cond;
 mod confine;
 mod cpus;
@@ -32,15 +34,20 @@ mod files;
 mod futex;
 mod hook;
 mod init;
+mod io;
 mod jump;
 mod libraries;
 mod mutex;
 mod next;
 mod once;
 mod openmp;
+mod poll;
+mod queues;
 mod rwlock;
 mod semaphore;
+mod sleep;
 mod spin;
+mod stdio;
 mod thread;
 mod yields;
 
@@ -82,8 +89,8 @@ macro_rules! export {
 /// The exports.
 pub mod exports {
     use super::{
-        affinity, barrier, c11, cond, cpus, exit, mutex, once, openmp, rwlock, semaphore, spin,
-        thread, yields,
+        affinity, barrier, c11, children, cond, cpus, exit, io, mutex, once, openmp, poll, queues,
+        rwlock, semaphore, sleep, spin, stdio, thread, yields,
     };
 
     export! {
@@ -165,6 +172,108 @@ pub mod exports {
         cnd_broadcast / 1 => c11::cond_broadcast;
         call_once / 2 => c11::call_once;
 
+        read / 3 => io::read;
+        write / 3 => io::write;
+        readv / 3 => io::readv;
+        writev / 3 => io::writev;
+        pread / 4 => io::pread;
+        pread64 / 4 => io::pread64;
+        pwrite / 4 => io::pwrite;
+        pwrite64 / 4 => io::pwrite64;
+        preadv / 4 => io::preadv;
+        preadv64 / 4 => io::preadv64;
+        pwritev / 4 => io::pwritev;
+        pwritev64 / 4 => io::pwritev64;
+        preadv2 / 5 => io::preadv2;
+        pwritev2 / 5 => io::pwritev2;
+        __read_chk / 4 => io::__read_chk;
+        __pread_chk / 5 => io::__pread_chk;
+        __pread64_chk / 5 => io::__pread64_chk;
+        recv / 4 => io::recv;
+        recvmsg / 3 => io::recvmsg;
+        recvmmsg / 5 => io::recvmmsg;
+        __recv_chk / 5 => io::__recv_chk;
+        send / 4 => io::send;
+        sendmsg / 3 => io::sendmsg;
+        sendmmsg / 4 => io::sendmmsg;
+        accept / 3 => io::accept;
+        accept4 / 4 => io::accept4;
+        connect / 3 => io::connect;
+        sendfile / 4 => io::sendfile;
+        sendfile64 / 4 => io::sendfile64;
+        fsync / 1 => io::fsync;
+        fdatasync / 1 => io::fdatasync;
+        syncfs / 1 => io::syncfs;
+        sync / 0 => io::sync;
+        msync / 3 => io::msync;
+
+        poll / 3 => poll::poll;
+        ppoll / 4 => poll::ppoll;
+        __poll_chk / 4 => poll::__poll_chk;
+        __ppoll_chk / 5 => poll::__ppoll_chk;
+        select / 5 => poll::select;
+        epoll_wait / 4 => poll::epoll_wait;
+        epoll_pwait / 5 => poll::epoll_pwait;
+        epoll_pwait2 / 5 => poll::epoll_pwait2;
+        pause / 0 => poll::pause;
+        sigsuspend / 1 => poll::sigsuspend;
+        sigwait / 2 => poll::sigwait;
+        sigwaitinfo / 2 => poll::sigwaitinfo;
+        sigtimedwait / 3 => poll::sigtimedwait;
+        flock / 2 => poll::flock;
+        lockf / 3 => poll::lockf;
+        lockf64 / 3 => poll::lockf64;
+
+        fcntl / 3 => poll::fcntl;
+        fcntl64 / 3 => poll::fcntl64;
+
+        fread / 4 => stdio::fread;
+        fread_unlocked / 4 => stdio::fread_unlocked;
+        __fread_chk / 5 => stdio::__fread_chk;
+        __fread_unlocked_chk / 5 => stdio::__fread_unlocked_chk;
+        fgets / 3 => stdio::fgets;
+        fgets_unlocked / 3 => stdio::fgets_unlocked;
+        __fgets_chk / 4 => stdio::__fgets_chk;
+        __fgets_unlocked_chk / 4 => stdio::__fgets_unlocked_chk;
+        getline / 3 => stdio::getline;
+        getdelim / 4 => stdio::getdelim;
+        __getdelim / 4 => stdio::__getdelim;
+        __uflow / 1 => stdio::__uflow;
+        fwrite / 4 => stdio::fwrite;
+        fwrite_unlocked / 4 => stdio::fwrite_unlocked;
+        fputs / 2 => stdio::fputs;
+        fputs_unlocked / 2 => stdio::fputs_unlocked;
+        fflush / 1 => stdio::fflush;
+        fflush_unlocked / 1 => stdio::fflush_unlocked;
+        __overflow / 2 => stdio::__overflow;
+        puts / 1 => stdio::puts;
+
+        nanosleep / 2 => sleep::nanosleep;
+        clock_nanosleep / 4 => sleep::clock_nanosleep;
+        usleep / 1 => sleep::usleep;
+        sleep / 1 => sleep::sleep;
+        thrd_sleep / 2 => sleep::thrd_sleep;
+
+        mq_send / 4 => queues::mq_send;
+        mq_timedsend / 5 => queues::mq_timedsend;
+        mq_receive / 4 => queues::mq_receive;
+        mq_timedreceive / 5 => queues::mq_timedreceive;
+        msgsnd / 4 => queues::msgsnd;
+        msgrcv / 5 => queues::msgrcv;
+        semop / 3 => queues::semop;
+        semtimedop / 4 => queues::semtimedop;
+
+        fork / 0 => children::fork;
+        _Fork / 0 => children::fork_without_handlers;
+        system / 1 => children::system;
+        popen / 2 => children::popen;
+        pclose / 1 => children::pclose;
+        wait / 1 => children::wait;
+        waitpid / 3 => children::waitpid;
+        wait3 / 3 => children::wait3;
+        wait4 / 4 => children::wait4;
+        waitid / 4 => children::waitid;
+
         _exit / 1 => exit::exit_now;
         _Exit / 1 => exit::exit_now;
         quick_exit / 1 => exit::quick_exit;
@@ -235,15 +344,24 @@ pub mod exports {
 
     // These are jumped to.
     pub use crate::openmp::tasks::{GOMP_task, GOMP_taskloop, GOMP_taskloop_ull};
-    // These have more arguments than registers.
+    // These have more arguments than registers, or would with the caller's address.
+    pub use crate::children::wide::exports::{posix_spawn, posix_spawnp};
+    pub use crate::io::wide::{__recvfrom_chk, copy_file_range, recvfrom, sendto, splice};
     pub use crate::openmp::loops::{
         GOMP_parallel_loop_dynamic, GOMP_parallel_loop_guided,
         GOMP_parallel_loop_maybe_nonmonotonic_runtime, GOMP_parallel_loop_nonmonotonic_dynamic,
         GOMP_parallel_loop_nonmonotonic_guided, GOMP_parallel_loop_nonmonotonic_runtime,
         GOMP_parallel_loop_runtime, GOMP_parallel_loop_static,
     };
+    pub use crate::poll::wide::pselect;
+
+    // This comes back twice.
+    pub use crate::children::exports::vfork;
 
     // These are not called from here but jumped to: see `jump`.
+    pub use crate::children::exec::{
+        execl, execle, execlp, execv, execve, execveat, execvp, execvpe, fexecve,
+    };
     pub use crate::confine::{prctl, syscall};
     pub use crate::files::{
         __open_2, __open64_2, __openat_2, __openat64_2, fopen, fopen64, open, open64, openat,

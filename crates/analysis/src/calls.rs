@@ -104,6 +104,7 @@ fn may_wait(operation: Operation) -> bool {
             | Operation::BarrierWait(_)
             | Operation::SpinLock(_)
             | Operation::Once(_)
+            | Operation::QueueReceive(_)
     ) || always_waits(operation)
 }
 
@@ -116,6 +117,8 @@ fn always_waits(operation: Operation) -> bool {
             | Operation::CondTimedWait { .. }
             | Operation::FutexWait(_)
             | Operation::FutexTimedWait(_)
+            | Operation::Io { .. }
+            | Operation::Sleep
     )
 }
 

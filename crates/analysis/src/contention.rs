@@ -83,6 +83,7 @@ fn is_acquisition(operation: Operation) -> bool {
             | Operation::RwUnlock(_)
             | Operation::SpinUnlock(_)
             | Operation::SemPost(_)
+            | Operation::QueueSend(_)
             | Operation::CondSignal(_)
             | Operation::CondBroadcast(_)
             | Operation::Send { .. }

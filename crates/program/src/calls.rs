@@ -1,15 +1,19 @@
 //! One call at a time: what it becomes, and what is logged of it.
 
-use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, ThreadId};
+use foretrace_trace::{Call, IoKind, ObjectId, Operation as Op, Outcome, ThreadId};
 
 use crate::{
     Action, GateId, Opener,
+    idle::may_wait_for_others,
     lower::{Lowering, NONE, Open, OpenKind},
     matching::{Acquired, Edge, OpRef},
 };
 
 /// The outcome of a wait that ended by its thread's cancellation: `ECANCELED`.
 const CANCELLED: Outcome = Outcome::Failed(125);
+
+/// The outcome of a call that a signal interrupted: `EINTR`.
+const INTERRUPTED: Outcome = Outcome::Failed(4);
 
 impl Lowering<'_> {
     /// Lowers one call.
@@ -36,15 +40,20 @@ impl Lowering<'_> {
                 self.push(index, thread, until);
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
+            Op::Io { .. } if self.is_told_by_a_process(index) => {
+                self.push(index, thread, Action::Pass);
+                self.open_if_blocked(index, thread, OpenKind::Other);
+            }
+            Op::Io { .. } | Op::Sleep => self.pass_time((index, index), thread),
             _ if matches!(outcome, Outcome::Failed(_) | Outcome::Busy) => {
                 self.push(index, thread, Action::Pass);
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
-            _ if outcome == Outcome::TimedOut => self.timed_out((index, index), thread),
+            _ if outcome == Outcome::TimedOut => self.pass_time((index, index), thread),
             Op::CondSignal(cond) => self.signal(index, thread, cond),
             Op::CondBroadcast(cond) => self.broadcast(index, thread, cond),
             Op::Unlock(mutex) | Op::SpinUnlock(mutex) => self.unlock(index, thread, mutex),
-            Op::SemPost(semaphore) => {
+            Op::SemPost(semaphore) | Op::QueueSend(semaphore) => {
                 let post = self.push(index, thread, Action::GiveToken(semaphore));
                 self.logs[semaphore.index()].semaphore().post(post);
             }
@@ -131,7 +140,7 @@ impl Lowering<'_> {
             Op::WriteLock(r) | Op::TryWriteLock(r) | Op::TimedWriteLock(r) => {
                 (Action::WriteLock(r), OpenKind::Write(r))
             }
-            Op::SemWait(s) | Op::SemTryWait(s) | Op::SemTimedWait(s) => {
+            Op::SemWait(s) | Op::SemTryWait(s) | Op::SemTimedWait(s) | Op::QueueReceive(s) => {
                 (Action::TakeToken(s), OpenKind::Token(s))
             }
             Op::Wait(event) => (Action::Wait(event), OpenKind::Wait(ThreadId(thread), event)),
@@ -313,9 +322,41 @@ impl Lowering<'_> {
         ended.is_some()
     }
 
-    /// Lowers a wait whose time ran out, and those from `begin` that it only continued.
-    pub fn timed_out(&mut self, (begin, end): (usize, usize), thread: u32) {
-        let nanos = self.recorded_delay(begin, end);
+    /// Returns whether a blocked call was a wait for a process: the signal of its end ended it, and then the thread took
+    /// note of that end. Shells wait so, and the join that follows is the wait.
+    fn is_told_by_a_process(&self, index: usize) -> bool {
+        let call = *self.trace.call(&self.trace.events[index]);
+        let for_signal = matches!(
+            call.operation,
+            Op::Io {
+                kind: IoKind::Signal,
+                ..
+            }
+        );
+        let back = self.next[index];
+        if back == NONE || !(for_signal || self.outcome(index, call) == INTERRUPTED) {
+            return false;
+        }
+        let next = self.next[back as usize];
+        if next == NONE {
+            return false;
+        }
+        let process = |thread: ThreadId| self.trace.threads[thread.index()].process;
+        match self.trace.call(&self.trace.events[next as usize]).operation {
+            Op::Join(other) => process(other) != process(call.thread),
+            _ => false,
+        }
+    }
+
+    /// Lets as much time pass as in the recording, without a CPU: a wait that timed out, a sleep, a blocked read. `end` is
+    /// the last of the waits that only continued the one at `begin`.
+    pub fn pass_time(&mut self, (begin, end): (usize, usize), thread: u32) {
+        let call = *self.trace.call(&self.trace.events[end]);
+        let mut nanos = self.recorded_delay(begin, end);
+        // One that looks again and again waits for what others do.
+        if begin != end || may_wait_for_others(call.operation, self.outcome(end, call)) {
+            nanos = self.busy.idle(nanos, begin, self.next[end] as usize);
+        }
         let delay = self.delay(nanos);
         let at = self.push(begin, thread, delay);
         if self.return_of(end).is_some() {

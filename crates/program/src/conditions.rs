@@ -49,7 +49,11 @@ impl Lowering<'_> {
             self.set_open(at, OpenKind::Condition { cond, mutex, depth });
         } else {
             let meanwhile = if timed_out {
-                let nanos = self.recorded_delay(begin, index);
+                let mut nanos = self.recorded_delay(begin, index);
+                if begin != index {
+                    // One that looks again and again waits for what others do.
+                    nanos = self.busy.idle(nanos, begin, self.next[index] as usize);
+                }
                 self.delay(nanos)
             } else {
                 self.until_cancelled(thread)

@@ -19,7 +19,7 @@ impl Lowering<'_> {
         self.resumes_at[thread as usize] = end as u32 + 1;
         let call = *self.trace.call(&self.trace.events[end]);
         if self.outcome(end, call) == Outcome::TimedOut {
-            self.timed_out((begin, end), thread);
+            self.pass_time((begin, end), thread);
             return;
         }
         let at = self.push(begin, thread, Action::AwaitWake(futex));

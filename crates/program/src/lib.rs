@@ -19,6 +19,7 @@
 mod calls;
 mod conditions;
 mod futexes;
+mod idle;
 mod layout;
 mod lower;
 mod matching;

@@ -8,6 +8,7 @@ use foretrace_trace::{
 
 use crate::{
     Action, Operation, Program, Structure,
+    idle::Busy,
     matching::{
         ConditionLog, Edge, FutexLog, MutexLog, OpRef, RendezvousLog, RwlockLog, SemaphoreLog,
     },
@@ -32,6 +33,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct Lowering<'t> {
     pub trace: &'t Trace,
     pub work: Work,
+    pub busy: Busy,
     /// The CPU time of each thread since its last operation that lies before returns: going to sleep and waking up in
     /// a blocking call. It is work before the next operation.
     pub carried: Vec<u64>,
@@ -166,7 +168,7 @@ impl<'t> Lowering<'t> {
         let logs = objects.iter().map(|object| match object.kind {
             ObjectKind::Mutex | ObjectKind::Spin => ObjectLog::Mutex(MutexLog::default()),
             ObjectKind::Cond => ObjectLog::Condition(ConditionLog::default()),
-            ObjectKind::Semaphore => {
+            ObjectKind::Semaphore | ObjectKind::Queue => {
                 ObjectLog::Semaphore(SemaphoreLog::with_tokens(object.initial.unwrap_or(0)))
             }
             ObjectKind::Rwlock => ObjectLog::Rwlock(RwlockLog::default()),
@@ -182,12 +184,14 @@ impl<'t> Lowering<'t> {
             Call::Cancel(victim) => Some(victim),
             _ => None,
         });
+        let next = next_of_thread(trace);
         Self {
             trace,
+            busy: Busy::of(trace, &next),
             work: work_before_events(trace),
             carried: vec![0; threads],
             resumes_at: vec![0; threads],
-            next: next_of_thread(trace),
+            next,
             lists: vec![Vec::new(); threads],
             edges: Vec::new(),
             open: vec![None; threads],

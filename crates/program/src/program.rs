@@ -69,6 +69,7 @@ impl Program {
     /// Returns the name of an operation's call, as in text traces.
     pub fn operation_name(&self, operation: u32) -> &'static str {
         let spin = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Spin;
+        let queue = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Queue;
         match self.operations[operation as usize].action {
             Action::Pass => "pass",
             Action::Create(_) => "create",
@@ -90,6 +91,8 @@ impl Program {
             Action::Unlock(_) => "unlock",
             Action::AwaitWake(_) => "futex_wait",
             Action::Wake(_) => "futex_wake",
+            Action::TakeToken(id) if queue(id) => "queue_receive",
+            Action::GiveToken(id) if queue(id) => "queue_send",
             Action::TakeToken(_) => "sem_wait",
             Action::GiveToken(_) => "sem_post",
             Action::ReadLock(_) => "rdlock",

@@ -284,6 +284,20 @@ fn a_futexs_wait_needs_the_wake_up_that_ended_it() {
 }
 
 #[test]
+fn a_sleep_and_a_read_from_a_disk_take_as_long_as_they_took() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n\
+                10 A sleep cpu=10\n20 B lock m cpu=10\n90 B unlock m cpu=80\n100 A return cpu=10\n\
+                110 A io read file cpu=20\n190 B terminate cpu=160\n200 A return cpu=20\n210 A terminate cpu=30\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 10 timed wait 90; 10 timed wait 90; 10 terminate",
+            "B; 10 lock; 70 unlock; 80 terminate"
+        ]
+    );
+}
+
+#[test]
 fn a_futexs_wait_that_was_not_ended_by_a_wake_up_needs_nothing() {
     let rows = "process A\nprocess B\nreturns explicit\n0 A create B\n1 B futex_wait f\n1 B return busy\n\
                 2 B futex_timedwait f\n5 B return timedout\n6 B futex_wait f\n6 B return\n7 A futex_wake f 0\n\
@@ -293,6 +307,20 @@ fn a_futexs_wait_that_was_not_ended_by_a_wake_up_needs_nothing() {
         [
             "A; create; 1 pass; 1 terminate",
             "B; 1 pass; 1 timed wait 3; 1 pass; 1 pass; terminate"
+        ]
+    );
+}
+
+#[test]
+fn a_read_from_a_pipe_takes_no_longer_than_everybody_waited() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n\
+                10 A io read pipe cpu=10\n20 B lock m cpu=10\n60 B sleep cpu=50\n90 B return cpu=50\n\
+                100 A return cpu=10\n110 B terminate cpu=60\n110 A terminate cpu=20\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 10 timed wait 30; 10 terminate",
+            "B; 10 lock; 40 timed wait 30; 10 terminate"
         ]
     );
 }
@@ -311,6 +339,17 @@ fn a_wake_up_of_a_futex_that_is_recorded_before_its_wait_is_matched_with_it() {
 }
 
 #[test]
+fn a_wait_for_a_signal_that_told_of_a_process_is_the_wait_for_that_process() {
+    let rows = "program sh\nprogram child\nprocess A program=0\nprocess B program=1\nreturns explicit\n\
+                0 A create B cpu=0\n5 A io signal cpu=5\n90 B terminate cpu=80\n95 A return failed:4 cpu=5\n\
+                96 A join B cpu=6\n96 A return cpu=6\n99 A terminate cpu=9\n";
+    assert_eq!(
+        lowered(rows),
+        ["A; create; 5 pass; 1 join; 3 terminate", "B; 80 terminate"]
+    );
+}
+
+#[test]
 fn a_futexs_wait_that_times_out_and_only_looks_before_it_waits_again_is_one_wait() {
     let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n1 B futex_timedwait f cpu=1\n\
                 101 B return timedout cpu=1\n102 B futex_timedwait f cpu=2\n202 B return timedout cpu=2\n\
@@ -321,6 +360,19 @@ fn a_futexs_wait_that_times_out_and_only_looks_before_it_waits_again_is_one_wait
         [
             "A; create; 240 futex_wake; 1 terminate",
             "B; 1 futex_wait <-A.1; 3 terminate"
+        ]
+    );
+}
+
+#[test]
+fn the_receiver_of_a_message_waited_for_its_sender() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n1 B queue_receive q cpu=1\n\
+                5 A queue_send q cpu=4\n6 B return cpu=1\n7 B terminate cpu=2\n9 A terminate cpu=6\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 4 queue_send; 2 terminate",
+            "B; 1 queue_receive <-A.1; 1 terminate"
         ]
     );
 }

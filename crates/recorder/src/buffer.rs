@@ -16,7 +16,7 @@ use crate::state::ThreadState;
 use crate::{file, maps, process, stack, sys};
 
 /// A record as the cursor counts it.
-const STEP: u64 = RECORD_BYTES as u64;
+pub(crate) const STEP: u64 = RECORD_BYTES as u64;
 
 /// The first chunk of the threads that most programs have.
 const FIRST_CHUNK_BYTES: usize = 16 << 10;
@@ -41,9 +41,27 @@ static LAST_STAMP: AtomicU64 = AtomicU64::new(0);
 
 /// Where a record was put, for finishing it later; nowhere if there was no room.
 #[derive(Clone, Copy, Debug)]
-pub struct Slot(u64);
+pub struct Slot(pub(crate) u64);
 
 impl Slot {
+    /// Fills in what a record is about, which its call told.
+    pub fn set_object(self, object: u64) {
+        if self.0 != 0 {
+            // SAFETY: as below.
+            let record = unsafe { &*(self.0 as *const Record) };
+            record.object.store(object, Ordering::Relaxed);
+        }
+    }
+
+    /// Fills in the second operand of a record that has one.
+    pub fn set_second(self, operand: u64) {
+        if self.0 != 0 {
+            // SAFETY: as below; the extension stands behind its record.
+            let extension = unsafe { &*((self.0 + STEP) as *const Record) };
+            extension.object.store(operand, Ordering::Relaxed);
+        }
+    }
+
     /// Changes the outcome of a record whose call failed after all.
     pub fn set_outcome(self, outcome: u8) {
         if self.0 == 0 {
@@ -57,16 +75,6 @@ impl Slot {
         record
             .tail
             .store(cleared | (u64::from(outcome) << 8), Ordering::Relaxed);
-    }
-
-    /// Changes the second operand of a record that was made with one.
-    pub fn set_second(self, second: u64) {
-        if self.0 == 0 {
-            return;
-        }
-        // SAFETY: as above; a record's extension lies behind it in the same chunk.
-        let extension = unsafe { &*((self.0 + STEP) as *const Record) };
-        extension.object.store(second, Ordering::Relaxed);
     }
 }
 
@@ -140,7 +148,7 @@ pub fn returned(kind: Kind, object: u64, outcome: u8) {
 }
 
 #[inline]
-fn fill(at: u64, tsc: u64, object: u64, tail: u64) {
+pub(crate) fn fill(at: u64, tsc: u64, object: u64, tail: u64) {
     // SAFETY: `at` was taken from this thread's chunk, is aligned to eight bytes and lies whole within it.
     let record = unsafe { &*(at as *const Record) };
     record.tsc.store(tsc, Ordering::Relaxed);
@@ -148,7 +156,7 @@ fn fill(at: u64, tsc: u64, object: u64, tail: u64) {
     record.tail.store(tail, Ordering::Release);
 }
 
-fn fill_extension(at: u64, (second, third): (u64, u64)) {
+pub(crate) fn fill_extension(at: u64, (second, third): (u64, u64)) {
     fill(at, third, second, pack_tail(Kind::Extension, 0, 0));
 }
 
@@ -168,6 +176,9 @@ fn record_slowly(
     object: u64,
     operands: Option<(u64, u64)>,
 ) -> Slot {
+    if state.vforks.get() != 0 {
+        return Slot(0);
+    }
     record_at(state, now(state), (tail, object, operands), &[])
 }
 
@@ -179,6 +190,9 @@ fn record_with_callers(
     object: u64,
     operands: Option<(u64, u64)>,
 ) -> Slot {
+    if state.vforks.get() != 0 {
+        return Slot(0);
+    }
     let tsc = now(state);
     let mut callers = [0; stack::MOST_FRAMES];
     let mut found = 0;
@@ -242,7 +256,7 @@ fn now(state: &ThreadState) -> u64 {
     now.tsc
 }
 
-fn put_pair(state: &ThreadState, pair: Pair) {
+pub(crate) fn put_pair(state: &ThreadState, pair: Pair) {
     if let Some(at) = room(state, 1) {
         // A reading that was disturbed on every attempt says nothing of its cost.
         let cost = if pair.cost < CREDIBLE_COST {
@@ -284,7 +298,7 @@ pub(crate) fn put(state: &ThreadState, kind: Kind, tsc: u64, object: u64, site: 
     }
 }
 
-fn room(state: &ThreadState, records: u64) -> Option<u64> {
+pub(crate) fn room(state: &ThreadState, records: u64) -> Option<u64> {
     let bytes = records * STEP;
     loop {
         let at = state.take(bytes);
@@ -298,7 +312,7 @@ fn room(state: &ThreadState, records: u64) -> Option<u64> {
 }
 
 /// Gives the thread a new chunk, unless a signal handler did so meanwhile.
-fn make_room(state: &ThreadState, bytes: u64) -> bool {
+pub(crate) fn make_room(state: &ThreadState, bytes: u64) -> bool {
     if !process::recording() {
         return false;
     }

@@ -229,6 +229,10 @@ pub struct Now {
 /// Reads the clock when the thread was, or may have been, disturbed.
 #[cold]
 pub fn synchronize(state: &ThreadState) -> Now {
+    if notices() {
+        // What was known holds for the time that the clock watched, and that ends here.
+        state.switches_plus_one.set(0);
+    }
     match KIND.load(Relaxed) {
         layout::CLOCK_RSEQ => pair_with(|| set_word(descriptor()), undisturbed),
         layout::CLOCK_COUNTER => synchronize_counter(state),
@@ -280,16 +284,29 @@ fn pair_with(begin: impl Fn(), good: impl Fn() -> bool) -> Now {
     }
 }
 
+/// Returns whether the clock notices by itself that the thread left its CPU.
+#[inline]
+pub fn notices() -> bool {
+    KIND.load(Relaxed) == layout::CLOCK_RSEQ
+}
+
+/// Returns whether so little time has passed since a reading of the counter that the thread will hardly have blocked: a
+/// few microseconds.
+pub fn is_recent(since: u64) -> bool {
+    tsc().wrapping_sub(since) < TRUSTED_TICKS.load(Relaxed) / 4
+}
+
 /// Says that the thread may have blocked, for clocks that cannot tell by themselves.
 #[inline]
 pub fn may_have_blocked(state: &ThreadState) {
     state.last_tsc.set(0);
+    state.switches_plus_one.set(0);
 }
 
 /// Forgets what was known about this thread's past: after a fork, whose child begins with no CPU time.
 pub fn forget(state: &ThreadState) {
     state.last_tsc.set(0);
-    if KIND.load(Relaxed) == layout::CLOCK_RSEQ {
+    if notices() {
         set_word(0);
     }
 }

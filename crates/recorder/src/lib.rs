@@ -35,6 +35,7 @@ extern crate std;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("the recorder knows x86_64 Linux only");
 
+pub mod blocking;
 mod buffer;
 pub mod clock;
 mod cost;
@@ -43,13 +44,16 @@ mod file;
 pub mod maps;
 mod memory_file;
 pub mod process;
+pub mod sets;
 pub mod stack;
 mod state;
 pub mod sys;
 pub mod thread;
+pub mod vfork;
 
 pub use {
     buffer::{Slot, outcome_of, record, record_extended, returned, spun},
+    foretrace_trace::IoKind,
     foretrace_trace::journal::layout::{
         Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_OWNER_DIED, OUTCOME_PENDING,
         OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,

@@ -53,6 +53,15 @@ pub struct ThreadState {
     pub(crate) last_tsc: Cell<u64>,
     /// Always zero: what stands in for rseq's pointer when another clock is used.
     pub(crate) never_armed: Cell<u64>,
+    /// How often the thread had left its CPU because it had to wait, plus one, when the clock was last synchronized; 0
+    /// when nobody asked.
+    pub(crate) switches_plus_one: Cell<u64>,
+    /// How many calls of `vfork` this thread is in: whoever runs with this state meanwhile is a child. See `vfork`.
+    pub(crate) vforks: Cell<u32>,
+    /// What the thread's place in its chunk was before the first of them, and the chunk's end.
+    pub(crate) before_vfork: Cell<(u64, u64)>,
+    /// The record of the first of them.
+    pub(crate) vfork_record: Cell<u64>,
     /// The innermost `pthread_once` that this thread is in.
     pub once: Cell<*const ()>,
     /// The innermost OpenMP region that this thread is in.
@@ -153,6 +162,8 @@ impl ThreadState {
         self.number_plus_one.set(0);
         self.sequence.set(0);
         self.last_tsc.set(0);
+        self.vforks.set(0);
+        self.switches_plus_one.set(0);
         self.region_end.set(0);
         self.burst.set(0);
         self.waits.set(0);

@@ -121,6 +121,50 @@ pub fn thread_clock_id(tid: u32) -> i32 {
     (!tid.cast_signed() << 3) | 6
 }
 
+/// Returns how often the calling thread left its CPU because it had to wait.
+pub fn voluntary_switches() -> u64 {
+    let mut usage = core::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: on x86_64 the kernel's structure is libc's, and `usage` is one.
+    unsafe {
+        syscall(
+            libc::SYS_getrusage,
+            [
+                libc::RUSAGE_THREAD as usize,
+                usage.as_mut_ptr() as usize,
+                0,
+                0,
+                0,
+                0,
+            ],
+        );
+    }
+    // SAFETY: all zeros is a valid usage, whatever the kernel wrote over it too.
+    unsafe { usage.assume_init() }.ru_nvcsw as u64
+}
+
+/// Returns the value of a semaphore of a System V set.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn semaphore_value(set: i32, number: u16) -> Result<u64, Errno> {
+    // SAFETY: asking for a value touches no memory.
+    check(unsafe {
+        syscall(
+            libc::SYS_semctl,
+            [
+                set as usize,
+                usize::from(number),
+                libc::GETVAL as usize,
+                0,
+                0,
+                0,
+            ],
+        )
+    })
+    .map(|value| value as u64)
+}
+
 /// Sleeps.
 pub fn sleep_nanos(nanos: u32) {
     let time = libc::timespec {
@@ -235,12 +279,45 @@ pub fn readlink(path: &CStr, buffer: &mut [u8]) -> Result<usize, Errno> {
     })
 }
 
+/// Reads the link by which `/proc` tells what an open file is; returns its bytes.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn readlink_of(fd: Fd, buffer: &mut [u8]) -> Result<usize, Errno> {
+    const PREFIX: &[u8] = b"/proc/self/fd/";
+    let mut path = [0; PREFIX.len() + 11];
+    path[..PREFIX.len()].copy_from_slice(PREFIX);
+    let mut divisor = 1_000_000_000;
+    let mut at = PREFIX.len();
+    while divisor > 0 {
+        let digit = fd.0 / divisor % 10;
+        if digit != 0 || at > PREFIX.len() || divisor == 1 {
+            path[at] = b'0' + digit as u8;
+            at += 1;
+        }
+        divisor /= 10;
+    }
+    let path = CStr::from_bytes_until_nul(&path).map_err(|_| libc::EINVAL)?;
+    readlink(path, buffer)
+}
+
 /// Returns a file's device and inode, which together say whether it is the same file.
 ///
 /// # Errors
 ///
 /// The `errno`.
 pub fn identity(fd: Fd) -> Result<(u64, u64), Errno> {
+    let stat = stat(fd)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+/// Returns what the kernel says of an open file.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn stat(fd: Fd) -> Result<libc::stat, Errno> {
     let mut stat = core::mem::MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: on x86_64 the kernel's structure is libc's, and `stat` is one.
     check(unsafe {
@@ -250,8 +327,7 @@ pub fn identity(fd: Fd) -> Result<(u64, u64), Errno> {
         )
     })?;
     // SAFETY: all zeros is a valid stat, whatever the kernel wrote over it too.
-    let stat = unsafe { stat.assume_init() };
-    Ok((stat.st_dev, stat.st_ino))
+    Ok(unsafe { stat.assume_init() })
 }
 
 /// Moves a file to a number of at least `lowest`, so that the program's own files get the numbers they would have

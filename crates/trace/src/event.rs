@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, Nanos, ObjectId, SiteId, ThreadId};
+use crate::{CallId, FileKind, IoKind, Nanos, ObjectId, SiteId, ThreadId};
 
 /// One event: a call, made at a time.
 ///
@@ -154,6 +154,20 @@ pub enum Operation {
         /// A bit for each of the first 64 CPUs.
         cpus: u64,
     },
+    /// Was blocked in input or output, or waiting for something else outside the program, from this event to its
+    /// [`Operation::Return`]. Calls that did not block are not recorded.
+    Io {
+        /// The sort of call.
+        kind: IoKind,
+        /// What the file was.
+        file: FileKind,
+    },
+    /// Slept, from this event to its [`Operation::Return`].
+    Sleep,
+    /// Sent a message to a queue.
+    QueueSend(ObjectId),
+    /// Received a message from a queue.
+    QueueReceive(ObjectId),
 }
 
 impl Operation {
@@ -196,6 +210,10 @@ impl Operation {
             Self::FutexTimedWait(_) => "futex_timedwait",
             Self::FutexWake { .. } => "futex_wake",
             Self::Bind { .. } => "bind",
+            Self::Io { .. } => "io",
+            Self::Sleep => "sleep",
+            Self::QueueSend(_) => "queue_send",
+            Self::QueueReceive(_) => "queue_receive",
         }
     }
 
@@ -208,7 +226,9 @@ impl Operation {
             | Self::Cancel(_)
             | Self::Terminate
             | Self::Return
-            | Self::Bind { .. } => None,
+            | Self::Bind { .. }
+            | Self::Io { .. }
+            | Self::Sleep => None,
             Self::Send { event: object, .. }
             | Self::Wait(object)
             | Self::Lock(object)
@@ -237,7 +257,9 @@ impl Operation {
             | Self::Once(object)
             | Self::FutexWait(object)
             | Self::FutexTimedWait(object)
-            | Self::FutexWake { futex: object, .. } => Some(object),
+            | Self::FutexWake { futex: object, .. }
+            | Self::QueueSend(object)
+            | Self::QueueReceive(object) => Some(object),
         }
     }
 

@@ -18,6 +18,7 @@
 //! environment.
 #![cfg_attr(not(feature = "std"), no_std)]
 
+pub mod io;
 pub mod journal;
 
 #[cfg(feature = "std")]
@@ -50,6 +51,8 @@ mod trace;
 mod validate;
 #[cfg(feature = "std")]
 mod whole;
+
+pub use io::{FileKind, IoKind};
 
 #[cfg(feature = "std")]
 pub use {

@@ -26,11 +26,13 @@ pub enum ObjectKind {
     /// An integer in memory that threads wait for and wake each other by, through system calls: what C++'s and
     /// Rust's own synchronization is made of.
     Futex,
+    /// A message queue.
+    Queue,
 }
 
 impl ObjectKind {
     /// All kinds, in the order of their bytes in files.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Event,
         Self::Mutex,
         Self::Cond,
@@ -40,6 +42,7 @@ impl ObjectKind {
         Self::Spin,
         Self::Once,
         Self::Futex,
+        Self::Queue,
     ];
 
     /// Returns the name used in text traces and tables.
@@ -54,6 +57,7 @@ impl ObjectKind {
             Self::Spin => "spin",
             Self::Once => "once",
             Self::Futex => "futex",
+            Self::Queue => "queue",
         }
     }
 }

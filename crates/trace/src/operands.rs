@@ -25,7 +25,9 @@ fn kind(operation: Operation) -> Option<ObjectKind> {
         | Operation::Cancel(_)
         | Operation::Terminate
         | Operation::Return
-        | Operation::Bind { .. } => None,
+        | Operation::Bind { .. }
+        | Operation::Io { .. }
+        | Operation::Sleep => None,
         Operation::Send { .. } | Operation::Wait(_) => Some(ObjectKind::Event),
         Operation::Lock(_)
         | Operation::TryLock(_)
@@ -54,6 +56,7 @@ fn kind(operation: Operation) -> Option<ObjectKind> {
         Operation::FutexWait(_) | Operation::FutexTimedWait(_) | Operation::FutexWake { .. } => {
             Some(ObjectKind::Futex)
         }
+        Operation::QueueSend(_) | Operation::QueueReceive(_) => Some(ObjectKind::Queue),
     }
 }
 

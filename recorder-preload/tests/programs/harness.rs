@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use foretrace_trace::journal::read_dir;
-use foretrace_trace::{Event, Nanos, Operation, Outcome, Trace};
+use foretrace_trace::{Event, FileKind, Nanos, Operation, Outcome, Trace};
 
 /// Where what is built for the tests goes.
 fn scratch() -> &'static Path {
@@ -204,6 +204,12 @@ fn line(trace: &Trace, event: &Event) -> String {
     let mut words = vec![call.operation.name().to_owned()];
     if let Some(object) = call.operation.object() {
         words.push(trace.objects[object.index()].name.replace(' ', ""));
+    }
+    if let Operation::Io { kind, file } = call.operation {
+        words.push(kind.name().to_owned());
+        if file != FileKind::None {
+            words.push(file.name().to_owned());
+        }
     }
     if let Operation::CondWait { mutex, .. } | Operation::CondTimedWait { mutex, .. } =
         call.operation

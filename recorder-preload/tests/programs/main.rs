@@ -1,5 +1,7 @@
 //! Records small programs, each named after the trap it sets, and looks at what was recorded, times ignored.
 
+mod blocking;
+mod children;
 mod cpus;
 mod deaths;
 mod exports;
@@ -9,6 +11,7 @@ mod locks;
 mod openmp;
 mod openmp_llvm;
 mod processes;
+mod queues;
 mod real;
 mod threads;
 mod waits;

@@ -93,6 +93,7 @@ impl<'a> Sites<'a> {
             ([object], _, _) => self.trace.objects[object.index()].name.clone(),
             (objects, _, Some(kind)) => format!("{} x{}", kind.name(), objects.len()),
             (_, [thread], None) => self.trace.threads[thread.index()].name.clone(),
+            ([], [], None) => "-".to_owned(),
             (_, threads, None) => format!("thread x{}", threads.len()),
         }
     }

@@ -45,7 +45,7 @@ impl Model for Direct {
         let objects = program.objects.iter().map(|object| match object.kind {
             ObjectKind::Mutex | ObjectKind::Spin => Object::Mutex(Mutex::default()),
             ObjectKind::Cond => Object::Condition(Condition::default()),
-            ObjectKind::Semaphore => {
+            ObjectKind::Semaphore | ObjectKind::Queue => {
                 Object::Semaphore(Semaphore::with_tokens(object.initial.unwrap_or(0)))
             }
             ObjectKind::Rwlock => Object::Rwlock(Rwlock::default()),

@@ -8,36 +8,42 @@ use super::clock::Timescale;
 use super::decode::{Decoded, Decoder};
 use super::file::{Journal, JournalThread};
 use super::hash::FastMap;
-use super::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS};
+use super::layout::{Kind, OUTCOME_PENDING};
 use super::limits::{self, Spins};
+use super::lineage::{Lineage, is_successor};
 use super::modules::{AddressSpace, Sites};
-use super::names::{list, object_operation, outcome, program_name, wait_operation, wake_operation};
-use super::objects::{Objects, object_kind};
+use super::names::{list, outcome, program_name};
+use super::objects::Objects;
 use crate::{
-    Call, CallId, Event, Nanos, ObjectKind, Operation, Outcome, Process, ProcessId, Returns,
-    SiteId, Thread, ThreadId, Trace, oddities::UNSEEN_ENDS,
+    Call, CallId, Event, Nanos, Operation, Outcome, Process, ProcessId, Returns, SiteId, Thread,
+    ThreadId, Trace, oddities::UNSEEN_ENDS,
 };
 
+/// The tokens beyond one that are told of an operation on a set of semaphores.
+const MOST_TOKENS: u64 = 1000;
+
 /// A process as the builder needs it.
-struct BuiltProcess {
+pub(super) struct BuiltProcess {
     space: AddressSpace,
     /// The trace's threads by number in the journal.
-    by_number: FastMap<u32, ThreadId>,
+    pub(super) by_number: FastMap<u32, ThreadId>,
     /// The threads that had a `pthread_t`, by when they were made.
-    by_pthread: FastMap<u64, Vec<(u64, ThreadId)>>,
+    pub(super) by_pthread: FastMap<u64, Vec<(u64, ThreadId)>>,
     /// The threads by number in the system; of several that had one, the last.
-    by_tid: FastMap<u32, ThreadId>,
+    pub(super) by_tid: FastMap<u32, ThreadId>,
 }
 
 /// A thread's stream of events, with the one that comes next.
-struct Stream<'a> {
+pub(super) struct Stream<'a> {
     decoder: Decoder<'a>,
     next: Option<Decoded>,
-    process: usize,
-    thread: ThreadId,
+    pub(super) process: usize,
+    pub(super) thread: ThreadId,
     is_main: bool,
     /// Whether the pending call was not about anything known, so that its return is dropped too.
     dropped: bool,
+    /// A call that is to be told so many times more once it is back.
+    owed: Option<(Call, u64)>,
     end: Option<End>,
 }
 
@@ -53,15 +59,20 @@ struct End {
 
 /// Builds one trace.
 pub(super) struct Builder<'a> {
-    journals: &'a [Journal],
+    pub(super) journals: &'a [Journal],
     scale: Timescale,
-    trace: Trace,
-    processes: Vec<BuiltProcess>,
+    pub(super) trace: Trace,
+    pub(super) processes: Vec<BuiltProcess>,
     sites: Sites,
-    objects: Objects,
-    bindings: Bindings,
+    pub(super) objects: Objects,
+    pub(super) lineage: Lineage<'a>,
+    /// Whether each thread did something yet, or was created.
+    pub(super) begun: Vec<bool>,
     calls: FastMap<Call, CallId>,
-    unknown_threads: u64,
+    pub(super) unknown_threads: u64,
+    /// Processes that were started and have no journal.
+    pub(super) unrecorded: u64,
+    pub(super) bindings: Bindings,
     spins: Spins,
     endless: Vec<String>,
 }
@@ -80,9 +91,12 @@ impl<'a> Builder<'a> {
             processes: Vec::new(),
             sites: Sites::default(),
             objects: Objects::default(),
-            bindings: Bindings::default(),
+            lineage: Lineage::new(journals),
+            begun: Vec::new(),
             calls: FastMap::default(),
             unknown_threads: 0,
+            unrecorded: 0,
+            bindings: Bindings::default(),
             spins: Spins::default(),
             endless: Vec::new(),
         }
@@ -113,14 +127,7 @@ impl<'a> Builder<'a> {
             pid: Some(journal.pid),
             parent_pid: Some(journal.ppid),
         });
-        let prefix = if index == 0 {
-            String::new()
-        } else {
-            match journal.predecessors {
-                0 => format!("{name}-{}/", journal.pid),
-                generation => format!("{name}-{}.{generation}/", journal.pid),
-            }
-        };
+        let prefix = self.prefix(index, &name);
         let mut built = BuiltProcess {
             space: AddressSpace::new(&journal.snapshots),
             by_number: FastMap::default(),
@@ -128,6 +135,7 @@ impl<'a> Builder<'a> {
             by_tid: FastMap::default(),
         };
         let mut others = 0;
+        let mut ids = Vec::new();
         for thread in &journal.threads {
             let is_main = thread.tid == journal.pid;
             let own_name = if is_main {
@@ -149,6 +157,8 @@ impl<'a> Builder<'a> {
                 tid: Some(thread.tid).filter(|&tid| tid != 0),
             });
             self.bindings.push(thread.bound);
+            ids.push(id);
+            self.begun.push(false);
             built.by_number.insert(thread.number, id);
             built.by_tid.insert(thread.tid, id);
             built
@@ -158,7 +168,27 @@ impl<'a> Builder<'a> {
                 .push((thread.tsc, id));
             streams.push(self.stream(index, journal, thread, id));
         }
+        self.lineage.set_threads(index, &ids);
         self.processes.push(built);
+    }
+
+    /// Returns what the names of a process's threads begin with. Numbers of processes are used again.
+    fn prefix(&self, index: usize, name: &str) -> String {
+        if index == 0 {
+            return String::new();
+        }
+        let journal = &self.journals[index];
+        let same = |other: &&Journal| {
+            (other.pid, other.predecessors) == (journal.pid, journal.predecessors)
+        };
+        let pid = match self.journals[..index].iter().filter(same).count() {
+            0 => journal.pid.to_string(),
+            earlier => format!("{}~{}", journal.pid, earlier + 1),
+        };
+        match journal.predecessors {
+            0 => format!("{name}-{pid}/"),
+            generation => format!("{name}-{pid}.{generation}/"),
+        }
     }
 
     fn stream(
@@ -168,9 +198,8 @@ impl<'a> Builder<'a> {
         thread: &'a JournalThread,
         id: ThreadId,
     ) -> Stream<'a> {
-        let successor = self.journals[process + 1..]
-            .iter()
-            .find(|other| is_successor(journal, other));
+        let successor = self.lineage.successor(process);
+        let successor = successor.map(|index| &self.journals[index]);
         let end = match (journal.exit, successor) {
             (Some(exit), _) => Some(End {
                 tsc: exit.tsc,
@@ -200,6 +229,7 @@ impl<'a> Builder<'a> {
             thread: id,
             is_main: thread.tid == journal.pid,
             dropped: false,
+            owed: None,
             end,
         }
     }
@@ -255,19 +285,27 @@ impl<'a> Builder<'a> {
     }
 
     fn push_end(&mut self, stream: &Stream<'a>, tsc: u64) {
+        let became = self.lineage.became(stream.process, stream.thread);
         let (_, latest) = stream.decoder.latest();
         let own = stream.decoder.terminate().map(|terminate| terminate.cpu);
         let last = stream.end.and_then(|end| end.cpu);
         let cpu = own.or(last.map(|cpu| stream.decoder.own(cpu))).unwrap_or(0);
-        let call = Call {
-            thread: stream.thread,
-            operation: Operation::Terminate,
-            outcome: Outcome::Success,
-            from: None,
-            site: None,
-        };
+        let begun = became.is_some_and(|next| self.begun[next.index()]);
         self.bindings.advance(stream.thread, cpu.max(latest));
-        self.push_call(call, tsc, cpu.max(latest));
+        let mut push = |operation| {
+            let call = Call {
+                thread: stream.thread,
+                operation,
+                outcome: Outcome::Success,
+                from: None,
+                site: None,
+            };
+            self.push_call(call, tsc, cpu.max(latest));
+        };
+        if let Some(next) = became.filter(|_| !begun) {
+            push(Operation::Create(next));
+        }
+        push(Operation::Terminate);
     }
 
     fn push(&mut self, stream: &mut Stream<'a>, event: Decoded) {
@@ -284,6 +322,10 @@ impl<'a> Builder<'a> {
             return;
         }
         self.bindings.advance(stream.thread, event.cpu);
+        if event.kind == Kind::Exec {
+            self.lineage.becomes(process, stream.thread);
+            return;
+        }
         let Some(operation) = self.operation(stream, &event) else {
             stream.dropped = event.outcome == OUTCOME_PENDING;
             return;
@@ -297,9 +339,28 @@ impl<'a> Builder<'a> {
             site,
         };
         self.push_call(call, event.tsc, event.cpu);
+        // The operation on a set of semaphores may move several tokens, which counts as one operation each. Where the first
+        // was waited for, the others were there with it.
+        let more = match event.kind {
+            Kind::SetTake | Kind::SetGive => event.second.saturating_sub(1).min(MOST_TOKENS),
+            _ => 0,
+        };
+        if more > 0 && event.outcome == OUTCOME_PENDING {
+            stream.owed = Some((call, more));
+            return;
+        }
+        let owed = stream.owed.take_if(|_| event.kind == Kind::Return);
+        let (call, count) = owed.unwrap_or((call, more));
+        for _ in 0..count {
+            self.push_call(call, event.tsc, event.cpu);
+        }
     }
 
     fn push_call(&mut self, call: Call, tsc: u64, cpu: u64) {
+        self.begun[call.thread.index()] = true;
+        if let Operation::Create(child) = call.operation {
+            self.begun[child.index()] = true;
+        }
         let id = *self
             .calls
             .entry(call)
@@ -323,108 +384,6 @@ impl<'a> Builder<'a> {
         }
         self.sites
             .called_from(caller, process, space, event.site, event.tsc)
-    }
-
-    /// Takes records that tell of an object's life; returns whether this was one.
-    fn note_life(&mut self, process: usize, event: &Decoded) -> bool {
-        let Some(kind) = object_kind(event.kind) else {
-            return false;
-        };
-        let address = event.object;
-        let objects = &mut self.objects;
-        let value = u32::try_from(event.second).ok();
-        let succeeded = event.outcome == OUTCOME_SUCCESS;
-        match event.kind {
-            Kind::MutexInit | Kind::CondInit | Kind::RwInit | Kind::SpinInit => {
-                if succeeded {
-                    objects.initialize(process, kind, address, None);
-                }
-            }
-            Kind::SemInit | Kind::BarrierInit => objects.initialize(process, kind, address, value),
-            Kind::SemOpen => objects.open(process, address, event.third, value),
-            Kind::MutexDestroy
-            | Kind::CondDestroy
-            | Kind::SemDestroy
-            | Kind::RwDestroy
-            | Kind::BarrierDestroy
-            | Kind::SpinDestroy => {
-                if succeeded {
-                    objects.destroy(process, kind, address);
-                }
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    /// Returns the operation; `None` where it is about a thread that is not known.
-    fn operation(&mut self, stream: &Stream<'a>, event: &Decoded) -> Option<Operation> {
-        let process = stream.process;
-        match event.kind {
-            Kind::Return => Some(Operation::Return),
-            Kind::Create => {
-                let number = u32::try_from(event.object).ok()?;
-                let id = self.processes[process].by_number.get(&number).copied();
-                id.map(Operation::Create)
-            }
-            Kind::Join | Kind::TryJoin | Kind::TimedJoin => {
-                self.thread(process, event).map(Operation::Join)
-            }
-            Kind::Detach => self.thread(process, event).map(Operation::Detach),
-            Kind::Cancel => self.thread(process, event).map(Operation::Cancel),
-            Kind::Bind => {
-                let thread = self.bound_thread(stream, event)?;
-                let cpus = event.second;
-                if event.outcome == OUTCOME_SUCCESS {
-                    self.bindings.bind(thread, cpus);
-                }
-                Some(Operation::Bind { thread, cpus })
-            }
-            kind => {
-                let object = self.objects.at(process, object_kind(kind)?, event.object);
-                match kind {
-                    Kind::CondWait | Kind::CondTimedWait => {
-                        let mutex = self.objects.at(process, ObjectKind::Mutex, event.second);
-                        Some(wait_operation(kind, object, mutex))
-                    }
-                    Kind::FutexWake => {
-                        // A program may ask for any number, and not live to see how many it was.
-                        let most = self.trace.threads.len() as u64;
-                        Some(wake_operation(object, event.second.min(most)))
-                    }
-                    kind => object_operation(kind, object),
-                }
-            }
-        }
-    }
-
-    /// Returns the thread that was bound.
-    fn bound_thread(&mut self, stream: &Stream<'a>, event: &Decoded) -> Option<ThreadId> {
-        if event.object == 0 {
-            return Some(stream.thread);
-        }
-        match u32::try_from(event.object) {
-            // Of another process, where it is not found: that one's own affair.
-            Ok(tid) => self.processes[stream.process].by_tid.get(&tid).copied(),
-            Err(_) => self.thread(stream.process, event),
-        }
-    }
-
-    fn thread(&mut self, process: usize, event: &Decoded) -> Option<ThreadId> {
-        let found = self.processes[process]
-            .by_pthread
-            .get(&event.object)
-            .and_then(|threads| {
-                threads
-                    .iter()
-                    .rev()
-                    .find(|&&(made, _)| made <= event.tsc)
-                    .map(|&(_, id)| id)
-            });
-        if found.is_none() {
-            self.unknown_threads += 1;
-        }
-        found
     }
 
     fn warn(&mut self) {
@@ -484,6 +443,12 @@ impl<'a> Builder<'a> {
                 list(&self.endless)
             ));
         }
+        if self.unrecorded > 0 {
+            warnings.push(format!(
+                "{} processes that were started were not recorded (static, setuid, without the environment's LD_PRELOAD, or ended before they began): waits for them take as long as they took",
+                self.unrecorded
+            ));
+        }
         if self.unknown_threads > 0 {
             warnings.push(format!(
                 "{} calls were about threads that were not seen being created, and are missing",
@@ -491,13 +456,6 @@ impl<'a> Builder<'a> {
             ));
         }
     }
-}
-
-/// Returns whether a process went on as another program (by `exec`) right after a journal.
-fn is_successor(journal: &Journal, other: &Journal) -> bool {
-    journal.pid == other.pid
-        && journal.start_ticks == other.start_ticks
-        && Some(other.predecessors) == journal.predecessors.checked_add(1)
 }
 
 /// Returns the CPU time of a process's first thread at its last event, as the kernel counts it.

@@ -1,6 +1,6 @@
 //! One journal: its header, its chunks, and what a first pass over its records finds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 use std::ops::Range;
 use std::path::Path;
@@ -28,6 +28,8 @@ pub(super) struct Journal {
     pub latest: Stamp,
     /// The exit's moment; `None` when the process did not end by itself.
     pub exit: Option<Stamp>,
+    /// Whether it began as a copy of its parent.
+    pub forked: bool,
     pub stopped: bool,
     /// Whether the program made OpenMP tasks.
     pub has_tasks: bool,
@@ -43,6 +45,8 @@ pub(super) struct Journal {
     pub snapshots: Vec<Snapshot>,
     /// The CPU times of threads at exit, by the thread's number in the system.
     pub finals: BTreeMap<u32, u64>,
+    /// The numbers of the processes that it started, where those are known.
+    pub started: BTreeSet<u32>,
     /// Records whose writing was cut short.
     pub holes: u64,
     /// Where what could not be read lies.
@@ -70,6 +74,8 @@ pub(super) struct JournalThread {
     pub parts: Vec<Range<usize>>,
     /// Whether it did more than exist: has a record of a call.
     pub has_events: bool,
+    /// The counter when it ended, if it was seen to.
+    pub ended: Option<u64>,
 }
 
 /// A record, decoded.
@@ -190,6 +196,7 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         start_ticks: long(offset_of!(Header, start_ticks)),
         latest: exit.unwrap_or(start),
         exit,
+        forked: flags & layout::FLAG_FORKED != 0,
         stopped: flags & layout::FLAG_STOPPED != 0,
         has_tasks: flags & layout::FLAG_TASKS != 0,
         bypassing: (flags & layout::FLAG_BYPASSED != 0).then(|| bypassing(&bytes)),
@@ -201,6 +208,7 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         threads: Vec::new(),
         snapshots: Vec::new(),
         finals: BTreeMap::new(),
+        started: BTreeSet::new(),
         holes: 0,
         damage: Vec::new(),
         bytes,
@@ -298,6 +306,7 @@ fn collect_threads(mut chunks: Vec<Chunk>) -> Vec<JournalThread> {
                 tsc: chunk.tsc,
                 parts: Vec::new(),
                 has_events: false,
+                ended: None,
             });
         }
         if let Some(thread) = threads.last_mut() {
@@ -315,6 +324,7 @@ fn first_pass(journal: &mut Journal) {
         finals,
         latest,
         holes,
+        started,
         ..
     } = journal;
     for thread in threads {
@@ -343,7 +353,12 @@ fn first_pass(journal: &mut Journal) {
                     | Kind::Extension
                     | Kind::Stack
                     | Kind::Overhead
-                    | Kind::Terminate => {}
+                    | Kind::Exec => {}
+                    Kind::Terminate => thread.ended = Some(record.tsc),
+                    Kind::Fork => {
+                        thread.has_events = true;
+                        started.extend(u32::try_from(record.object).ok().filter(|&pid| pid != 0));
+                    }
                     _ => thread.has_events = true,
                 }
             }

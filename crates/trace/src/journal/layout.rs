@@ -358,4 +358,26 @@ kinds! {
     /// `object` is 0 for the calling thread, below 2^32 the number of a thread in the system, else a `pthread_t`; the
     /// extension holds the set's first 64 CPUs.
     Bind = 120,
+    /// A process was started: `fork`, `vfork`, `posix_spawn`, recorded before it is done. `object` is its number, filled in
+    /// after. Of `system` and `popen`, which do not tell it, it is 0, and the extension holds what the record of the wait
+    /// for it holds too: 0 or the stream.
+    Fork = 100,
+    /// The process is about to become another program; the last one may have.
+    Exec = 101,
+    /// Waited for a process's end: `object` is its number, or 0 and the extension what that of [`Kind::Fork`] holds.
+    WaitProcess = 102,
+    /// Was blocked by input or output; recorded after it, and only then. `object` is the file's inode, the extension
+    /// holds what [`io::pack`](crate::io::pack) packs and, in `tsc`, the file's device.
+    Io = 105,
+    /// Slept; recorded after it.
+    Sleep = 106,
+    /// `mq_send`, `msgsnd`; `object` is twice a POSIX queue's inode, or twice a System V queue's number plus one.
+    QueueSend = 110,
+    /// `mq_receive`, `msgrcv`; recorded after it.
+    QueueReceive = 111,
+    /// `semop` took tokens; recorded after it. `object` is the set's number and, in the low 16 bits, the semaphore's; the
+    /// extension holds how many and, in `tsc`, the value before plus one, where it was asked for.
+    SetTake = 112,
+    /// `semop` gave tokens; the operands as of [`Kind::SetTake`].
+    SetGive = 113,
 }

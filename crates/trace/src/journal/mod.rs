@@ -24,11 +24,15 @@ mod hash;
 #[cfg(feature = "std")]
 mod limits;
 #[cfg(feature = "std")]
+mod lineage;
+#[cfg(feature = "std")]
 mod modules;
 #[cfg(feature = "std")]
 mod names;
 #[cfg(feature = "std")]
 mod objects;
+#[cfg(feature = "std")]
+mod operations;
 #[cfg(feature = "std")]
 mod read;
 

@@ -73,10 +73,10 @@ pub(super) fn object_operation(kind: Kind, object: ObjectId) -> Option<Operation
         Kind::MutexUnlock => Operation::Unlock,
         Kind::CondSignal => Operation::CondSignal,
         Kind::CondBroadcast => Operation::CondBroadcast,
-        Kind::SemWait => Operation::SemWait,
+        Kind::SemWait | Kind::SetTake => Operation::SemWait,
         Kind::SemTryWait => Operation::SemTryWait,
         Kind::SemTimedWait => Operation::SemTimedWait,
-        Kind::SemPost => Operation::SemPost,
+        Kind::SemPost | Kind::SetGive => Operation::SemPost,
         Kind::ReadLock => Operation::ReadLock,
         Kind::TryReadLock => Operation::TryReadLock,
         Kind::TimedReadLock => Operation::TimedReadLock,
@@ -91,6 +91,8 @@ pub(super) fn object_operation(kind: Kind, object: ObjectId) -> Option<Operation
         Kind::Once => Operation::Once,
         Kind::FutexWait => Operation::FutexWait,
         Kind::FutexTimedWait => Operation::FutexTimedWait,
+        Kind::QueueSend => Operation::QueueSend,
+        Kind::QueueReceive => Operation::QueueReceive,
         _ => return None,
     };
     Some(operation(object))

@@ -20,6 +20,8 @@ pub(super) struct Objects {
     pending: FastMap<Key, Pending>,
     /// The names, as hashes, that semaphores were opened by.
     opened: FastMap<Key, u64>,
+    /// The processes that began as copies of others, with those.
+    parents: FastMap<usize, usize>,
     counts: [u32; ObjectKind::ALL.len()],
 }
 
@@ -30,6 +32,13 @@ impl Objects {
         if let Some(&id) = self.living.get(&key) {
             return id;
         }
+        if !self.pending.contains_key(&key)
+            && let Some(owner) = self.owner(process, kind, address)
+        {
+            let id = self.at(owner, kind, address);
+            self.living.insert(key, id);
+            return id;
+        }
         let known = self.pending.remove(&key).unwrap_or_default();
         let count = &mut self.counts[kind as usize];
         *count += 1;
@@ -37,12 +46,46 @@ impl Objects {
         self.table.push(Object {
             kind,
             name: format!("{} {count}", kind.name()),
-            process: ProcessId::from_index(process),
+            process: ProcessId(u32::try_from(process).unwrap_or(0)),
             address: Some(address),
             initial: known.initial,
         });
         self.living.insert(key, id);
         id
+    }
+
+    /// Returns the object of a name that all processes share, of which its first use may have told how it began.
+    pub fn shared(
+        &mut self,
+        process: usize,
+        kind: ObjectKind,
+        name: u64,
+        initial: Option<u32>,
+    ) -> ObjectId {
+        let everywhere = usize::MAX;
+        if !self.living.contains_key(&(everywhere, kind, name)) {
+            self.initialize(everywhere, kind, name, initial);
+            let id = self.at(everywhere, kind, name);
+            let object = &mut self.table[id.index()];
+            object.process = ProcessId::from_index(process);
+            object.address = None;
+        }
+        self.at(everywhere, kind, name)
+    }
+
+    /// Notes that a process began as a copy of another: what that one had opened, both have.
+    pub fn inherit(&mut self, child: usize, parent: usize) {
+        self.parents.insert(child, parent);
+    }
+
+    /// Returns the nearest process that a process descends from and that opened a named semaphore at this address.
+    fn owner(&self, mut process: usize, kind: ObjectKind, address: u64) -> Option<usize> {
+        loop {
+            process = *self.parents.get(&process)?;
+            if self.opened.contains_key(&(process, kind, address)) {
+                return Some(process);
+            }
+        }
     }
 
     /// Notes that an object begins at an address.
@@ -127,5 +170,19 @@ mod tests {
         assert_eq!(objects.at(0, ObjectKind::Semaphore, 64), first);
         objects.open(0, 64, 2, Some(0));
         assert_ne!(objects.at(0, ObjectKind::Semaphore, 64), first);
+    }
+
+    #[test]
+    fn a_semaphore_that_a_parent_opened_is_its_childs_too() {
+        let kind = ObjectKind::Semaphore;
+        let mut objects = Objects::default();
+        objects.open(0, 64, 1, Some(3));
+        objects.initialize(0, kind, 128, Some(1));
+        objects.inherit(1, 0);
+        objects.inherit(2, 1);
+        let of_grandchild = objects.at(2, kind, 64);
+        assert_eq!(objects.at(0, kind, 64), of_grandchild);
+        assert_ne!(objects.at(1, kind, 128), objects.at(0, kind, 128));
+        assert_ne!(objects.at(3, kind, 64), of_grandchild);
     }
 }

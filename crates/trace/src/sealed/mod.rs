@@ -53,11 +53,12 @@
 //! returns     one of Derived, Explicit
 //! processes   list of: name: text, pid?, parent pid?
 //! threads     list of: name: text, process, priority?: signed, cpu?, start routine?, tid?
-//! objects     list of: kind: one of Event, Mutex, Cond, Semaphore, Rwlock, Barrier, Spin, Once; name: text, process,
+//! objects     list of: kind: one of Event, Mutex, Cond, Semaphore, Rwlock, Barrier, Spin, Once, Queue; name: text, process,
 //!             address?, initial?
 //! modules     list of: path: text, build id?: text
 //! sites       list of: module, offset, caller?: an earlier site
-//! calls       list of: thread; operation: one of `Operation` in its order, with what it carries;
+//! calls       list of: thread; operation: one of `Operation` in its order, with what it carries (of `IoKind` and
+//!             `FileKind` one of their values in their order);
 //!             outcome: one of Success, Busy, TimedOut, Chosen, OwnerDied, Failed(errno); from?, site?
 //! warnings    list of text
 //! ```

@@ -34,14 +34,14 @@
 //!                                                     function was called from
 //!           | "recording" FACT                        how the trace was recorded
 //!           | "warning" TEXT                          what a reader must know about the trace's limits
-//! KIND      = "event" | "mutex" | "cond" | "semaphore" | "rwlock" | "barrier" | "spin" | "once" | "futex"
+//! KIND      = "event" | "mutex" | "cond" | "semaphore" | "rwlock" | "barrier" | "spin" | "once" | "futex" | "queue"
 //! FACT      = "command" WORD* | "version" WORD | "started" UNIX-SECONDS | "cpu" K | "pretended-cpus" N
 //!           | "slice" TIME | "clock" ("rseq" | "counter" | "system-call") | "wall" TIME | "cpu-time" TIME
 //!           | "exit" ("code" | "signal") INTEGER | "lost-events" N
 //! SITE      = LABEL "+0x" HEX ["#" COPY]              COPY tells equal entries of the table apart: the second is #2
 //!
 //! row       = TIME THREAD operation [OUTCOME] field*
-//! operation = ("create" | "join" | "detach" | "cancel") THREAD | "terminate" | "return"
+//! operation = ("create" | "join" | "detach" | "cancel") THREAD | "terminate" | "return" | "sleep" | "io" IO [FILE]
 //!           | "send" EVENT THREAD | "wait" EVENT
 //!           | ("lock" | "trylock" | "timedlock" | "unlock") MUTEX
 //!           | ("cond_wait" | "cond_timedwait") COND MUTEX | ("cond_signal" | "cond_broadcast") COND
@@ -50,6 +50,9 @@
 //!           | "barrier_wait" BARRIER [THREADS] | ("spin_lock" | "spin_trylock" | "spin_unlock") SPIN | "once" ONCE
 //!           | ("futex_wait" | "futex_timedwait") FUTEX | "futex_wake" FUTEX WOKEN
 //!           | "bind" THREAD CPUS
+//!           | ("queue_send" | "queue_receive") QUEUE
+//! IO        = "read" | "write" | "copy" | "poll" | "accept" | "connect" | "sync" | "lock" | "signal" | "process" | "queue"
+//! FILE      = "none" | "file" | "pipe" | "socket" | "terminal" | "device" | "event" | "timer" | "epoll" | "other"
 //! OUTCOME   = "ok" | "busy" | "timedout" | "chosen" | "ownerdied" | "failed:" ERRNO
 //!                                                     "ok" if not said; a "try" must say it
 //! field     = "cpu=" TIME                             the CPU time that the thread had used by then

@@ -8,12 +8,14 @@ use super::{
     tables::Tables,
     words::{self, Words, set, unknown_field},
 };
-use crate::{Call, Event, ObjectId, ObjectKind, Operation, Outcome, ThreadId, operands};
+use crate::{
+    Call, Event, FileKind, IoKind, ObjectId, ObjectKind, Operation, Outcome, ThreadId, operands,
+};
 
 type OnObject = fn(ObjectId) -> Operation;
 
 /// The operations on one object.
-const ON_ONE_OBJECT: [(ObjectKind, OnObject); 25] = [
+const ON_ONE_OBJECT: [(ObjectKind, OnObject); 27] = [
     (ObjectKind::Event, Operation::Wait),
     (ObjectKind::Mutex, Operation::Lock),
     (ObjectKind::Mutex, Operation::TryLock),
@@ -39,6 +41,8 @@ const ON_ONE_OBJECT: [(ObjectKind, OnObject); 25] = [
     (ObjectKind::Once, Operation::Once),
     (ObjectKind::Futex, Operation::FutexWait),
     (ObjectKind::Futex, Operation::FutexTimedWait),
+    (ObjectKind::Queue, Operation::QueueSend),
+    (ObjectKind::Queue, Operation::QueueReceive),
 ];
 
 /// The operations on a thread.
@@ -50,7 +54,7 @@ const ON_A_THREAD: [fn(ThreadId) -> Operation; 4] = [
 ];
 
 /// The names of the other operations.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 9] = [
     "terminate",
     "return",
     "send",
@@ -58,6 +62,8 @@ const OTHERS: [&str; 7] = [
     "cond_timedwait",
     "futex_wake",
     "bind",
+    "io",
+    "sleep",
 ];
 
 /// Reads a row, whose first word is `time`.
@@ -151,6 +157,8 @@ impl Row<'_, '_, '_> {
         match word {
             "terminate" => Ok(Operation::Terminate),
             "return" => Ok(Operation::Return),
+            "sleep" => Ok(Operation::Sleep),
+            "io" => self.io(),
             "send" => Ok(Operation::Send {
                 event: self.object(ObjectKind::Event)?,
                 to: self.thread()?,
@@ -176,6 +184,30 @@ impl Row<'_, '_, '_> {
             }
             _ => Err(unknown(name)),
         }
+    }
+
+    fn io(&mut self) -> Result<Operation, Problem> {
+        let known = IoKind::ALL.map(IoKind::name);
+        let expected = format!("one of {}", known.join(", "));
+        let word = self.words.required(&expected)?;
+        let kind = IoKind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == word.text);
+        let Some(kind) = kind else {
+            let remedy = format!("correct the word{}", hint(&word.text, known));
+            return Err(word.not(expected, remedy));
+        };
+        let named = |token: &Token<'_>| {
+            FileKind::ALL
+                .into_iter()
+                .find(|file| file.name() == token.text)
+        };
+        let file = self.words.peek().and_then(named);
+        if file.is_some() {
+            self.words.optional();
+        }
+        let file = file.unwrap_or(FileKind::None);
+        Ok(Operation::Io { kind, file })
     }
 
     fn on_one_object(

@@ -12,8 +12,8 @@ use super::{
     words::{CLOCKS, cpus_word, outcome_word},
 };
 use crate::{
-    Call, Error, Event, ExitStatus, Module, Object, ObjectId, ObjectKind, Operation, Outcome,
-    ProcessId, Recording, Returns, Thread, Trace, operands, validate,
+    Call, Error, Event, ExitStatus, FileKind, Module, Object, ObjectId, ObjectKind, Operation,
+    Outcome, ProcessId, Recording, Returns, Thread, Trace, operands, validate,
 };
 
 /// Checks that a trace can be written and read again.
@@ -262,6 +262,12 @@ fn call_text(trace: &Trace, call: &Call, sites: &[String]) -> String {
     }
     if let Operation::FutexWake { woken, .. } = call.operation {
         add(&woken.to_string());
+    }
+    if let Operation::Io { kind, file } = call.operation {
+        add(kind.name());
+        if file != FileKind::None {
+            add(file.name());
+        }
     }
     if call.outcome != Outcome::Success || operands::only_tries(call.operation) {
         add(&outcome_word(call.outcome));

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use foretrace_trace::{
-    Call, CallId, CallSite, Event, ExitStatus, Module, ModuleId, Nanos, Object, ObjectId,
-    ObjectKind, Operation, Outcome, Process, ProcessId, Recording, Returns, SiteId, Thread,
-    ThreadClock, ThreadId, Trace,
+    Call, CallId, CallSite, Event, ExitStatus, FileKind, IoKind, Module, ModuleId, Nanos, Object,
+    ObjectId, ObjectKind, Operation, Outcome, Process, ProcessId, Recording, Returns, SiteId,
+    Thread, ThreadClock, ThreadId, Trace,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
@@ -54,7 +54,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 fn raw() -> impl Strategy<Value = Raw> {
     let operands = (any::<prop::sample::Index>(), any::<prop::sample::Index>());
     (
-        (0usize..5, 0usize..33, operands, outcome()),
+        (0usize..5, 0usize..42, operands, outcome()),
         (
             option::of(0usize..5),
             option::of(0usize..4),
@@ -398,12 +398,17 @@ impl Builder {
                 futex: self.object(ObjectKind::Futex, raw.operands.0)?,
                 woken: raw.operands.1 as u32,
             },
-            9 => Operation::Bind {
+            10 => Operation::Sleep,
+            11 => Operation::Io {
+                kind: IoKind::ALL[raw.operands.0 % IoKind::ALL.len()],
+                file: FileKind::ALL[raw.operands.1 % FileKind::ALL.len()],
+            },
+            12 => Operation::Bind {
                 thread: other_id,
                 cpus: (raw.operands.1 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             },
             number => {
-                let (kind, operation) = ON_ONE_OBJECT[(number - 10) % ON_ONE_OBJECT.len()];
+                let (kind, operation) = ON_ONE_OBJECT[(number - 13) % ON_ONE_OBJECT.len()];
                 operation(self.object(kind, raw.operands.0)?)
             }
         })
@@ -422,7 +427,7 @@ impl Builder {
 
 type OnObject = fn(ObjectId) -> Operation;
 
-const ON_ONE_OBJECT: [(ObjectKind, OnObject); 25] = [
+const ON_ONE_OBJECT: [(ObjectKind, OnObject); 27] = [
     (ObjectKind::Event, Operation::Wait),
     (ObjectKind::Mutex, Operation::Lock),
     (ObjectKind::Mutex, Operation::TryLock),
@@ -448,4 +453,6 @@ const ON_ONE_OBJECT: [(ObjectKind, OnObject); 25] = [
     (ObjectKind::Once, Operation::Once),
     (ObjectKind::Futex, Operation::FutexWait),
     (ObjectKind::Futex, Operation::FutexTimedWait),
+    (ObjectKind::Queue, Operation::QueueSend),
+    (ObjectKind::Queue, Operation::QueueReceive),
 ];

@@ -1,0 +1,147 @@
+//! From records to operations: what a record is about is looked up among threads, objects and processes.
+
+use super::build::{Builder, Stream};
+use super::decode::Decoded;
+use super::layout::{Kind, OUTCOME_SUCCESS};
+use super::names::{object_operation, wait_operation, wake_operation};
+use super::objects::object_kind;
+use crate::{FileKind, IoKind, ObjectKind, Operation, ThreadId, io};
+
+impl Builder<'_> {
+    /// Takes records that tell of an object's life; returns whether this was one.
+    pub fn note_life(&mut self, process: usize, event: &Decoded) -> bool {
+        let Some(kind) = object_kind(event.kind) else {
+            return false;
+        };
+        let address = event.object;
+        let objects = &mut self.objects;
+        let value = u32::try_from(event.second).ok();
+        let succeeded = event.outcome == OUTCOME_SUCCESS;
+        match event.kind {
+            Kind::MutexInit | Kind::CondInit | Kind::RwInit | Kind::SpinInit => {
+                if succeeded {
+                    objects.initialize(process, kind, address, None);
+                }
+            }
+            Kind::SemInit | Kind::BarrierInit => objects.initialize(process, kind, address, value),
+            Kind::SemOpen => objects.open(process, address, event.third, value),
+            Kind::MutexDestroy
+            | Kind::CondDestroy
+            | Kind::SemDestroy
+            | Kind::RwDestroy
+            | Kind::BarrierDestroy
+            | Kind::SpinDestroy => {
+                if succeeded {
+                    objects.destroy(process, kind, address);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Returns the operation; `None` where it is about a thread that is not known.
+    pub fn operation(&mut self, stream: &Stream<'_>, event: &Decoded) -> Option<Operation> {
+        let process = stream.process;
+        match event.kind {
+            Kind::Return => Some(Operation::Return),
+            Kind::Create => {
+                let number = u32::try_from(event.object).ok()?;
+                let id = self.processes[process].by_number.get(&number).copied();
+                id.map(Operation::Create)
+            }
+            Kind::Join | Kind::TryJoin | Kind::TimedJoin => {
+                self.thread(process, event).map(Operation::Join)
+            }
+            Kind::Fork if event.outcome != OUTCOME_SUCCESS => None,
+            Kind::Fork => {
+                let child = self.lineage.started(process, event);
+                self.unrecorded += u64::from(child.is_none());
+                let (index, thread) = child?;
+                if self.journals[index].forked {
+                    self.objects.inherit(index, process);
+                }
+                // What acted before cannot begin here, whatever the numbers say.
+                (!self.begun[thread.index()]).then_some(Operation::Create(thread))
+            }
+            Kind::WaitProcess => {
+                let ended = self.lineage.ended(process, event).map(Operation::Join);
+                Some(ended.unwrap_or(Operation::Io {
+                    kind: IoKind::Process,
+                    file: FileKind::None,
+                }))
+            }
+            Kind::Sleep => Some(Operation::Sleep),
+            Kind::Io => {
+                let (kind, file) = io::unpack(event.second)?;
+                Some(Operation::Io { kind, file })
+            }
+            Kind::Detach => self.thread(process, event).map(Operation::Detach),
+            Kind::Cancel => self.thread(process, event).map(Operation::Cancel),
+            Kind::Bind => {
+                let thread = self.bound_thread(stream, event)?;
+                let cpus = event.second;
+                if event.outcome == OUTCOME_SUCCESS {
+                    self.bindings.bind(thread, cpus);
+                }
+                Some(Operation::Bind { thread, cpus })
+            }
+            Kind::QueueSend | Kind::QueueReceive => {
+                let name = event.object;
+                let queue = self.objects.shared(process, ObjectKind::Queue, name, None);
+                object_operation(event.kind, queue)
+            }
+            Kind::SetTake | Kind::SetGive => {
+                let value = event.third.checked_sub(1);
+                let value = value.and_then(|value| u32::try_from(value).ok());
+                let (kind, name) = (ObjectKind::Semaphore, event.object);
+                let semaphore = self.objects.shared(process, kind, name, value);
+                object_operation(event.kind, semaphore)
+            }
+            kind => {
+                let object = self.objects.at(process, object_kind(kind)?, event.object);
+                match kind {
+                    Kind::CondWait | Kind::CondTimedWait => {
+                        let mutex = self.objects.at(process, ObjectKind::Mutex, event.second);
+                        Some(wait_operation(kind, object, mutex))
+                    }
+                    Kind::FutexWake => {
+                        // A program may ask for any number, and not live to see how many it was.
+                        let most = self.trace.threads.len() as u64;
+                        Some(wake_operation(object, event.second.min(most)))
+                    }
+                    kind => object_operation(kind, object),
+                }
+            }
+        }
+    }
+
+    /// Returns the thread that was bound.
+    fn bound_thread(&mut self, stream: &Stream<'_>, event: &Decoded) -> Option<ThreadId> {
+        if event.object == 0 {
+            return Some(stream.thread);
+        }
+        match u32::try_from(event.object) {
+            // Of another process, where it is not found: that one's own affair.
+            Ok(tid) => self.processes[stream.process].by_tid.get(&tid).copied(),
+            Err(_) => self.thread(stream.process, event),
+        }
+    }
+
+    fn thread(&mut self, process: usize, event: &Decoded) -> Option<ThreadId> {
+        let found = self.processes[process]
+            .by_pthread
+            .get(&event.object)
+            .and_then(|threads| {
+                threads
+                    .iter()
+                    .rev()
+                    .find(|&&(made, _)| made <= event.tsc)
+                    .map(|&(_, id)| id)
+            });
+        if found.is_none() {
+            self.unknown_threads += 1;
+        }
+        found
+    }
+}

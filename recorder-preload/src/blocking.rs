@@ -1,0 +1,256 @@
+//! What the hooks of calls that may block have in common: input and output, waiting for time, signals, processes.
+
+use core::ffi::c_int;
+
+use foretrace_recorder::blocking::{self, Begun, Target};
+use foretrace_recorder::{OUTCOME_SUCCESS, OUTCOME_TIMED_OUT, outcome_of};
+
+use crate::hook::{CANCELLED, recording};
+
+/// A call under way. Dropped by an unwinding (its thread was cancelled), it records that.
+pub struct Pending {
+    begun: Begun,
+    target: Target,
+    site: u64,
+}
+
+impl Pending {
+    /// Begins a call.
+    #[inline]
+    pub fn begin(target: Target, site: u64) -> Self {
+        Self {
+            begun: blocking::begin(),
+            target,
+            site,
+        }
+    }
+
+    /// Says that it came back, and records it if it blocked.
+    #[inline]
+    pub fn end(self, result: impl Result) {
+        blocking::end(self.begun, self.target, || result.outcome(), self.site);
+        core::mem::forget(self);
+    }
+
+    /// Records what it took.
+    pub fn end_of_take(self, target: Target) {
+        blocking::end_of_take(self.begun, target, self.site);
+        core::mem::forget(self);
+    }
+
+    /// Records that it waited for a process, as [`Target::Process`] names it, and saw its end.
+    pub fn end_of_process(self, pid: u32, key: u64) {
+        blocking::end_of_wait(self.begun, Target::Process(pid, key), self.site);
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        blocking::end(self.begun, self.target, || CANCELLED, self.site);
+    }
+}
+
+/// Makes a call, and records it if it blocked.
+#[inline]
+pub fn call<T: Result>(target: Target, site: u64, call: impl FnOnce() -> T) -> T {
+    if !recording() {
+        return call();
+    }
+    let pending = Pending::begin(target, site);
+    let result = call();
+    if blocking::nothing_happened(pending.begun) {
+        core::mem::forget(pending);
+    } else {
+        pending.end(result);
+    }
+    result
+}
+
+/// What a call returns, and what that says of how it went.
+pub trait Result: Copy {
+    /// Returns the outcome byte.
+    fn outcome(self) -> u8;
+}
+
+/// Returns what the last failed call left.
+pub fn errno() -> c_int {
+    // SAFETY: the address of this thread's own.
+    unsafe { *libc::__errno_location() }
+}
+
+impl Result for c_int {
+    fn outcome(self) -> u8 {
+        (self as isize).outcome()
+    }
+}
+
+impl Result for isize {
+    fn outcome(self) -> u8 {
+        if self == -1 {
+            outcome_of(errno())
+        } else {
+            OUTCOME_SUCCESS
+        }
+    }
+}
+
+/// Of functions of the standard streams, that tell by a flag what went wrong; and of those that tell nothing.
+impl Result for usize {
+    fn outcome(self) -> u8 {
+        OUTCOME_SUCCESS
+    }
+}
+
+impl Result for u32 {
+    fn outcome(self) -> u8 {
+        OUTCOME_SUCCESS
+    }
+}
+
+impl<T> Result for *mut T {
+    fn outcome(self) -> u8 {
+        OUTCOME_SUCCESS
+    }
+}
+
+impl Result for () {
+    fn outcome(self) -> u8 {
+        OUTCOME_SUCCESS
+    }
+}
+
+/// The number of files that are ready; none when the time ran out.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Ready(c_int);
+
+impl Result for Ready {
+    fn outcome(self) -> u8 {
+        match self.0 {
+            0 => OUTCOME_TIMED_OUT,
+            result => result.outcome(),
+        }
+    }
+}
+
+/// An `errno`, 0 for success.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Errno(c_int);
+
+impl Result for Errno {
+    fn outcome(self) -> u8 {
+        outcome_of(self.0)
+    }
+}
+
+/// Defines functions, in a module `next`, that call the next of their name; and `look_up_all` for them.
+macro_rules! next_functions {
+    ($($name:ident ($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        #[allow(non_snake_case, clippy::allow_attributes, reason = "named as the functions are")]
+        mod next {
+            use super::*;
+
+            $(
+                #[inline]
+                pub unsafe fn $name($($argument: $type),*) -> $result {
+                    // SAFETY: the function of that name has this type.
+                    let function = unsafe {
+                        core::mem::transmute::<
+                            *mut core::ffi::c_void,
+                            unsafe extern "C-unwind" fn($($type),*) -> $result,
+                        >(table::$name.address())
+                    };
+                    // SAFETY: by the caller's promise.
+                    unsafe { function($($argument),*) }
+                }
+            )*
+        }
+
+        #[expect(non_upper_case_globals, reason = "named as the functions are")]
+        mod table {
+            use crate::next::Next;
+
+            $(pub static $name: Next = Next::new(
+                match core::ffi::CStr::from_bytes_with_nul(
+                    concat!(stringify!($name), "\0").as_bytes()
+                ) {
+                    Ok(name) => name,
+                    Err(_) => panic!("a name ends where its NUL is"),
+                },
+                None,
+            );)*
+        }
+
+        /// Looks the functions up, so that no hook has to later.
+        pub fn look_up_all() {
+            $(table::$name.address();)*
+        }
+    };
+}
+
+/// Defines hooks that make a call and record it if it blocked, each with what it waits for; and `look_up_all`.
+macro_rules! hooks {
+    (
+        $($name:ident ($($argument:ident: $type:ty),*) -> $result:ty = $target:expr;)*
+    ) => {
+        $(
+            pub unsafe extern "C-unwind" fn $name($($argument: $type,)* site: u64) -> $result {
+                $crate::blocking::call($target, site, || {
+                    // SAFETY: the program's own call.
+                    unsafe { next::$name($($argument),*) }
+                })
+            }
+        )*
+
+        $crate::blocking::next_functions! {
+            $($name($($argument: $type),*) -> $result;)*
+        }
+    };
+}
+
+/// Exports hooks of six or seven arguments. The function that does the work gets the caller's address as a ninth argument. Where there is no seventh and no
+/// eighth, something is passed that nobody looks at.
+macro_rules! export_wide {
+    ($($name:ident ($($argument:ident: $type:ty),*; $($unused:ident),*) -> $result:ty;)*) => {
+        $(
+            #[doc = concat!("Stands in for the C library's `", stringify!($name), "`.")]
+            ///
+            /// # Safety
+            ///
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            #[unsafe(naked)]
+            pub unsafe extern "C-unwind" fn $name() {
+                unsafe extern "C-unwind" fn work(
+                    $($argument: $type,)*
+                    $($unused: core::ffi::c_long,)*
+                    site: u64,
+                ) -> $result {
+                    // SAFETY: the program's own call.
+                    unsafe { super::$name($($argument,)* site) }
+                }
+                core::arch::naked_asm!(
+                    // Whoever unwinds must know of the frame.
+                    ".cfi_startproc",
+                    // The caller's address, then the two from above it.
+                    "push qword ptr [rsp]",
+                    ".cfi_adjust_cfa_offset 8",
+                    "push qword ptr [rsp + 24]",
+                    ".cfi_adjust_cfa_offset 8",
+                    "push qword ptr [rsp + 24]",
+                    ".cfi_adjust_cfa_offset 8",
+                    "call {work}",
+                    "add rsp, 24",
+                    ".cfi_adjust_cfa_offset -24",
+                    "ret",
+                    ".cfi_endproc",
+                    work = sym work,
+                )
+            }
+        )*
+    };
+}
+
+pub(crate) use {export_wide, hooks, next_functions};

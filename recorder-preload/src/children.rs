@@ -1,0 +1,386 @@
+//! Processes that are started, become other programs, and are waited for.
+
+use core::arch::naked_asm;
+use core::ffi::{c_char, c_int, c_void};
+
+use foretrace_recorder::IoKind;
+use foretrace_recorder::blocking::Target;
+use foretrace_recorder::{Kind, OUTCOME_SUCCESS, Slot, outcome_of, record, record_extended, vfork};
+use libc::{
+    FILE, id_t, idtype_t, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t, rusage, siginfo_t,
+};
+
+use crate::blocking::{Pending, errno, next_functions};
+use crate::hook::recording;
+use crate::jump::jump;
+use crate::next::Next;
+
+/// What tells the processes of `system` from those of `popen`, which have their stream's address.
+const SYSTEM: u64 = 0;
+
+type Strings = *const *mut c_char;
+
+next_functions! {
+    fork() -> pid_t;
+    _Fork() -> pid_t;
+    posix_spawn(pid: *mut pid_t, path: *const c_char, actions: *const posix_spawn_file_actions_t,
+        attributes: *const posix_spawnattr_t, arguments: Strings, environment: Strings) -> c_int;
+    posix_spawnp(pid: *mut pid_t, file: *const c_char, actions: *const posix_spawn_file_actions_t,
+        attributes: *const posix_spawnattr_t, arguments: Strings, environment: Strings) -> c_int;
+    system(command: *const c_char) -> c_int;
+    popen(command: *const c_char, mode: *const c_char) -> *mut FILE;
+    pclose(stream: *mut FILE) -> c_int;
+    wait(status: *mut c_int) -> pid_t;
+    waitpid(pid: pid_t, status: *mut c_int, options: c_int) -> pid_t;
+    wait3(status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t;
+    wait4(pid: pid_t, status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t;
+    waitid(kind: idtype_t, id: id_t, info: *mut siginfo_t, options: c_int) -> c_int;
+}
+
+/// Records what came of a call that starts a process.
+fn started(slot: Slot, pid: pid_t, error: c_int) {
+    match u64::try_from(pid) {
+        Ok(pid) if pid > 0 => slot.set_object(pid),
+        _ => slot.set_outcome(outcome_of(error)),
+    }
+}
+
+fn fork_by(call: impl FnOnce() -> pid_t, site: u64) -> pid_t {
+    if !recording() {
+        return call();
+    }
+    let slot = record(Kind::Fork, 0, OUTCOME_SUCCESS, site);
+    let pid = call();
+    // The child has another journal.
+    if pid != 0 {
+        started(slot, pid, errno());
+    }
+    pid
+}
+
+pub unsafe extern "C-unwind" fn fork(site: u64) -> pid_t {
+    // SAFETY: the program's own call.
+    fork_by(|| unsafe { next::fork() }, site)
+}
+
+pub unsafe extern "C-unwind" fn fork_without_handlers(site: u64) -> pid_t {
+    // SAFETY: the program's own call.
+    fork_by(|| unsafe { next::_Fork() }, site)
+}
+
+extern "C" fn before_vfork(site: u64) {
+    if recording() {
+        vfork::enter(record(Kind::Fork, 0, OUTCOME_SUCCESS, site));
+    }
+}
+
+/// Takes the system call's result and returns the function's. Runs in the parent only.
+extern "C" fn after_vfork(result: isize) -> isize {
+    if let Some(slot) = vfork::leave() {
+        started(slot, result as pid_t, -result as c_int);
+    }
+    if result < 0 {
+        // SAFETY: this thread's own.
+        unsafe { *libc::__errno_location() = -result as c_int };
+        return -1;
+    }
+    result
+}
+
+/// Exports that are no ordinary functions.
+pub mod exports {
+    use super::{after_vfork, before_vfork, naked_asm};
+
+    /// Stands in for the C library's `vfork`, and does as that does: it comes back twice on one stack, where the child
+    /// has overwritten the caller's address when the parent needs it. So that address is kept in a register.
+    ///
+    /// # Safety
+    ///
+    /// As the C library's.
+    #[unsafe(no_mangle)]
+    #[unsafe(naked)]
+    pub unsafe extern "C-unwind" fn vfork() {
+        naked_asm!(
+            "mov rdi, qword ptr [rsp]",
+            // Calls want the stack aligned to 16 bytes.
+            "sub rsp, 8",
+            "call {before}",
+            "add rsp, 8",
+            "pop rdi",
+            "mov eax, {number}",
+            "syscall",
+            "push rdi",
+            "test rax, rax",
+            "jz 2f",
+            "sub rsp, 8",
+            "mov rdi, rax",
+            "call {after}",
+            "add rsp, 8",
+            "2:",
+            "ret",
+            before = sym before_vfork,
+            after = sym after_vfork,
+            number = const libc::SYS_vfork,
+        )
+    }
+}
+
+unsafe fn spawn_by(pid: *mut pid_t, site: u64, call: impl FnOnce(*mut pid_t) -> c_int) -> c_int {
+    if !recording() {
+        return call(pid);
+    }
+    let slot = record(Kind::Fork, 0, OUTCOME_SUCCESS, site);
+    let mut own = 0;
+    let result = call(&raw mut own);
+    if result == 0 && !pid.is_null() {
+        // SAFETY: the program's place for the number.
+        unsafe { *pid = own };
+    }
+    started(slot, if result == 0 { own } else { -1 }, result);
+    result
+}
+
+/// Functions of six arguments.
+pub mod wide {
+    use super::{
+        Strings, c_char, c_int, next, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t,
+    };
+    use crate::blocking::export_wide;
+
+    pub unsafe extern "C-unwind" fn posix_spawn(
+        pid: *mut pid_t,
+        path: *const c_char,
+        actions: *const posix_spawn_file_actions_t,
+        attributes: *const posix_spawnattr_t,
+        arguments: Strings,
+        environment: Strings,
+        site: u64,
+    ) -> c_int {
+        // SAFETY: the program's own call.
+        unsafe {
+            super::spawn_by(pid, site, |pid| {
+                next::posix_spawn(pid, path, actions, attributes, arguments, environment)
+            })
+        }
+    }
+
+    pub unsafe extern "C-unwind" fn posix_spawnp(
+        pid: *mut pid_t,
+        file: *const c_char,
+        actions: *const posix_spawn_file_actions_t,
+        attributes: *const posix_spawnattr_t,
+        arguments: Strings,
+        environment: Strings,
+        site: u64,
+    ) -> c_int {
+        // SAFETY: the program's own call.
+        unsafe {
+            super::spawn_by(pid, site, |pid| {
+                next::posix_spawnp(pid, file, actions, attributes, arguments, environment)
+            })
+        }
+    }
+
+    pub mod exports {
+        use super::{
+            Strings, c_char, c_int, export_wide, pid_t, posix_spawn_file_actions_t,
+            posix_spawnattr_t,
+        };
+
+        export_wide! {
+            posix_spawn(pid: *mut pid_t, path: *const c_char,
+                actions: *const posix_spawn_file_actions_t, attributes: *const posix_spawnattr_t,
+                arguments: Strings, environment: Strings; _seventh, _eighth) -> c_int;
+            posix_spawnp(pid: *mut pid_t, file: *const c_char,
+                actions: *const posix_spawn_file_actions_t, attributes: *const posix_spawnattr_t,
+                arguments: Strings, environment: Strings; _seventh, _eighth) -> c_int;
+        }
+    }
+}
+
+pub unsafe extern "C-unwind" fn system(command: *const c_char, site: u64) -> c_int {
+    // SAFETY: the program's own call.
+    let call = || unsafe { next::system(command) };
+    if command.is_null() || !recording() {
+        return call();
+    }
+    let slot = record_extended(Kind::Fork, 0, OUTCOME_SUCCESS, site, (SYSTEM, 0));
+    let pending = Pending::begin(Target::Other(IoKind::Process), site);
+    let status = call();
+    if status == -1 {
+        slot.set_outcome(outcome_of(errno()));
+    }
+    pending.end_of_process(0, SYSTEM);
+    status
+}
+
+pub unsafe extern "C-unwind" fn popen(
+    command: *const c_char,
+    mode: *const c_char,
+    site: u64,
+) -> *mut FILE {
+    // SAFETY: the program's own call.
+    let call = || unsafe { next::popen(command, mode) };
+    if !recording() {
+        return call();
+    }
+    let slot = record_extended(Kind::Fork, 0, OUTCOME_SUCCESS, site, (0, 0));
+    let stream = call();
+    if stream.is_null() {
+        slot.set_outcome(outcome_of(errno()));
+    } else {
+        slot.set_second(stream as u64);
+    }
+    stream
+}
+
+pub unsafe extern "C-unwind" fn pclose(stream: *mut FILE, site: u64) -> c_int {
+    // SAFETY: the program's own call.
+    let call = || unsafe { next::pclose(stream) };
+    if !recording() {
+        return call();
+    }
+    let pending = Pending::begin(Target::Other(IoKind::Process), site);
+    let status = call();
+    pending.end_of_process(0, stream as u64);
+    status
+}
+
+/// Records a wait for any process that a function reaps, which writes a status where it is told to.
+unsafe fn wait_by(status: *mut c_int, site: u64, call: impl FnOnce(*mut c_int) -> pid_t) -> pid_t {
+    if !recording() {
+        return call(status);
+    }
+    let mut own = 0;
+    let place = if status.is_null() {
+        &raw mut own
+    } else {
+        status
+    };
+    let pending = Pending::begin(Target::Other(IoKind::Process), site);
+    let pid = call(place);
+    let ended = |status: c_int| libc::WIFEXITED(status) || libc::WIFSIGNALED(status);
+    match u32::try_from(pid) {
+        // SAFETY: the function wrote a status there.
+        Ok(pid) if pid > 0 && ended(unsafe { *place }) => pending.end_of_process(pid, 0),
+        _ => pending.end(pid),
+    }
+    pid
+}
+
+pub unsafe extern "C-unwind" fn wait(status: *mut c_int, site: u64) -> pid_t {
+    // SAFETY: the program's own call.
+    unsafe { wait_by(status, site, |status| next::wait(status)) }
+}
+
+pub unsafe extern "C-unwind" fn waitpid(
+    pid: pid_t,
+    status: *mut c_int,
+    options: c_int,
+    site: u64,
+) -> pid_t {
+    // SAFETY: the program's own call.
+    unsafe { wait_by(status, site, |status| next::waitpid(pid, status, options)) }
+}
+
+pub unsafe extern "C-unwind" fn wait3(
+    status: *mut c_int,
+    options: c_int,
+    usage: *mut rusage,
+    site: u64,
+) -> pid_t {
+    // SAFETY: the program's own call.
+    unsafe { wait_by(status, site, |status| next::wait3(status, options, usage)) }
+}
+
+pub unsafe extern "C-unwind" fn wait4(
+    pid: pid_t,
+    status: *mut c_int,
+    options: c_int,
+    usage: *mut rusage,
+    site: u64,
+) -> pid_t {
+    // SAFETY: the program's own call.
+    unsafe {
+        wait_by(status, site, |status| {
+            next::wait4(pid, status, options, usage)
+        })
+    }
+}
+
+pub unsafe extern "C-unwind" fn waitid(
+    kind: idtype_t,
+    id: id_t,
+    info: *mut siginfo_t,
+    options: c_int,
+    site: u64,
+) -> c_int {
+    // SAFETY: the program's own call.
+    let call = || unsafe { next::waitid(kind, id, info, options) };
+    if info.is_null() || !recording() {
+        return call();
+    }
+    let pending = Pending::begin(Target::Other(IoKind::Process), site);
+    let result = call();
+    let ended = |info: &siginfo_t| {
+        matches!(
+            info.si_code,
+            libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED
+        )
+    };
+    if result == 0 {
+        // SAFETY: the kernel wrote it; without WNOHANG or with success it tells of a process, else its number is 0.
+        let info = unsafe { &*info };
+        // SAFETY: it tells of a child.
+        let pid = unsafe { info.si_pid() };
+        if pid > 0 && ended(info) && options & libc::WNOWAIT == 0 {
+            pending.end_of_process(pid.cast_unsigned(), 0);
+            return result;
+        }
+    }
+    pending.end(result);
+    result
+}
+
+macro_rules! become_another {
+    ($($name:ident, $before:ident, $next:ident;)*) => {
+        $(
+            static $next: Next = Next::new(
+                match core::ffi::CStr::from_bytes_with_nul(
+                    concat!(stringify!($name), "\0").as_bytes()
+                ) {
+                    Ok(name) => name,
+                    Err(_) => panic!("a name ends where its NUL is"),
+                },
+                None,
+            );
+
+            extern "C" fn $before() -> *mut c_void {
+                if recording() {
+                    record(Kind::Exec, 0, OUTCOME_SUCCESS, 0);
+                }
+                $next.address()
+            }
+        )*
+
+        /// The ways to become another program: they come back only if they fail, which the reader sees by there being
+        /// no other program.
+        pub mod exec {
+            use super::{jump, $($before),*};
+
+            $(jump!($name, $before);)*
+        }
+    };
+}
+
+become_another! {
+    execve, before_execve, EXECVE;
+    execv, before_execv, EXECV;
+    execvp, before_execvp, EXECVP;
+    execvpe, before_execvpe, EXECVPE;
+    execl, before_execl, EXECL;
+    execlp, before_execlp, EXECLP;
+    execle, before_execle, EXECLE;
+    fexecve, before_fexecve, FEXECVE;
+    execveat, before_execveat, EXECVEAT;
+}

@@ -1,0 +1,99 @@
+//! Input and output that may block.
+
+use core::ffi::{c_int, c_uint, c_void};
+
+use foretrace_recorder::IoKind::{Accept, Connect, Copy, Read, Sync, Write};
+use foretrace_recorder::blocking::Target::{File, Other};
+use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, timespec};
+
+use crate::blocking::hooks;
+
+hooks! {
+    read(fd: c_int, buffer: *mut c_void, bytes: size_t) -> ssize_t = File(Read, fd);
+    write(fd: c_int, buffer: *const c_void, bytes: size_t) -> ssize_t = File(Write, fd);
+    readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t = File(Read, fd);
+    writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t = File(Write, fd);
+    pread(fd: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t) -> ssize_t
+        = File(Read, fd);
+    pread64(fd: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t) -> ssize_t
+        = File(Read, fd);
+    pwrite(fd: c_int, buffer: *const c_void, bytes: size_t, offset: off_t) -> ssize_t
+        = File(Write, fd);
+    pwrite64(fd: c_int, buffer: *const c_void, bytes: size_t, offset: off_t) -> ssize_t
+        = File(Write, fd);
+    preadv(fd: c_int, parts: *const iovec, count: c_int, offset: off_t) -> ssize_t
+        = File(Read, fd);
+    preadv64(fd: c_int, parts: *const iovec, count: c_int, offset: off_t) -> ssize_t
+        = File(Read, fd);
+    pwritev(fd: c_int, parts: *const iovec, count: c_int, offset: off_t) -> ssize_t
+        = File(Write, fd);
+    pwritev64(fd: c_int, parts: *const iovec, count: c_int, offset: off_t) -> ssize_t
+        = File(Write, fd);
+    preadv2(fd: c_int, parts: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t
+        = File(Read, fd);
+    pwritev2(fd: c_int, parts: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t
+        = File(Write, fd);
+    __read_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, room: size_t) -> ssize_t
+        = File(Read, fd);
+    __pread_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t, room: size_t)
+        -> ssize_t = File(Read, fd);
+    __pread64_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t, room: size_t)
+        -> ssize_t = File(Read, fd);
+
+    recv(fd: c_int, buffer: *mut c_void, bytes: size_t, flags: c_int) -> ssize_t = File(Read, fd);
+    recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t = File(Read, fd);
+    recvmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int,
+        timeout: *mut timespec) -> c_int = File(Read, fd);
+    recvfrom(fd: c_int, buffer: *mut c_void, bytes: size_t, flags: c_int, from: *mut sockaddr,
+        length: *mut socklen_t) -> ssize_t = File(Read, fd);
+    __recv_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, room: size_t, flags: c_int)
+        -> ssize_t = File(Read, fd);
+    __recvfrom_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, room: size_t, flags: c_int,
+        from: *mut sockaddr, length: *mut socklen_t) -> ssize_t = File(Read, fd);
+    send(fd: c_int, buffer: *const c_void, bytes: size_t, flags: c_int) -> ssize_t
+        = File(Write, fd);
+    sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t = File(Write, fd);
+    sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int
+        = File(Write, fd);
+    sendto(fd: c_int, buffer: *const c_void, bytes: size_t, flags: c_int, to: *const sockaddr,
+        length: socklen_t) -> ssize_t = File(Write, fd);
+    accept(fd: c_int, from: *mut sockaddr, length: *mut socklen_t) -> c_int = File(Accept, fd);
+    accept4(fd: c_int, from: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int
+        = File(Accept, fd);
+    connect(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int = File(Connect, fd);
+
+    sendfile(out: c_int, fd: c_int, offset: *mut off_t, bytes: size_t) -> ssize_t
+        = File(Copy, fd);
+    sendfile64(out: c_int, fd: c_int, offset: *mut off_t, bytes: size_t) -> ssize_t
+        = File(Copy, fd);
+    splice(fd: c_int, from: *mut off_t, out: c_int, to: *mut off_t, bytes: size_t, flags: c_uint)
+        -> ssize_t = File(Copy, fd);
+    copy_file_range(fd: c_int, from: *mut off_t, out: c_int, to: *mut off_t, bytes: size_t,
+        flags: c_uint) -> ssize_t = File(Copy, fd);
+
+    fsync(fd: c_int) -> c_int = File(Sync, fd);
+    fdatasync(fd: c_int) -> c_int = File(Sync, fd);
+    syncfs(fd: c_int) -> c_int = File(Sync, fd);
+    sync() -> () = Other(Sync);
+    msync(start: *mut c_void, bytes: size_t, flags: c_int) -> c_int = Other(Sync);
+}
+
+/// Functions of six and seven arguments.
+pub mod wide {
+    use crate::blocking::export_wide;
+
+    use super::{c_int, c_uint, c_void, off_t, size_t, sockaddr, socklen_t, ssize_t};
+
+    export_wide! {
+        recvfrom(fd: c_int, buffer: *mut c_void, bytes: size_t, flags: c_int, from: *mut sockaddr,
+            length: *mut socklen_t; _seventh, _eighth) -> ssize_t;
+        sendto(fd: c_int, buffer: *const c_void, bytes: size_t, flags: c_int, to: *const sockaddr,
+            length: socklen_t; _seventh, _eighth) -> ssize_t;
+        splice(fd: c_int, from: *mut off_t, out: c_int, to: *mut off_t, bytes: size_t,
+            flags: c_uint; _seventh, _eighth) -> ssize_t;
+        copy_file_range(fd: c_int, from: *mut off_t, out: c_int, to: *mut off_t, bytes: size_t,
+            flags: c_uint; _seventh, _eighth) -> ssize_t;
+        __recvfrom_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, room: size_t, flags: c_int,
+            from: *mut sockaddr, length: *mut socklen_t; _eighth) -> ssize_t;
+    }
+}

@@ -1,0 +1,57 @@
+//! Calls that block outside the program: input and output, sleeping.
+
+use crate::harness::{compile, record, record_command};
+
+/// What the first thread of `blocked_calls.c` is blocked in.
+const BLOCKED: [&str; 16] = [
+    "create T1",
+    "io read pipe",
+    "return",
+    "io read socket",
+    "return",
+    "io read event",
+    "return",
+    "join T1",
+    "return",
+    "io read timer",
+    "return",
+    "io poll",
+    "return timedout",
+    "sleep",
+    "return",
+    "terminate",
+];
+
+#[test]
+fn calls_that_block_are_told_with_what_they_waited_for_and_others_are_not() {
+    let run = record("blocked_calls.c");
+    assert_eq!(run.stdout(), "200018 bytes, 0 ready\n");
+    assert_eq!(run.lines("main"), BLOCKED);
+}
+
+#[test]
+fn a_read_that_was_cancelled_is_told_whole() {
+    let run = record("cancelled_read.c");
+    assert_eq!(run.stdout(), "cancelled 1\n");
+    assert_eq!(
+        run.lines_without_once("T1"),
+        ["io read pipe", "return failed:125", "terminate"]
+    );
+}
+
+#[test]
+fn without_rseq_the_same_calls_are_told() {
+    let program = compile("blocked_calls.c", "blocked_without_rseq", &[]);
+    let run = record_command(&program, &[], &[("GLIBC_TUNABLES", "glibc.pthread.rseq=0")]);
+    assert_eq!(run.stdout(), "200018 bytes, 0 ready\n");
+    // This clock takes a wait for a page for one in the long call that follows; the many calls may get such a one.
+    let lines = run.lines("main");
+    let mut lines = lines.as_slice();
+    let mut told = Vec::new();
+    while let [first, rest @ ..] = lines {
+        let is_device = first.ends_with("device");
+        lines = if is_device { &rest[1..] } else { rest };
+        told.extend((!is_device).then_some(first));
+    }
+    assert_eq!(told, BLOCKED.iter().collect::<Vec<_>>());
+}

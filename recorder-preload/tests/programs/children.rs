@@ -1,0 +1,82 @@
+//! Processes of one recording: who started and who awaited which.
+
+use crate::harness::{Run, record};
+use foretrace_program::Program;
+use foretrace_sim::{Choice, Machine, predict};
+use foretrace_trace::{Operation, ThreadId};
+
+/// The makespans on so many CPUs, in nanoseconds.
+fn makespans(run: &Run, cpus: &[u32]) -> Vec<u64> {
+    let program = Program::from_trace(&run.trace);
+    assert!(program.warnings.is_empty(), "{:?}", program.warnings);
+    let makespan = |&cpus: &u32| {
+        let machine = Machine::new(cpus, &program);
+        let prediction = predict(&program, &machine, Choice::Auto);
+        prediction.answer().expect("it does not deadlock").end.0 / 1000
+    };
+    cpus.iter().map(makespan).collect()
+}
+
+/// The threads that some call creates, and those that some call waits for.
+fn created_and_joined(run: &Run) -> (Vec<ThreadId>, Vec<ThreadId>) {
+    let (mut created, mut joined) = (Vec::new(), Vec::new());
+    for event in &run.trace.events {
+        match run.trace.call(event).operation {
+            Operation::Create(thread) => created.push(thread),
+            Operation::Join(thread) => joined.push(thread),
+            _ => {}
+        }
+    }
+    (created, joined)
+}
+
+#[test]
+fn forked_workers_run_beside_each_other_in_predictions() {
+    let run = record("forked_workers.c");
+    assert_eq!(run.stdout(), "0 failed, 0 more\n");
+    let (created, joined) = created_and_joined(&run);
+    assert_eq!(created.len(), 4);
+    assert_eq!(created, joined);
+    let total = run.trace.total_cpu().0;
+    let spans = makespans(&run, &[1, 2, 4]);
+    // What the first process does alone comes on top.
+    let near = |span: u64, wanted: u64| (wanted..wanted + wanted / 4).contains(&span);
+    assert!(near(spans[0], total), "{spans:?} of {total}");
+    assert!(near(spans[1], total / 2), "{spans:?} of {total}");
+    assert!(near(spans[2], total / 4), "{spans:?} of {total}");
+}
+
+#[test]
+fn every_way_to_start_a_process_is_seen_and_every_way_to_wait_for_one() {
+    let run = record("started_processes.c");
+    assert_eq!(run.stdout(), "seven children\n");
+    let main = ThreadId(0);
+    let lines: Vec<String> = run
+        .lines("main")
+        .into_iter()
+        .map(|line| line.split(' ').next().unwrap_or_default().to_owned())
+        .collect();
+    let begun = lines.iter().filter(|line| *line == "create").count();
+    let awaited = lines.iter().filter(|line| *line == "join").count();
+    assert_eq!((begun, awaited), (6, 6), "{:?}", run.lines("main"));
+    // Nobody but the first came from nowhere, also of those that shells started.
+    let (created, joined) = created_and_joined(&run);
+    for index in 1..run.trace.threads.len() {
+        let thread = ThreadId::from_index(index);
+        assert!(created.contains(&thread), "{:?}", run.trace.threads[index]);
+    }
+    assert!(!created.contains(&main) && !joined.contains(&main));
+    let _ = makespans(&run, &[1, 2]);
+}
+
+#[test]
+fn what_a_child_of_vfork_does_is_not_its_parents_doing() {
+    let run = record("vfork_works.c");
+    assert_eq!(run.stdout(), "status 0\n");
+    assert_eq!(run.count("lock mutex1"), 6);
+    let lines = run.lines("main");
+    assert!(lines[6].starts_with("create vfork_works-"), "{lines:?}");
+    assert!(lines[11].starts_with("join vfork_works-"), "{lines:?}");
+    assert_eq!(run.count("sleep"), 0);
+    assert!(run.trace.warnings.is_empty(), "{:?}", run.trace.warnings);
+}
