@@ -6,9 +6,13 @@ use foretrace_trace::Operation;
 #[test]
 fn a_thread_may_end_in_three_ways() {
     let run = record("thread_ends.c");
-    for thread in ["T1", "T2", "T3"] {
+    for thread in ["T1", "T2"] {
         assert_eq!(run.lines_without_once(thread), ["terminate"]);
     }
+    // The cancellation finds it in its pause, or before.
+    let third = run.lines_without_once("T3");
+    let paused = ["io signal", "return failed:125", "terminate"];
+    assert!(third == ["terminate"] || third == paused, "{third:?}");
     let main = run.lines("main");
     assert_eq!(
         main[..5],

@@ -143,6 +143,8 @@ fn without_children_the_environment_is_as_it_was() {
         alone.envs(
             plain
                 .env("OMP_WAIT_POLICY", "passive")
+                .env("KMP_BLOCKTIME", "0")
+                .env("KMP_AFFINITY", "disabled")
                 .get_envs()
                 .filter_map(|(name, value)| Some((name, value?))),
         );
