@@ -2,10 +2,10 @@
 
 use core::ffi::c_int;
 
-use foretrace_recorder::Kind;
+use foretrace_recorder::{Kind, outcome_of, record, record_busy};
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 
-use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock};
+use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock, release};
 use crate::next;
 
 /// Which of a mutex's integers is its kind in glibc, and the bit in it that says robust.
@@ -65,7 +65,13 @@ pub unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, site: u64)
     if !recording() {
         return call();
     }
-    attempt(Kind::MutexTryLock, mutex as u64, site, call)
+    let result = call();
+    if result == libc::EBUSY {
+        record_busy(Kind::MutexTryLock, mutex as u64, site);
+    } else {
+        record(Kind::MutexTryLock, mutex as u64, outcome_of(result), site);
+    }
+    result
 }
 
 pub unsafe extern "C-unwind" fn timed_lock(
@@ -118,5 +124,5 @@ pub unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, site: u64) -
     if !recording() {
         return call();
     }
-    give(Kind::MutexUnlock, mutex as u64, site, call)
+    release(Kind::MutexUnlock, mutex as u64, site, call)
 }

@@ -48,6 +48,9 @@ impl Lowering<'_> {
                 self.logs[rwlock.index()].rwlock().unlock(release);
             }
             Op::Once(once) => self.once(index, thread, once, outcome),
+            Op::LockSections {
+                mutex, count, held, ..
+            } => self.sections(index, thread, mutex, (count, held.0)),
             Op::Create(_) | Op::Detach(_) | Op::Cancel(_) | Op::Send { .. } | Op::Join(_) => {
                 self.between_threads(index, thread, call.operation);
             }
@@ -238,7 +241,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn acquired(&mut self, at: OpRef, mutex: ObjectId, depth: u32) {
+    pub fn acquired(&mut self, at: OpRef, mutex: ObjectId, depth: u32) {
         match self.logs[mutex.index()].mutex().acquire(at.thread) {
             Acquired::Outermost(release) => {
                 self.logs[mutex.index()].mutex().reacquire(at.thread, depth);
@@ -263,7 +266,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn unlock(&mut self, index: usize, thread: u32, mutex: ObjectId) {
+    pub fn unlock(&mut self, index: usize, thread: u32, mutex: ObjectId) {
         let release = self.push(index, thread, Action::Unlock(mutex));
         if !self.logs[mutex.index()]
             .mutex()

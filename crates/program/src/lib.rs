@@ -23,6 +23,7 @@ mod lower;
 mod matching;
 mod operation;
 mod program;
+mod sections;
 mod work;
 
 pub use {

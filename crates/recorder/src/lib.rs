@@ -41,6 +41,7 @@ mod cost;
 mod file;
 pub mod maps;
 pub mod process;
+mod section;
 mod state;
 pub mod sys;
 pub mod thread;
@@ -51,5 +52,6 @@ pub use {
         Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_OWNER_DIED, OUTCOME_PENDING,
         OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,
     },
+    section::{Release, record_busy, record_release},
     state::ThreadState,
 };

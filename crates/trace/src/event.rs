@@ -134,6 +134,26 @@ pub enum Operation {
     /// Passed a one-time initialization; with [`Outcome::Chosen`] this thread runs the routine, from this event to
     /// the [`Operation::Return`] that closes it (other events of the thread may lie between).
     Once(ObjectId),
+    /// Locked and unlocked a mutex many times, at the same two places, and did nothing else that is recorded, since
+    /// its event before. It never had to wait. The call's site is that of the locks.
+    LockSections {
+        /// The mutex.
+        mutex: ObjectId,
+        /// How many times.
+        count: u64,
+        /// The CPU time for which it held the mutex, all times together.
+        held: Nanos,
+        /// Where the unlocks were called, where that is known.
+        unlock: Option<SiteId>,
+    },
+    /// Tried to lock a mutex many times, at the same place, and did nothing else that is recorded, since its event
+    /// before. The outcome is that of each try.
+    TryLocks {
+        /// The mutex.
+        mutex: ObjectId,
+        /// How many times.
+        count: u64,
+    },
 }
 
 impl Operation {
@@ -172,6 +192,8 @@ impl Operation {
             Self::SpinTryLock(_) => "spin_trylock",
             Self::SpinUnlock(_) => "spin_unlock",
             Self::Once(_) => "once",
+            Self::LockSections { .. } => "lock_sections",
+            Self::TryLocks { .. } => "trylocks",
         }
     }
 
@@ -209,7 +231,17 @@ impl Operation {
             | Self::SpinLock(object)
             | Self::SpinTryLock(object)
             | Self::SpinUnlock(object)
-            | Self::Once(object) => Some(object),
+            | Self::Once(object)
+            | Self::LockSections { mutex: object, .. }
+            | Self::TryLocks { mutex: object, .. } => Some(object),
+        }
+    }
+
+    /// Returns how many times an event says that the operation was done.
+    pub fn times(self) -> u64 {
+        match self {
+            Self::LockSections { count, .. } | Self::TryLocks { count, .. } => count,
+            _ => 1,
         }
     }
 

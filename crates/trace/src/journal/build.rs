@@ -7,7 +7,7 @@ use super::clock::Timescale;
 use super::decode::{Decoded, Decoder};
 use super::file::{Journal, JournalThread};
 use super::hash::FastMap;
-use super::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS};
+use super::layout::{Kind, OUTCOME_BUSY, OUTCOME_PENDING, OUTCOME_SUCCESS};
 use super::modules::{AddressSpace, Sites};
 use super::names::{list, object_operation, outcome, program_name, wait_operation};
 use super::objects::{Objects, object_kind};
@@ -80,18 +80,20 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Merges all events.
-    pub fn build(mut self) -> Trace {
+    /// Merges all events. Returns with the trace the CPU time that the recorder used.
+    pub fn build(mut self) -> (Trace, Nanos) {
         let mut streams = Vec::new();
         for index in 0..self.journals.len() {
             self.add_process(index, &mut streams);
         }
         self.merge(&mut streams);
+        let recorder = streams.iter().map(|stream| stream.decoder.recorder_cpu());
+        let recorder = Nanos(recorder.fold(0, u64::saturating_add));
         self.warn();
         self.trace.sites = self.sites.table;
         self.trace.modules = self.sites.modules;
         self.trace.objects = self.objects.table;
-        self.trace
+        (self.trace, recorder)
     }
 
     fn add_process(&mut self, index: usize, streams: &mut Vec<Stream<'a>>) {
@@ -341,6 +343,7 @@ impl<'a> Builder<'a> {
             }
             Kind::Detach => self.thread(process, event).map(Operation::Detach),
             Kind::Cancel => self.thread(process, event).map(Operation::Cancel),
+            Kind::Repetition => Some(self.repetition(process, event)),
             kind => {
                 let object = self.objects.at(process, object_kind(kind)?, event.object);
                 match kind {
@@ -351,6 +354,23 @@ impl<'a> Builder<'a> {
                     kind => object_operation(kind, object),
                 }
             }
+        }
+    }
+
+    fn repetition(&mut self, process: usize, event: &Decoded) -> Operation {
+        let mutex = self.objects.at(process, ObjectKind::Mutex, event.object);
+        let count = event.second;
+        if event.outcome == OUTCOME_BUSY {
+            return Operation::TryLocks { mutex, count };
+        }
+        let space = &self.processes[process].space;
+        Operation::LockSections {
+            mutex,
+            count,
+            held: Nanos(event.third),
+            unlock: self
+                .sites
+                .site(process, space, event.release_site, event.tsc),
         }
     }
 
