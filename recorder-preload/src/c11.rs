@@ -148,7 +148,7 @@ pub unsafe extern "C-unwind" fn mutex_unlock(mutex: *mut pthread_mutex_t, site: 
     if !recording() {
         return call();
     }
-    from_errno(give(Kind::MutexUnlock, mutex as u64, site, || {
+    from_errno(release(Kind::MutexUnlock, mutex as u64, site, || {
         to_errno(call())
     }))
 }

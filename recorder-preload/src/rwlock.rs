@@ -154,5 +154,5 @@ pub unsafe extern "C-unwind" fn unlock(lock: *mut pthread_rwlock_t, site: u64) -
     if !recording() {
         return call();
     }
-    give(Kind::RwUnlock, lock as u64, site, call)
+    release(Kind::RwUnlock, lock as u64, site, call)
 }

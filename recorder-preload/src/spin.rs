@@ -59,5 +59,5 @@ pub unsafe extern "C-unwind" fn unlock(lock: Lock, site: u64) -> c_int {
     if !recording() {
         return call();
     }
-    give(Kind::SpinUnlock, lock as u64, site, call)
+    release(Kind::SpinUnlock, lock as u64, site, call)
 }

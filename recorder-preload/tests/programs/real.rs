@@ -9,8 +9,11 @@ use foretrace_trace::Nanos;
 
 /// Writes some megabytes of words, which compress as text does.
 fn text() -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("words-{:?}", std::thread::current().id()));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!(
+        "words-{}-{:?}",
+        std::process::id(),
+        std::thread::current().id()
+    ));
     let mut file = std::io::BufWriter::new(
         std::fs::File::create(&path).expect("the scratch directory is writable"),
     );
