@@ -3,8 +3,8 @@
 use core::ffi::c_int;
 
 use foretrace_recorder::{
-    Kind, OUTCOME_FAILED, OUTCOME_PENDING, OUTCOME_SUCCESS, outcome_of, record, record_release,
-    returned,
+    Kind, OUTCOME_FAILED, OUTCOME_PENDING, OUTCOME_SUCCESS, outcome_of, record, record_busy,
+    record_release, returned,
 };
 
 pub use crate::init::recording;
@@ -78,6 +78,18 @@ fn acquire_slowly(kind: Kind, object: u64, site: u64, wait: impl FnOnce() -> c_i
 pub fn attempt(kind: Kind, object: u64, site: u64, call: impl FnOnce() -> c_int) -> c_int {
     let result = call();
     record(kind, object, outcome_of(result), site);
+    result
+}
+
+/// Records a try to lock a mutex. Those that poll try very often.
+#[inline]
+pub fn try_mutex(mutex: u64, site: u64, call: impl FnOnce() -> c_int) -> c_int {
+    let result = call();
+    if result == libc::EBUSY {
+        record_busy(Kind::MutexTryLock, mutex, site);
+    } else {
+        record(Kind::MutexTryLock, mutex, outcome_of(result), site);
+    }
     result
 }
 

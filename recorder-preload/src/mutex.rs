@@ -2,10 +2,10 @@
 
 use core::ffi::c_int;
 
-use foretrace_recorder::{Kind, outcome_of, record, record_busy};
+use foretrace_recorder::Kind;
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 
-use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock, release};
+use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock, release, try_mutex};
 use crate::next;
 
 /// Which of a mutex's integers is its kind in glibc, and the bit in it that says robust.
@@ -65,13 +65,7 @@ pub unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, site: u64)
     if !recording() {
         return call();
     }
-    let result = call();
-    if result == libc::EBUSY {
-        record_busy(Kind::MutexTryLock, mutex as u64, site);
-    } else {
-        record(Kind::MutexTryLock, mutex as u64, outcome_of(result), site);
-    }
-    result
+    try_mutex(mutex as u64, site, call)
 }
 
 pub unsafe extern "C-unwind" fn timed_lock(

@@ -19,6 +19,10 @@ impl Lowering<'_> {
     ) {
         let work = std::mem::take(&mut self.work.before[index])
             + std::mem::take(&mut self.carried[thread as usize]);
+        if count == 0 {
+            self.carried[thread as usize] = work;
+            return;
+        }
         let held = held.min(work);
         let outside = work - held;
         let sections = count.min((work / GRAIN_NANOS).max(1));
