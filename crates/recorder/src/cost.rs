@@ -1,5 +1,6 @@
 //! What recording costs, so that a reader can take it out of the program's times.
 
+use core::arch::asm;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -52,14 +53,38 @@ fn measure(state: &ThreadState) {
     if state.end.get() < start + 4 * RECORDS * STEP {
         return;
     }
-    // Between the program's own instructions some of the cost is hidden; two locked additions stand for them.
+    // How much of the cost shows depends on the instructions around: those that wait for nothing hide some of it. So
+    // it is measured between locked additions, which hide nothing, and between work that hides much; the truth for a
+    // program lies between.
     let word = AtomicU64::new(0);
-    let add = || word.fetch_add(1, Ordering::SeqCst);
-    let (object, lock, unlock) = (word.as_ptr() as u64, 16, 32);
+    let exposed = costs_between(state, start, &|| {
+        word.fetch_add(1, Ordering::SeqCst);
+    });
+    let product = Cell::new(3);
+    let hidden = costs_between(state, start, &|| multiply(&product));
+    let costs = [&COSTS.record, &COSTS.section, &COSTS.repetition];
+    for ((cost, exposed), hidden) in costs.into_iter().zip(exposed).zip(hidden) {
+        cost.store(u64::midpoint(exposed, hidden), Ordering::Relaxed);
+    }
+}
+
+/// Does some work in a chain of dependent instructions, which goes on from one call to the next.
+fn multiply(product: &Cell<u64>) {
+    let mut value = product.get();
+    for _ in 0..32 {
+        // SAFETY: changes a register.
+        unsafe { asm!("imul {value}, {value}", value = inout(reg) value, options(nomem, nostack)) };
+    }
+    product.set(value);
+}
+
+/// Returns what recording costs between such work: a record, a section, a repetition.
+fn costs_between(state: &ThreadState, start: u64, between: &dyn Fn()) -> [u64; 3] {
+    let (object, lock, unlock) = (0x1000, 16, 32);
     let took = |begin: &dyn Fn(), each: &dyn Fn()| {
         let used = Cell::new(start);
         let mut least = 0;
-        for _ in 0..16 {
+        for _ in 0..8 {
             state.repeated.forget();
             clock::synchronize(state);
             state.cursor.set(start);
@@ -81,19 +106,19 @@ fn measure(state: &ThreadState) {
         least
     };
     let section = || {
-        add();
+        between();
         record(Kind::MutexLock, object, 0, lock);
-        add();
+        between();
         record_release(Kind::MutexUnlock, object, unlock);
     };
     let neither = took(&|| (), &|| {
-        add();
-        add();
+        between();
+        between();
     });
     let records = took(&|| (), &|| {
-        add();
+        between();
         record(Kind::Stamp, 0, 0, 0);
-        add();
+        between();
         record(Kind::Stamp, 0, 0, 0);
     });
     let sections = took(&|| (), &section);
@@ -104,15 +129,10 @@ fn measure(state: &ThreadState) {
         },
         &section,
     );
-    let cost = |ticks: u64, calls: u64| {
+    [(records, 2), (sections, 1), (repetitions, 1)].map(|(ticks, calls)| {
         if neither == 0 || ticks == 0 {
             return 0;
         }
         ticks.saturating_sub(neither) * 16 / (RECORDS * calls)
-    };
-    COSTS.record.store(cost(records, 2), Ordering::Relaxed);
-    COSTS.section.store(cost(sections, 1), Ordering::Relaxed);
-    COSTS
-        .repetition
-        .store(cost(repetitions, 1), Ordering::Relaxed);
+    })
 }

@@ -21,7 +21,8 @@
 //!
 //! The last eight bytes are stored by one instruction and last of all; a record of kind 0 is a hole: space that was
 //! taken but not filled when the program was killed, or the unused end of a chunk. A kind with a second operand is
-//! followed by a record of kind [`Kind::Extension`], which is filled before it.
+//! followed by a record of kind [`Kind::Extension`], which is filled before it. Two kinds are made of records that were
+//! there before: a [`Section`] of the record of a lock, a [`Repetition`] of the first of many equal sections.
 //!
 //! The structures hold atomics because the recorder shares them between threads through a mapping; a reader takes
 //! their offsets only.

@@ -36,7 +36,7 @@
 //! KIND      = "event" | "mutex" | "cond" | "semaphore" | "rwlock" | "barrier" | "spin" | "once"
 //! FACT      = "command" WORD* | "version" WORD | "started" UNIX-SECONDS | "cpu" K | "pretended-cpus" N
 //!           | "slice" TIME | "clock" ("rseq" | "counter" | "system-call") | "wall" TIME | "cpu-time" TIME
-//!           | "exit" ("code" | "signal") INTEGER | "lost-events" N
+//!           | "exit" ("code" | "signal") INTEGER | "lost-events" N | "recorder-cpu" TIME
 //! SITE      = LABEL "+0x" HEX ["#" COPY]              COPY tells equal entries of the table apart: the second is #2
 //!
 //! row       = TIME THREAD operation [OUTCOME] field*
@@ -47,11 +47,16 @@
 //!           | ("sem_wait" | "sem_trywait" | "sem_timedwait" | "sem_post") SEMAPHORE
 //!           | ("rdlock" | "tryrdlock" | "timedrdlock" | "wrlock" | "trywrlock" | "timedwrlock" | "rwunlock") RWLOCK
 //!           | "barrier_wait" BARRIER [THREADS] | ("spin_lock" | "spin_trylock" | "spin_unlock") SPIN | "once" ONCE
+//!           | ("lock_sections" | "trylocks") MUTEX COUNT
+//!                                                     so many locks and unlocks, or tries, and nothing else, since
+//!                                                     the thread's row before; a "trylocks" must say its OUTCOME
 //! OUTCOME   = "ok" | "busy" | "timedout" | "chosen" | "ownerdied" | "failed:" ERRNO
 //!                                                     "ok" if not said; a "try" must say it
 //! field     = "cpu=" TIME                             the CPU time that the thread had used by then
 //!           | "from=" THREAD                          whose doing let the call go on, at "return"
 //!           | "site=" SITE | "outcome=" OUTCOME
+//!           | "held=" TIME | "unlock=" SITE           of "lock_sections": how long it held the mutex, all times
+//!                                                     together, and where it unlocked it
 //! TIME      = DIGITS ["." DIGITS]                     in the unit, rounded to whole nanoseconds
 //! ```
 //!
