@@ -239,7 +239,8 @@ pub fn record_busy(kind: Kind, object: u64, site: u64) {
     let repeated = &state.repeated;
     let undisturbed = clock::undisturbed();
     let cursor = state.cursor.get();
-    if undisturbed && again(state, cursor, object, tail) > REPETITIONS_RECORDED {
+    let fits = object >> SECTION_BITS == 0;
+    if undisturbed && again(state, cursor, object, tail) > REPETITIONS_RECORDED && fits {
         if repeated.counted_until.get() == cursor {
             count(cursor, tsc, 0);
             return;
