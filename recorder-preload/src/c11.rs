@@ -7,7 +7,7 @@ use foretrace_recorder::thread::Routine;
 use foretrace_recorder::{Kind, OUTCOME_SUCCESS, record};
 use libc::{pthread_cond_t, pthread_mutex_t, pthread_once_t, pthread_t, timespec};
 
-use crate::hook::{acquire, attempt, give, recording, refuses};
+use crate::hook::{acquire, attempt, give, recording, refuses, release, try_mutex};
 use crate::next::{self, OnceRoutine};
 use crate::{cond, once, thread};
 
@@ -115,9 +115,7 @@ pub unsafe extern "C-unwind" fn mutex_try_lock(mutex: *mut pthread_mutex_t, site
     if !recording() {
         return call();
     }
-    from_errno(attempt(Kind::MutexTryLock, mutex as u64, site, || {
-        to_errno(call())
-    }))
+    from_errno(try_mutex(mutex as u64, site, || to_errno(call())))
 }
 
 pub unsafe extern "C-unwind" fn mutex_timed_lock(
@@ -154,7 +152,7 @@ pub unsafe extern "C-unwind" fn mutex_unlock(mutex: *mut pthread_mutex_t, site: 
     if !recording() {
         return call();
     }
-    from_errno(give(Kind::MutexUnlock, mutex as u64, site, || {
+    from_errno(release(Kind::MutexUnlock, mutex as u64, site, || {
         to_errno(call())
     }))
 }

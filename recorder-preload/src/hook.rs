@@ -3,7 +3,8 @@
 use core::ffi::c_int;
 
 use foretrace_recorder::{
-    Kind, OUTCOME_FAILED, OUTCOME_PENDING, OUTCOME_SUCCESS, outcome_of, record, returned,
+    Kind, OUTCOME_FAILED, OUTCOME_PENDING, OUTCOME_SUCCESS, outcome_of, record, record_busy,
+    record_release, returned,
 };
 
 pub use crate::init::recording;
@@ -80,6 +81,18 @@ pub fn attempt(kind: Kind, object: u64, site: u64, call: impl FnOnce() -> c_int)
     result
 }
 
+/// Records a try to lock a mutex. Those that poll try very often.
+#[inline]
+pub fn try_mutex(mutex: u64, site: u64, call: impl FnOnce() -> c_int) -> c_int {
+    let result = call();
+    if result == libc::EBUSY {
+        record_busy(Kind::MutexTryLock, mutex, site);
+    } else {
+        record(Kind::MutexTryLock, mutex, outcome_of(result), site);
+    }
+    result
+}
+
 /// Records a call that lets others go on, before it is made.
 #[inline]
 pub fn give(kind: Kind, object: u64, site: u64, call: impl FnOnce() -> c_int) -> c_int {
@@ -87,6 +100,17 @@ pub fn give(kind: Kind, object: u64, site: u64, call: impl FnOnce() -> c_int) ->
     let result = call();
     if result != 0 {
         slot.set_outcome(outcome_of(result));
+    }
+    result
+}
+
+/// Records a release, before it is made: with its acquisition where nothing came between.
+#[inline]
+pub fn release(kind: Kind, object: u64, site: u64, call: impl FnOnce() -> c_int) -> c_int {
+    let release = record_release(kind, object, site);
+    let result = call();
+    if result != 0 {
+        release.failed(kind, object, site, outcome_of(result));
     }
     result
 }

@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use foretrace_recorder::Kind;
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 
-use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock};
+use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock, release, try_mutex};
 use crate::next;
 
 /// Which of a mutex's integers is its kind in glibc, and the bit in it that says robust.
@@ -65,7 +65,7 @@ pub unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, site: u64)
     if !recording() {
         return call();
     }
-    attempt(Kind::MutexTryLock, mutex as u64, site, call)
+    try_mutex(mutex as u64, site, call)
 }
 
 pub unsafe extern "C-unwind" fn timed_lock(
@@ -118,5 +118,5 @@ pub unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, site: u64) -
     if !recording() {
         return call();
     }
-    give(Kind::MutexUnlock, mutex as u64, site, call)
+    release(Kind::MutexUnlock, mutex as u64, site, call)
 }

@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use foretrace_recorder::Kind;
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 
-use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock};
+use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock, release};
 use crate::next;
 
 pub unsafe extern "C-unwind" fn init(
@@ -154,5 +154,5 @@ pub unsafe extern "C-unwind" fn unlock(lock: *mut pthread_rwlock_t, site: u64) -
     if !recording() {
         return call();
     }
-    give(Kind::RwUnlock, lock as u64, site, call)
+    release(Kind::RwUnlock, lock as u64, site, call)
 }

@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use foretrace_recorder::{Kind, OUTCOME_SUCCESS, outcome_of, record, sys};
 use libc::pthread_spinlock_t;
 
-use crate::hook::{acquire, attempt, give, recording};
+use crate::hook::{acquire, attempt, recording, release};
 use crate::next;
 
 /// The lock's address: libc takes it as a pointer to an integer, volatile or not.
@@ -59,5 +59,5 @@ pub unsafe extern "C-unwind" fn unlock(lock: Lock, site: u64) -> c_int {
     if !recording() {
         return call();
     }
-    give(Kind::SpinUnlock, lock as u64, site, call)
+    release(Kind::SpinUnlock, lock as u64, site, call)
 }

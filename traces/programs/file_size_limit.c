@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+/* Two, since what is done with one again and again takes no space. */
+static pthread_mutex_t mutexes[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 
 static void *work(void *unused) { return unused; }
 
@@ -12,8 +13,8 @@ int main(void) {
     pthread_t thread;
     setrlimit(RLIMIT_FSIZE, &limit);
     for (int i = 0; i < 20000; i++) {
-        pthread_mutex_lock(&mutex);
-        pthread_mutex_unlock(&mutex);
+        pthread_mutex_lock(&mutexes[i % 2]);
+        pthread_mutex_unlock(&mutexes[i % 2]);
     }
     printf("%d", pthread_create(&thread, NULL, work, NULL));
     printf(" %d\n", pthread_join(thread, NULL));

@@ -1,4 +1,6 @@
-//! Measures what recording costs, how large traces are, and how fast they are replayed.
+//! Measures what recording costs, alone and beside other tools, how large traces are, and how fast they are replayed.
+
+mod peers;
 
 use std::{env, fs, path::Path, process::Command};
 
@@ -32,28 +34,21 @@ fn recording() -> Result<(), String> {
 }
 
 fn recording_in(directory: &Path) -> Result<(), String> {
-    let program = directory.join("lock_cost");
-    let source = root().join("traces/programs/lock_cost.c");
-    step(
-        "Compile lock_cost.c",
-        Command::new("cc")
-            .args(["-O2", "-pthread", "-o"])
-            .arg(&program)
-            .arg(source),
-    )?;
+    let program = peers::compile(directory, "lock_cost")?;
     let trace = directory.join("lock_cost.ftrace");
     let foretrace = root().join("target/release/foretrace");
-    let pairs = PAIRS.to_string();
+    // Two mutexes in turn: none of what is counted instead of recorded.
+    let arguments = [PAIRS.to_string(), "2".to_owned()];
     let (mut alone, mut recorded) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        alone.push(nanos(Command::new(&program).arg(&pairs))?);
+        alone.push(nanos(Command::new(&program).args(&arguments))?);
         let mut record = Command::new(&foretrace);
         record
             .args(["record", "--quiet", "--force", "-o"])
             .arg(&trace)
             .arg("--")
             .arg(&program);
-        recorded.push(nanos(record.arg(&pairs))?);
+        recorded.push(nanos(record.args(&arguments))?);
     }
     let (alone, recorded) = (median(alone), median(recorded));
     let bytes = fs::metadata(&trace)
@@ -68,6 +63,40 @@ fn recording_in(directory: &Path) -> Result<(), String> {
         recorded - alone
     );
     eprintln!("trace: {:.2} bytes an event", bytes as f64 / events as f64);
+    eprintln!("\n{}", peers::machine());
+    threads(directory, &program)?;
+    peers::compare(directory)
+}
+
+/// Measures whether threads that record at the same time, on CPUs of their own, cost each other anything.
+fn threads(directory: &Path, program: &Path) -> Result<(), String> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let library = "target/release/libforetrace_preload.so";
+    let mut build = cargo(&["build", "--release", "--quiet", "-p", "foretrace-preload"]);
+    step("Build the library by itself", &mut build)?;
+    eprintln!("\n==> Threads that record at the same time, not pinned: ns of CPU time a pair");
+    let mut counts = vec![1, 2, 4, 8];
+    counts.retain(|&count| count <= cpus);
+    for threads in counts {
+        let arguments = [PAIRS.to_string(), "2".to_owned(), threads.to_string()];
+        let (mut alone, mut recorded) = (Vec::new(), Vec::new());
+        for round in 0..ROUNDS {
+            let journals = directory.join(format!("journals-{threads}-{round}"));
+            fs::create_dir(&journals).map_err(|error| error.to_string())?;
+            alone.push(nanos(Command::new(program).args(&arguments))?);
+            let mut record = Command::new(program);
+            record
+                .env("LD_PRELOAD", root().join(library))
+                .env("FORETRACE_JOURNAL", &journals);
+            recorded.push(nanos(record.args(&arguments))?);
+            fs::remove_dir_all(&journals).map_err(|error| error.to_string())?;
+        }
+        let (alone, recorded) = (median(alone), median(recorded));
+        eprintln!(
+            "{threads} threads: alone {alone:.1} ns, recorded {:.1} ns more",
+            recorded - alone
+        );
+    }
     Ok(())
 }
 

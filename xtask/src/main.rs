@@ -32,7 +32,7 @@ const CHORES: [Chore; 4] = [
     },
     Chore {
         name: "bench",
-        about: "Measure the cost of recording, the size of traces and the speed of replay",
+        about: "Measure the cost of recording, alone and beside other tools, the size of traces and the speed of replay",
         run: bench::all,
     },
     Chore {

@@ -51,7 +51,15 @@ pub fn contention(trace: &Trace) -> Vec<Contention> {
 
 impl Contention {
     fn count(&mut self, complete: &CompleteCall) {
-        self.calls += 1;
+        let operation = complete.call.operation;
+        let times = operation.times();
+        // A section is a lock and an unlock.
+        let calls = if matches!(operation, Operation::LockSections { .. }) {
+            2
+        } else {
+            1
+        };
+        self.calls = self.calls.saturating_add(times.saturating_mul(calls));
         let waited = match complete.wait {
             Wait::No => None,
             Wait::For(time) => Some(time),
@@ -69,8 +77,8 @@ impl Contention {
             complete.outcome,
             Outcome::Success | Outcome::Chosen | Outcome::OwnerDied
         ) && !matches!(complete.wait, Wait::Endless(_));
-        if succeeded && is_acquisition(complete.call.operation) {
-            self.acquisitions += 1;
+        if succeeded && is_acquisition(operation) {
+            self.acquisitions = self.acquisitions.saturating_add(times);
         }
     }
 }

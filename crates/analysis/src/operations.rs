@@ -7,8 +7,10 @@ use foretrace_trace::Trace;
 pub struct OperationCount {
     /// The operation's name, as in text traces.
     pub operation: &'static str,
-    /// How often.
+    /// The events that say so.
     pub events: u64,
+    /// How often: an event may count many.
+    pub times: u64,
 }
 
 /// Returns the operations that occur, the most frequent first.
@@ -20,9 +22,17 @@ pub fn operation_counts(trace: &Trace) -> Vec<OperationCount> {
     let mut counts: Vec<OperationCount> = Vec::new();
     for (call, events) in trace.calls.iter().zip(of_call) {
         let operation = call.operation.name();
+        let times = events.saturating_mul(call.operation.times());
         match counts.iter_mut().find(|count| count.operation == operation) {
-            Some(count) => count.events += events,
-            None => counts.push(OperationCount { operation, events }),
+            Some(count) => {
+                count.events += events;
+                count.times += times;
+            }
+            None => counts.push(OperationCount {
+                operation,
+                events,
+                times,
+            }),
         }
     }
     counts.retain(|count| count.events > 0);

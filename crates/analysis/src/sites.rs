@@ -49,7 +49,7 @@ pub fn site_contention(trace: &Trace) -> Vec<SiteContention> {
         let position = *of_call
             .entry((site, operation))
             .or_insert_with(|| table.name(trace, site, operation));
-        table.entries[position].count(complete.wait);
+        table.entries[position].count(operation.times(), complete.wait);
     }
     let mut entries = table.entries;
     // Stable, so that equals stay in the trace's order.
@@ -116,8 +116,8 @@ impl SiteContention {
         }
     }
 
-    fn count(&mut self, wait: Wait) {
-        self.calls += 1;
+    fn count(&mut self, times: u64, wait: Wait) {
+        self.calls = self.calls.saturating_add(times);
         let time = match wait {
             Wait::No => return,
             Wait::For(time) => time,

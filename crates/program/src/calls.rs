@@ -63,6 +63,9 @@ impl Lowering<'_> {
             }
             Op::FutexWake { futex, woken } => self.futex_wake(index, thread, (futex, woken)),
             Op::Once(once) => self.once(index, thread, once, outcome),
+            Op::LockSections {
+                mutex, count, held, ..
+            } => self.sections(index, thread, mutex, (count, held.0)),
             Op::Create(_)
             | Op::Detach(_)
             | Op::Cancel(_)
@@ -260,7 +263,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn acquired(&mut self, at: OpRef, mutex: ObjectId, depth: u32) {
+    pub fn acquired(&mut self, at: OpRef, mutex: ObjectId, depth: u32) {
         match self.logs[mutex.index()].mutex().acquire(at.thread) {
             Acquired::Outermost(release) => {
                 self.logs[mutex.index()].mutex().reacquire(at.thread, depth);
@@ -285,7 +288,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn unlock(&mut self, index: usize, thread: u32, mutex: ObjectId) {
+    pub fn unlock(&mut self, index: usize, thread: u32, mutex: ObjectId) {
         let release = self.push(index, thread, Action::Unlock(mutex));
         if !self.logs[mutex.index()]
             .mutex()

@@ -27,6 +27,7 @@ mod operation;
 mod polls;
 mod program;
 mod roles;
+mod sections;
 mod structure;
 mod work;
 

@@ -52,6 +52,23 @@ fn time_between_rows_of_a_listing_is_work_of_the_later_rows_thread() {
 }
 
 #[test]
+fn counted_sections_are_as_many_as_there_are_grains_of_work_and_lose_none_of_it() {
+    let few = "process A\nreturns explicit\n9 A lock_sections m 2 held=4 cpu=25000\n9 A terminate cpu=25000\n";
+    assert_eq!(
+        lowered(few),
+        ["A; 12498 lock; 2 unlock; 12498 lock <-A.1; 2 unlock; terminate"]
+    );
+    let many = "process A\nreturns explicit\n9 A lock_sections m 5000 held=9000 cpu=25001\n9 A terminate cpu=25001\n";
+    assert_eq!(
+        lowered(many),
+        ["A; 8000 lock; 4500 unlock; 8001 lock <-A.1; 4500 unlock; terminate"]
+    );
+    let none =
+        "process A\nreturns explicit\n9 A lock_sections m 0 held=9 cpu=20\n9 A terminate cpu=20\n";
+    assert_eq!(lowered(none), ["A; 20 terminate"]);
+}
+
+#[test]
 fn recorded_cpu_time_counts_instead_of_the_time_between_rows() {
     let rows = "process A\nreturns explicit\n100 A lock m cpu=7\n900 A unlock m cpu=19\n900 A terminate cpu=20\n";
     assert_eq!(lowered(rows), ["A; 7 lock; 12 unlock; 1 terminate"]);

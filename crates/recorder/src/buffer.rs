@@ -37,7 +37,11 @@ const STAMP_TICKS: u64 = 1 << 28;
 const CREDIBLE_COST: u64 = 1 << 15;
 
 /// The counter at the latest stamp.
-static LAST_STAMP: AtomicU64 = AtomicU64::new(0);
+static LAST_STAMP: OwnLine = OwnLine(AtomicU64::new(0));
+
+/// A word that is written now and then, apart from those that every event reads.
+#[repr(align(64))]
+struct OwnLine(AtomicU64);
 
 /// Where a record was put, for finishing it later; nowhere if there was no room.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +64,16 @@ impl Slot {
             let extension = unsafe { &*((self.0 + STEP) as *const Record) };
             extension.object.store(operand, Ordering::Relaxed);
         }
+    }
+
+    /// Returns the slot of the record at an address.
+    pub(crate) fn at(address: u64) -> Self {
+        Self(address)
+    }
+
+    /// Returns where the record is; 0 for nowhere.
+    pub(crate) fn address(self) -> u64 {
+        self.0
     }
 
     /// Changes the outcome of a record whose call failed after all.
@@ -86,14 +100,28 @@ pub fn record(kind: Kind, object: u64, outcome: u8, site: u64) -> Slot {
         return record_with_callers(state, pack_tail(kind, outcome, site), object, None);
     }
     let tsc = clock::tsc();
-    if clock::undisturbed() {
-        let at = state.take(STEP);
-        if at + STEP <= state.end.get() {
-            fill(at, tsc, object, pack_tail(kind, outcome, site));
-            return Slot(at);
-        }
+    if clock::undisturbed()
+        && let Some(slot) = record_undisturbed(state, tsc, object, pack_tail(kind, outcome, site))
+    {
+        return slot;
     }
     record_slowly(state, pack_tail(kind, outcome, site), object, None)
+}
+
+/// Records a call of a thread that was found undisturbed after the counter was read; `None` when the chunk is full.
+#[inline]
+pub(crate) fn record_undisturbed(
+    state: &ThreadState,
+    tsc: u64,
+    object: u64,
+    tail: u64,
+) -> Option<Slot> {
+    let at = state.take(STEP);
+    if at + STEP > state.end.get() {
+        return None;
+    }
+    fill(at, tsc, object, tail);
+    Some(Slot(at))
 }
 
 /// Records a call with a second operand, and a third.
@@ -249,7 +277,7 @@ fn now(state: &ThreadState) -> u64 {
     if let Some(pair) = now.pair {
         put_pair(state, pair);
     }
-    if now.tsc.wrapping_sub(LAST_STAMP.load(Ordering::Relaxed)) > STAMP_TICKS {
+    if now.tsc.wrapping_sub(LAST_STAMP.0.load(Ordering::Relaxed)) > STAMP_TICKS {
         stamp(state);
         return clock::tsc();
     }
@@ -257,7 +285,7 @@ fn now(state: &ThreadState) -> u64 {
 }
 
 pub(crate) fn put_pair(state: &ThreadState, pair: Pair) {
-    if let Some(at) = room(state, 1) {
+    if let Some(at) = room_between(state) {
         // A reading that was disturbed on every attempt says nothing of its cost.
         let cost = if pair.cost < CREDIBLE_COST {
             pair.cost
@@ -271,8 +299,8 @@ pub(crate) fn put_pair(state: &ThreadState, pair: Pair) {
 /// Stores the two clocks of the moment, so that a reader knows the counter's rate also of a killed program.
 fn stamp(state: &ThreadState) {
     let (tsc, monotonic) = clock::stamp();
-    LAST_STAMP.store(tsc, Ordering::Relaxed);
-    if let Some(at) = room(state, 1) {
+    LAST_STAMP.0.store(tsc, Ordering::Relaxed);
+    if let Some(at) = room_between(state) {
         fill(at, tsc, monotonic, pack_tail(Kind::Stamp, 0, 0));
     }
     maps::refresh(state);
@@ -296,6 +324,15 @@ pub(crate) fn put(state: &ThreadState, kind: Kind, tsc: u64, object: u64, site: 
     if let Some(at) = room(state, 1) {
         fill(at, tsc, object, pack_tail(kind, 0, site));
     }
+}
+
+/// Takes room for a record that is not of a call: what the thread does again and again, it goes on doing.
+fn room_between(state: &ThreadState) -> Option<u64> {
+    let at = room(state, 1)?;
+    if state.repeated.end.get() == at {
+        state.repeated.end.set(at + STEP);
+    }
+    Some(at)
 }
 
 pub(crate) fn room(state: &ThreadState, records: u64) -> Option<u64> {
@@ -376,6 +413,7 @@ pub(crate) fn adopt(state: &ThreadState, chunk: u64) {
     state
         .number_plus_one
         .set(header.thread.load(Ordering::Relaxed) + 1);
+    state.repeated.forget();
     state.end.set(0);
     state.cursor.set(chunk + size_of::<ChunkHeader>() as u64);
     state.end.set(chunk + header.length.load(Ordering::Relaxed));
@@ -417,6 +455,7 @@ pub(crate) fn new_events_chunk(thread: u32, sequence: u32) -> Option<u64> {
 /// Gives up the thread's chunks. If it records again, it gets another.
 pub(crate) fn retire(state: &ThreadState) {
     let _signals = sys::block_signals();
+    state.repeated.forget();
     state.end.set(0);
     state.cursor.set(0);
     release(state.previous_chunk.replace(0));

@@ -1,52 +1,138 @@
 //! What recording costs, so that a reader can take it out of the program's times.
 
+use core::arch::asm;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use foretrace_trace::journal::layout::{Kind, RECORD_BYTES};
+use foretrace_trace::journal::layout::{Header, Kind, REPETITIONS_RECORDED};
 
-use crate::buffer::{erase, record};
+use crate::buffer::{STEP, erase, record};
+use crate::section::record_release;
 use crate::state::ThreadState;
 use crate::{clock, sys};
 
-/// Measures what recording an event costs, in sixteenths of a tick; 0 if that cannot be told. The records made for
-/// it are taken back.
-pub(crate) fn measure(state: &ThreadState) -> u64 {
-    const RECORDS: u64 = 64;
-    const STEP: u64 = RECORD_BYTES as u64;
+/// What recording costs, each in sixteenths of a tick; 0 if it cannot be told.
+struct Costs {
+    /// A record of its own.
+    record: AtomicU64,
+    /// A lock and its unlock in one record.
+    section: AtomicU64,
+    /// A lock and its unlock that are counted.
+    repetition: AtomicU64,
+}
+
+/// As measured by this process, or by the one that it was forked from.
+static COSTS: Costs = Costs {
+    record: AtomicU64::new(0),
+    section: AtomicU64::new(0),
+    repetition: AtomicU64::new(0),
+};
+
+/// What is recorded for each measurement.
+const RECORDS: u64 = 64;
+
+/// Measures what recording costs, unless that was done, and tells the journal. The records made for it are taken back.
+pub(crate) fn note(state: &ThreadState, header: &Header) {
+    let relaxed = Ordering::Relaxed;
+    if COSTS.record.load(relaxed) == 0 {
+        measure(state);
+    }
+    let costs = [
+        (&header.record_cost, &COSTS.record),
+        (&header.section_cost, &COSTS.section),
+        (&header.repetition_cost, &COSTS.repetition),
+    ];
+    for (noted, measured) in costs {
+        noted.store(measured.load(relaxed), relaxed);
+    }
+}
+
+fn measure(state: &ThreadState) {
     let _signals = sys::block_signals();
     let start = state.cursor.get();
     if state.end.get() < start + 4 * RECORDS * STEP {
-        return 0;
+        return;
     }
-    // Between the program's own instructions some of the cost is hidden; one locked addition stands for them.
+    // How much of the cost shows depends on the instructions around: those that wait for nothing hide some of it. So
+    // it is measured between locked additions, which hide nothing, and between work that hides much; the truth for a
+    // program lies between.
     let word = AtomicU64::new(0);
-    let used = Cell::new(start);
-    let run = |with_records: bool| {
+    let exposed = costs_between(state, start, &|| {
+        word.fetch_add(1, Ordering::SeqCst);
+    });
+    let product = Cell::new(3);
+    let hidden = costs_between(state, start, &|| multiply(&product));
+    let costs = [&COSTS.record, &COSTS.section, &COSTS.repetition];
+    for ((cost, exposed), hidden) in costs.into_iter().zip(exposed).zip(hidden) {
+        cost.store(u64::midpoint(exposed, hidden), Ordering::Relaxed);
+    }
+}
+
+/// Does some work in a chain of dependent instructions, which goes on from one call to the next.
+fn multiply(product: &Cell<u64>) {
+    let mut value = product.get();
+    for _ in 0..32 {
+        // SAFETY: changes a register.
+        unsafe { asm!("imul {value}, {value}", value = inout(reg) value, options(nomem, nostack)) };
+    }
+    product.set(value);
+}
+
+/// Returns what recording costs between such work: a record, a section, a repetition.
+fn costs_between(state: &ThreadState, start: u64, between: &dyn Fn()) -> [u64; 3] {
+    let (object, lock, unlock) = (0x1000, 16, 32);
+    let took = |begin: &dyn Fn(), each: &dyn Fn()| {
+        let used = Cell::new(start);
         let mut least = 0;
-        for _ in 0..16 {
+        for _ in 0..8 {
+            state.repeated.forget();
             clock::synchronize(state);
             state.cursor.set(start);
+            begin();
             let before = clock::tsc();
             for _ in 0..RECORDS {
-                word.fetch_add(1, Ordering::SeqCst);
-                if with_records {
-                    record(Kind::Stamp, 0, 0, 0);
-                }
+                each();
             }
             let ticks = clock::tsc().wrapping_sub(before);
-            used.set(used.get().max(state.cursor.get()));
+            // What was counted leaves its acquisition behind the cursor.
+            used.set(used.get().max(state.cursor.get() + STEP));
             if clock::undisturbed() && (least == 0 || ticks < least) {
                 least = ticks;
             }
         }
+        state.repeated.forget();
+        state.cursor.set(start);
+        erase(start, used.get());
         least
     };
-    let (without, with) = (run(false), run(true));
-    state.cursor.set(start);
-    erase(start, used.get());
-    if without == 0 {
-        return 0;
-    }
-    with.saturating_sub(without) * 16 / RECORDS
+    let section = || {
+        between();
+        record(Kind::MutexLock, object, 0, lock);
+        between();
+        record_release(Kind::MutexUnlock, object, unlock);
+    };
+    let neither = took(&|| (), &|| {
+        between();
+        between();
+    });
+    let records = took(&|| (), &|| {
+        between();
+        record(Kind::Stamp, 0, 0, 0);
+        between();
+        record(Kind::Stamp, 0, 0, 0);
+    });
+    let sections = took(&|| (), &section);
+    let repetitions = took(
+        &|| {
+            section();
+            state.repeated.times.set(REPETITIONS_RECORDED);
+        },
+        &section,
+    );
+    [(records, 2), (sections, 1), (repetitions, 1)].map(|(ticks, calls)| {
+        if neither == 0 || ticks == 0 {
+            return 0;
+        }
+        ticks.saturating_sub(neither) * 16 / (RECORDS * calls)
+    })
 }

@@ -44,6 +44,7 @@ mod file;
 pub mod maps;
 mod memory_file;
 pub mod process;
+mod section;
 pub mod sets;
 pub mod stack;
 mod state;
@@ -58,5 +59,6 @@ pub use {
         Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_OWNER_DIED, OUTCOME_PENDING,
         OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,
     },
+    section::{Release, record_busy, record_release},
     state::{FRAME_OFFSET, SITES, ThreadState},
 };

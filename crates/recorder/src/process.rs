@@ -11,7 +11,7 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use foretrace_trace::journal::layout::{
     FLAG_BYPASSED, FLAG_CLEAN_EXIT, FLAG_FORKED, FLAG_STOPPED, FLAG_TASKS, Kind,
@@ -40,8 +40,6 @@ static STATE: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const FIRST_STATE).cas
 
 static DIRECTORY: Directory = Directory(UnsafeCell::new([0; 4096]));
 static CLOCK: AtomicU32 = AtomicU32::new(0);
-/// What recording an event costs; 0 before it was measured, or if it could not be.
-static RECORD_COST: AtomicU64 = AtomicU64::new(0);
 /// Not zero once system calls may have been given up; a forked child inherits that.
 static CONFINED: AtomicU32 = AtomicU32::new(0);
 static PRETENDED_CPUS: AtomicU32 = AtomicU32::new(0);
@@ -170,12 +168,8 @@ fn open(flags: u64, began: u64) -> bool {
     let thread = ThreadState::current();
     buffer::synchronize(thread);
     maps::copy();
-    if RECORD_COST.load(Ordering::Relaxed) == 0 {
-        RECORD_COST.store(cost::measure(thread), Ordering::Relaxed);
-    }
     if let Some(header) = file::header() {
-        let cost = RECORD_COST.load(Ordering::Relaxed);
-        header.record_cost.store(cost, Ordering::Relaxed);
+        cost::note(thread, header);
     }
     buffer::put_overhead(thread, began);
     // The measurement armed the clock anew without a record: had the thread left its CPU before, in a page fault or a

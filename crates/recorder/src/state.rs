@@ -97,6 +97,32 @@ pub struct ThreadState {
     /// Of the first 64 CPUs that the program believes in, those that it bound this thread to; 0 where it did not. Other
     /// threads may set it.
     pub bound: AtomicU64,
+    /// What the thread does again and again.
+    pub(crate) repeated: Repeated,
+}
+
+/// The latest section, or failed try, and how often the thread did the same before.
+#[derive(Debug)]
+pub(crate) struct Repeated {
+    /// Where its record, or that of its repetition, ends: where the cursor stands while nothing else happens.
+    pub end: Cell<u64>,
+    /// Its object's word.
+    pub object: Cell<u64>,
+    /// Its last eight bytes.
+    pub tail: Cell<u64>,
+    /// Where the repetition ends that counts it; 0 for none.
+    pub counted_until: Cell<u64>,
+    /// How many equal ones came right before.
+    pub times: Cell<u32>,
+}
+
+impl Repeated {
+    /// Forgets it: the records are elsewhere now.
+    pub(crate) fn forget(&self) {
+        self.end.set(0);
+        self.counted_until.set(0);
+        self.times.set(0);
+    }
 }
 
 impl ThreadState {
@@ -153,6 +179,23 @@ impl ThreadState {
         taken
     }
 
+    /// Moves the cursor by one instruction, unless a signal handler moved it meanwhile. Returns whether it did.
+    #[inline]
+    pub(crate) fn move_cursor(&self, from: u64, to: u64) -> bool {
+        let mut found = from;
+        // SAFETY: the cursor is this thread's own; no lock prefix is needed against its own signal handlers.
+        unsafe {
+            asm!(
+                "cmpxchg qword ptr [{cursor}], {to}",
+                cursor = in(reg) self.cursor.as_ptr(),
+                to = in(reg) to,
+                inout("rax") found,
+                options(nostack),
+            );
+        }
+        found == from
+    }
+
     /// Forgets chunks and number: for the thread that remains after a fork.
     pub(crate) fn reset(&self) {
         self.end.set(0);
@@ -164,6 +207,7 @@ impl ThreadState {
         self.last_tsc.set(0);
         self.vforks.set(0);
         self.switches_plus_one.set(0);
+        self.repeated.forget();
         self.region_end.set(0);
         self.burst.set(0);
         self.waits.set(0);

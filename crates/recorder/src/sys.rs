@@ -1,6 +1,7 @@
 //! Raw system calls: they leave `errno` alone, cannot be interposed, and are safe in signal handlers.
 
 use core::arch::asm;
+use core::cell::UnsafeCell;
 use core::ffi::CStr;
 
 /// Makes a system call; a result in `-4095..0` is a negated `errno`.
@@ -368,7 +369,23 @@ pub fn soft_limit(resource: u32) -> u64 {
     limit.rlim_cur
 }
 
-/// Makes a file hold bytes that are really there, so that writing to its mapping cannot fail.
+/// Zeros, in memory that takes no space in a file.
+struct Zeros(UnsafeCell<[u8; ZEROS_BYTES]>);
+
+// SAFETY: nobody ever writes to them.
+unsafe impl Sync for Zeros {}
+
+const ZEROS_BYTES: usize = 64 << 10;
+
+/// How often they are written by one call, at most.
+const PARTS: usize = 8;
+
+static ZEROS: Zeros = Zeros(UnsafeCell::new([0; ZEROS_BYTES]));
+
+/// Makes a file hold zeros that are really there, so that writing to its mapping cannot fail.
+///
+/// They are written, not only allocated: a page of a file that exists in memory already is made writable in a mapping
+/// at a fraction of what the first touch of an allocated one costs, where the file system has to be asked page by page.
 ///
 /// # Errors
 ///
@@ -378,39 +395,31 @@ pub fn allocate(fd: Fd, offset: u64, bytes: usize) -> Result<(), Errno> {
     if offset + bytes as u64 > soft_limit(libc::RLIMIT_FSIZE) {
         return Err(libc::EFBIG);
     }
-    // SAFETY: the call touches the file only, which is the recorder's own.
-    let result = check(unsafe {
-        syscall(
-            libc::SYS_fallocate,
-            [fd.0 as usize, 0, offset as usize, bytes, 0, 0],
-        )
-    });
-    match result {
-        Ok(_) => Ok(()),
-        Err(libc::EOPNOTSUPP) => write_zeros(fd, offset, bytes),
-        Err(errno) => Err(errno),
-    }
-}
-
-fn write_zeros(fd: Fd, offset: u64, bytes: usize) -> Result<(), Errno> {
-    static ZEROS: [u8; 4096] = [0; 4096];
     let mut done = 0;
     while done < bytes {
-        let part = (bytes - done).min(ZEROS.len());
-        // SAFETY: the kernel reads at most a page from a page of zeros.
-        done += check(unsafe {
+        let mut left = (bytes - done).min(PARTS * ZEROS_BYTES);
+        let parts: [libc::iovec; PARTS] = core::array::from_fn(|_| {
+            let part = left.min(ZEROS_BYTES);
+            left -= part;
+            libc::iovec {
+                iov_base: ZEROS.0.get().cast(),
+                iov_len: part,
+            }
+        });
+        let at = offset as usize + done;
+        // SAFETY: the kernel reads the parts, all of them zeros, and writes to the recorder's own file.
+        let written = check(unsafe {
             syscall(
-                libc::SYS_pwrite64,
-                [
-                    fd.0 as usize,
-                    ZEROS.as_ptr() as usize,
-                    part,
-                    offset as usize + done,
-                    0,
-                    0,
-                ],
+                libc::SYS_pwritev,
+                [fd.0 as usize, parts.as_ptr() as usize, PARTS, at, 0, 0],
             )
-        })?;
+        });
+        match written {
+            Ok(0) => return Err(libc::ENOSPC),
+            Ok(written) => done += written,
+            Err(libc::EINTR) => {}
+            Err(errno) => return Err(errno),
+        }
     }
     Ok(())
 }

@@ -168,6 +168,26 @@ pub enum Operation {
     QueueSend(ObjectId),
     /// Received a message from a queue.
     QueueReceive(ObjectId),
+    /// Locked and unlocked a mutex many times, at the same two places, and did nothing else that is recorded, since
+    /// its event before. It never had to wait. The call's site is that of the locks.
+    LockSections {
+        /// The mutex.
+        mutex: ObjectId,
+        /// How many times.
+        count: u64,
+        /// The CPU time for which it held the mutex, all times together.
+        held: Nanos,
+        /// Where the unlocks were called, where that is known.
+        unlock: Option<SiteId>,
+    },
+    /// Tried to lock a mutex many times, at the same place, and did nothing else that is recorded, since its event
+    /// before. The outcome is that of each try.
+    TryLocks {
+        /// The mutex.
+        mutex: ObjectId,
+        /// How many times.
+        count: u64,
+    },
 }
 
 impl Operation {
@@ -214,6 +234,8 @@ impl Operation {
             Self::Sleep => "sleep",
             Self::QueueSend(_) => "queue_send",
             Self::QueueReceive(_) => "queue_receive",
+            Self::LockSections { .. } => "lock_sections",
+            Self::TryLocks { .. } => "trylocks",
         }
     }
 
@@ -259,7 +281,17 @@ impl Operation {
             | Self::FutexTimedWait(object)
             | Self::FutexWake { futex: object, .. }
             | Self::QueueSend(object)
-            | Self::QueueReceive(object) => Some(object),
+            | Self::QueueReceive(object)
+            | Self::LockSections { mutex: object, .. }
+            | Self::TryLocks { mutex: object, .. } => Some(object),
+        }
+    }
+
+    /// Returns how many times an event says that the operation was done.
+    pub fn times(self) -> u64 {
+        match self {
+            Self::LockSections { count, .. } | Self::TryLocks { count, .. } => count,
+            _ => 1,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Which objects an operation is about, and of which kind they must be.
 
-use crate::{ObjectId, ObjectKind, Operation, Outcome};
+use crate::{ObjectId, ObjectKind, Operation, Outcome, SiteId};
 
 /// The objects of an operation, each with the kind that it must have.
 pub(crate) type Operands = [Option<(ObjectId, ObjectKind)>; 2];
@@ -32,7 +32,9 @@ fn kind(operation: Operation) -> Option<ObjectKind> {
         Operation::Lock(_)
         | Operation::TryLock(_)
         | Operation::TimedLock(_)
-        | Operation::Unlock(_) => Some(ObjectKind::Mutex),
+        | Operation::Unlock(_)
+        | Operation::LockSections { .. }
+        | Operation::TryLocks { .. } => Some(ObjectKind::Mutex),
         Operation::CondWait { .. }
         | Operation::CondTimedWait { .. }
         | Operation::CondSignal(_)
@@ -60,6 +62,22 @@ fn kind(operation: Operation) -> Option<ObjectKind> {
     }
 }
 
+/// Returns the call site that an operation names besides its call's.
+pub(crate) fn second_site(operation: Operation) -> Option<SiteId> {
+    match operation {
+        Operation::LockSections { unlock, .. } => unlock,
+        _ => None,
+    }
+}
+
+/// Returns how often an operation was done, where an event of it says so.
+pub(crate) fn count(operation: Operation) -> Option<u64> {
+    match operation {
+        Operation::LockSections { count, .. } | Operation::TryLocks { count, .. } => Some(count),
+        _ => None,
+    }
+}
+
 /// Returns whether the operation only tries, so that a listing must say what came of it.
 pub(crate) fn only_tries(operation: Operation) -> bool {
     matches!(
@@ -69,6 +87,7 @@ pub(crate) fn only_tries(operation: Operation) -> bool {
             | Operation::TryReadLock(_)
             | Operation::TryWriteLock(_)
             | Operation::SpinTryLock(_)
+            | Operation::TryLocks { .. }
     )
 }
 

@@ -30,6 +30,9 @@ pub struct Recording {
     pub exit: Option<ExitStatus>,
     /// Events that could not be stored, for instance on a full disk.
     pub lost_events: u64,
+    /// The CPU time of the threads that the recorder itself used, as it measured it; the events' CPU times are without
+    /// it.
+    pub recorder_cpu: Nanos,
 }
 
 /// How a program ended.

@@ -76,10 +76,15 @@ pub(crate) fn tables(trace: &Trace) -> Result<(), Violation> {
         return Err(broken("process table".to_owned(), problem, DAMAGED));
     }
     if let Some(facts) = &trace.recording
-        && [Some(facts.wall), facts.slice, facts.cpu_time]
-            .into_iter()
-            .flatten()
-            .any(|time| time > LARGEST_TIME)
+        && [
+            Some(facts.wall),
+            facts.slice,
+            facts.cpu_time,
+            Some(facts.recorder_cpu),
+        ]
+        .into_iter()
+        .flatten()
+        .any(|time| time > LARGEST_TIME)
     {
         let problem = "holds a time above 2^53 ns, 104 days".to_owned();
         return Err(broken("recording".to_owned(), problem, DAMAGED));
@@ -148,9 +153,16 @@ fn check_call(trace: &Trace, call: &Call) -> Result<(), String> {
     }
     if call
         .site
-        .is_some_and(|site| site.index() >= trace.sites.len())
+        .into_iter()
+        .chain(operands::second_site(call.operation))
+        .any(|site| site.index() >= trace.sites.len())
     {
         return Err("names a call site that the trace lacks".to_owned());
+    }
+    if let Operation::LockSections { held, .. } = call.operation
+        && held > LARGEST_TIME
+    {
+        return Err("holds a time above 2^53 ns, 104 days".to_owned());
     }
     for (object, kind) in operands::operands(call.operation).into_iter().flatten() {
         let Some(object) = trace.objects.get(object.index()) else {

@@ -184,13 +184,23 @@ impl Run {
         lines
     }
 
-    /// Counts the events of all threads whose line begins so.
+    /// Counts the events of all threads whose line begins so; those that were counted by the recorder, too.
     pub fn count(&self, beginning: &str) -> usize {
-        self.trace
-            .events
-            .iter()
-            .filter(|event| line(&self.trace, event).starts_with(beginning))
-            .count()
+        let begins = |line: String| usize::from(line.starts_with(beginning));
+        let counted = |event| {
+            let line = line(&self.trace, event);
+            let operation = self.trace.call(event).operation;
+            let times = usize::try_from(operation.times()).expect("it fits");
+            match operation {
+                Operation::LockSections { .. } => ["lock", "unlock"]
+                    .map(|name| times * begins(line.replace("lock_sections", name)))
+                    .iter()
+                    .sum(),
+                Operation::TryLocks { .. } => times * begins(line.replace("trylocks", "trylock")),
+                _ => begins(line),
+            }
+        };
+        self.trace.events.iter().map(counted).sum()
     }
 
     /// Returns what the program printed.

@@ -1,7 +1,51 @@
 //! Mutexes, spin locks, readers-writer locks, one-time initialization.
 
-use crate::harness::record;
-use foretrace_trace::ObjectKind;
+use std::ffi::OsStr;
+
+use crate::harness::{compile, record, record_command};
+use foretrace_trace::{ObjectKind, ThreadClock};
+
+#[test]
+fn what_is_done_again_and_again_is_counted_to_the_last_time() {
+    let run = record("repetitions.c");
+    assert_eq!(run.stdout(), "0\n");
+    assert_eq!(run.count("lock mutex1"), 1_000_000);
+    assert_eq!(run.count("unlock mutex1"), 1_000_000);
+    assert_eq!(run.count("trylock mutex2 busy"), 30_000);
+    assert_eq!(run.count("sem_trywait semaphore1 busy"), 1);
+    assert_eq!(run.count("sem_post"), run.count("sem_trywait") - 1);
+    for line in ["wrlock", "rdlock", "spin_lock", "spin_unlock"] {
+        assert_eq!(run.count(line), 1000, "{line}");
+    }
+    assert_eq!(run.count("rwunlock"), 2000);
+    assert!(run.trace.warnings.is_empty(), "{:?}", run.trace.warnings);
+    let recording = run.trace.recording.as_ref().expect("it was recorded");
+    // Only the clock that notices disturbances lets one be sure that nothing came between.
+    if recording.clock == ThreadClock::Rseq {
+        assert!(run.trace.events.len() < 1_000_000);
+    }
+}
+
+#[test]
+fn a_program_killed_at_any_instruction_leaves_a_lock_and_what_went_before() {
+    let program = compile("killed_at_any_instruction.c", "killed_at_any", &[]);
+    for (index, mutexes) in [(0, "1"), (1, "2"), (2, "1"), (3, "2"), (4, "1"), (5, "2")] {
+        let micros = (3000 + index * 77).to_string();
+        let arguments = [OsStr::new(&micros), OsStr::new(mutexes)];
+        let run = record_command(&program, &arguments, &[]);
+        let (locks, unlocks) = (run.count("lock mutex"), run.count("unlock mutex"));
+        assert!(
+            locks > 0 && locks.abs_diff(unlocks) <= 1,
+            "{locks} {unlocks}"
+        );
+        let missing = |warning: &String| !warning.starts_with("the ends of main");
+        assert!(
+            !run.trace.warnings.iter().any(missing),
+            "{:?}",
+            run.trace.warnings
+        );
+    }
+}
 
 #[test]
 fn every_type_of_mutex_answers_as_it_would_unrecorded() {

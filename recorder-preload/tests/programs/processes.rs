@@ -1,6 +1,6 @@
 //! Processes: forks, programs that become others, sudden ends, and what programs do to their files and limits.
 
-use crate::harness::{record, record_with};
+use crate::harness::{Run, record, record_with};
 use foretrace_trace::Nanos;
 
 #[test]
@@ -83,7 +83,15 @@ fn a_program_that_closes_every_file_goes_on_being_recorded() {
 
 #[test]
 fn a_limit_on_files_stops_the_recording_and_not_the_program() {
-    let run = record("file_size_limit.c");
+    check_that_recording_stopped(&record("file_size_limit.c"));
+}
+
+#[test]
+fn a_full_disk_stops_the_recording_and_not_the_program() {
+    check_that_recording_stopped(&record("disk_full.c"));
+}
+
+fn check_that_recording_stopped(run: &Run) {
     assert_eq!(run.stdout(), "0 0\n");
     let recording = run.trace.recording.as_ref().expect("it was recorded");
     let kept = run.trace.events.len() as u64;

@@ -269,7 +269,7 @@ fn does_anything(trace: &Trace) -> bool {
     trace.calls.iter().any(|call| !idle(call.operation))
 }
 
-/// What recording an event takes at most; it is not in the threads' CPU times.
+/// What recording an event takes at most beyond what the recorder measured; it is not in the threads' CPU times.
 const RECORDING_NANOS_PER_EVENT: u64 = 1_000;
 
 /// Warns where much of the CPU time is of nobody who was recorded: of programs that it ran and that could not be.
@@ -278,7 +278,9 @@ fn unrecorded(trace: &Trace, ended: &Ended) -> Option<String> {
         // Then it is mostly what the threads did since their last events.
         return None;
     }
-    let recording = Nanos(trace.events.len() as u64 * RECORDING_NANOS_PER_EVENT);
+    let measured = trace.recording.as_ref().map(|facts| facts.recorder_cpu);
+    let recording =
+        measured.unwrap_or_default() + Nanos(trace.events.len() as u64 * RECORDING_NANOS_PER_EVENT);
     let missing = ended.cpu_time.since(trace.total_cpu() + recording);
     (missing > Nanos(ended.cpu_time.0 / 10) && missing > Nanos(20_000_000)).then(|| {
         format!(

@@ -30,6 +30,7 @@ pub fn complete(journals: &Path, noted: &mut Option<Recording>) {
             clock: noted.clock,
             wall: noted.wall,
             lost_events: noted.lost_events,
+            recorder_cpu: noted.recorder_cpu,
             ..told
         };
     }

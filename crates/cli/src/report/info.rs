@@ -173,11 +173,18 @@ impl<'a> Info<'a> {
         if self.operations.is_empty() {
             return String::new();
         }
-        let columns = [("operation", Align::Left), ("events", Align::Right)];
-        let rows = self
-            .operations
-            .iter()
-            .map(|count| [count.operation.to_owned(), count.events.to_string()]);
+        let columns = [
+            ("operation", Align::Left),
+            ("events", Align::Right),
+            ("times", Align::Right),
+        ];
+        let rows = self.operations.iter().map(|count| {
+            [
+                count.operation.to_owned(),
+                count.events.to_string(),
+                count.times.to_string(),
+            ]
+        });
         render(columns, rows)
     }
 
@@ -196,6 +203,7 @@ impl<'a> Info<'a> {
                 .map(|count| OperationJson {
                     operation: count.operation,
                     events: count.events,
+                    times: count.times,
                 })
                 .collect(),
             sites,
@@ -264,6 +272,8 @@ fn recording_lines(recording: &Recording) -> Vec<(&'static str, String)> {
     }
     lines.push(("pretended CPUs", recording.pretended_cpus.to_string()));
     lines.push(("thread clock", clock_name(recording.clock).to_owned()));
+    let taken_out = format!("{}, taken out of all CPU times", recording.recorder_cpu);
+    lines.push(("recorder CPU time", taken_out));
     if !recording.recorder_version.is_empty() {
         let version = format!("foretrace {}", recording.recorder_version);
         lines.push(("recorder", version));
@@ -334,4 +344,5 @@ struct ObjectJson<'a> {
 struct OperationJson {
     operation: &'static str,
     events: u64,
+    times: u64,
 }

@@ -125,6 +125,7 @@ struct RecordingJson<'a> {
     exit_code: Option<i32>,
     signal: Option<i32>,
     lost_events: u64,
+    recorder_cpu_ns: u64,
 }
 
 impl<'a> RecordingJson<'a> {
@@ -147,6 +148,7 @@ impl<'a> RecordingJson<'a> {
             exit_code,
             signal,
             lost_events: recording.lost_events,
+            recorder_cpu_ns: recording.recorder_cpu.0,
         }
     }
 }

@@ -233,6 +233,14 @@ impl<'t> Collector<'t> {
                     self.lock(index, back.unwrap_or(index), thread, mutex, call.site);
                 }
             }
+            // Nobody knows which of them found what.
+            Op::LockSections { mutex, .. } if self.mutexes.contains(&mutex) => {
+                self.lock(index, index, thread, mutex, call.site);
+                self.unlock(index, thread, mutex);
+                if let Some(section) = self.sections.all.last_mut() {
+                    section.odd = true;
+                }
+            }
             Op::Unlock(mutex) if self.mutexes.contains(&mutex) => {
                 self.unlock(index, thread, mutex);
             }

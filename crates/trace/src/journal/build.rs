@@ -24,7 +24,7 @@ const MOST_TOKENS: u64 = 1000;
 
 /// A process as the builder needs it.
 pub(super) struct BuiltProcess {
-    space: AddressSpace,
+    pub(super) space: AddressSpace,
     /// The trace's threads by number in the journal.
     pub(super) by_number: FastMap<u32, ThreadId>,
     /// The threads that had a `pthread_t`, by when they were made.
@@ -63,7 +63,7 @@ pub(super) struct Builder<'a> {
     scale: Timescale,
     pub(super) trace: Trace,
     pub(super) processes: Vec<BuiltProcess>,
-    sites: Sites,
+    pub(super) sites: Sites,
     pub(super) objects: Objects,
     pub(super) lineage: Lineage<'a>,
     /// Whether each thread did something yet, or was created.
@@ -102,13 +102,15 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Merges all events.
-    pub fn build(mut self) -> Trace {
+    /// Merges all events. Returns with the trace the CPU time that the recorder used.
+    pub fn build(mut self) -> (Trace, Nanos) {
         let mut streams = Vec::new();
         for index in 0..self.journals.len() {
             self.add_process(index, &mut streams);
         }
         self.merge(&mut streams);
+        let recorder = streams.iter().map(|stream| stream.decoder.recorder_cpu());
+        let recorder = Nanos(recorder.fold(0, u64::saturating_add));
         self.trace.sites = std::mem::take(&mut self.sites.table);
         self.trace.modules = std::mem::take(&mut self.sites.modules);
         self.trace.objects = std::mem::take(&mut self.objects.table);
@@ -116,7 +118,7 @@ impl<'a> Builder<'a> {
             thread.cpu = cpu;
         }
         self.warn();
-        self.trace
+        (self.trace, recorder)
     }
 
     fn add_process(&mut self, index: usize, streams: &mut Vec<Stream<'a>>) {

@@ -6,7 +6,10 @@ use std::ops::Range;
 use super::clock::Timescale;
 use super::file::{Journal, JournalThread, RawRecord, record_at};
 use super::hash::FastMap;
-use super::layout::{Kind, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_PENDING, RECORD_BYTES};
+use super::layout::{
+    Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_PENDING, OUTCOME_SUCCESS,
+    RECORD_BYTES, SECTION_BITS, release_of, section_tsc,
+};
 
 /// What a wait that had not come back at the end is given as its outcome: `EINTR`, interrupted by the end.
 const INTERRUPTED: u8 = OUTCOME_FAILED + 4;
@@ -27,6 +30,8 @@ pub(super) struct Decoded {
     pub third: u64,
     /// Where the call's function was called from.
     pub stack: StackId,
+    /// Of a [`Kind::Repetition`], whose operands are how many and the nanoseconds held, the releases' call site.
+    pub release_site: u64,
 }
 
 /// A call stack of a decoder: a position in its table; 0 is the empty one.
@@ -50,6 +55,13 @@ pub(super) struct Decoder<'a> {
     overhead: f64,
     /// What each event adds to that.
     overhead_per_event: f64,
+    /// What a section and a section that was counted add to that.
+    overhead_per_section: f64,
+    overhead_per_repetition: f64,
+    /// The counter at the record before, for those that hold only a part of it.
+    near: u64,
+    /// The counter until which the repetition right before has counted.
+    counted_until: Option<u64>,
     last_tsc: u64,
     last_cpu: u64,
     /// Calls that did not come back yet, the innermost last.
@@ -78,6 +90,10 @@ impl<'a> Decoder<'a> {
             base,
             overhead: 0.0,
             overhead_per_event: scale.exact_nanos(journal.record_cost),
+            overhead_per_section: scale.exact_nanos(journal.section_cost),
+            overhead_per_repetition: scale.exact_nanos(journal.repetition_cost),
+            near: thread.tsc,
+            counted_until: None,
             last_tsc: 0,
             last_cpu: 0,
             waiting: Vec::new(),
@@ -97,6 +113,12 @@ impl<'a> Decoder<'a> {
     /// Returns the latest time and CPU time.
     pub fn latest(&self) -> (u64, u64) {
         (self.last_tsc, self.last_cpu)
+    }
+
+    /// Returns what the recorder itself used of the thread's CPU time.
+    #[expect(clippy::cast_sign_loss, reason = "a sum of non-negative costs")]
+    pub fn recorder_cpu(&self) -> u64 {
+        self.overhead as u64
     }
 
     /// Returns the latest CPU time as the kernel counts it.
@@ -175,13 +197,24 @@ impl<'a> Decoder<'a> {
 
     /// Decodes records until an event is ready or there are no more.
     fn advance(&mut self) {
-        let Some(record) = self.next_record() else {
+        let Some(mut record) = self.next_record() else {
             self.give_up_waiting();
             self.exhausted = true;
             return;
         };
+        let counted_until = self.counted_until.take();
+        if release_of(record.kind).is_some() {
+            restore(&mut record, self.near);
+            // Its program was killed when it had just been counted.
+            if counted_until.is_some_and(|until| record.tsc < until) {
+                return;
+            }
+        }
         match record.kind {
+            Kind::Section => self.section(record),
+            Kind::Repetition => self.repetition(record),
             Kind::Sync => {
+                self.near = record.tsc;
                 self.pair = (record.tsc, record.object);
                 self.overhead += self.scale.exact_nanos(record.site as f64);
             }
@@ -196,9 +229,14 @@ impl<'a> Decoder<'a> {
     }
 
     fn decode(&mut self, record: RawRecord) -> Decoded {
+        self.decode_at_cost(record, self.overhead_per_event)
+    }
+
+    fn decode_at_cost(&mut self, record: RawRecord, cost: f64) -> Decoded {
+        self.near = record.tsc;
         self.last_tsc = self.last_tsc.max(record.tsc);
         self.last_cpu = self.last_cpu.max(self.cpu_at(record.tsc));
-        self.overhead += self.overhead_per_event;
+        self.overhead += cost;
         Decoded {
             tsc: self.last_tsc,
             cpu: self.last_cpu,
@@ -209,7 +247,76 @@ impl<'a> Decoder<'a> {
             second: 0,
             third: 0,
             stack: StackId::default(),
+            release_site: 0,
         }
+    }
+
+    /// Makes two events of a section.
+    fn section(&mut self, record: RawRecord) {
+        let Some((kind, release)) = Kind::from_byte(record.outcome)
+            .and_then(|acquisition| Some((acquisition, release_of(acquisition)?)))
+        else {
+            return;
+        };
+        let stored = record.tsc;
+        let (object, distance) = divide(record.object);
+        let tsc = section_tsc(stored, self.near);
+        let held = (stored ^ tsc) >> SECTION_BITS;
+        let acquisition = RawRecord {
+            tsc,
+            object,
+            kind,
+            outcome: OUTCOME_SUCCESS,
+            site: record.site,
+        };
+        let cost = self.overhead_per_section / 2.0;
+        let event = self.decode_at_cost(acquisition, cost);
+        self.emit(event);
+        let release = RawRecord {
+            tsc: tsc.wrapping_add(held),
+            kind: release,
+            site: record.site.wrapping_add_signed(distance),
+            ..acquisition
+        };
+        let event = self.decode_at_cost(release, cost);
+        self.emit(event);
+    }
+
+    /// Makes one event of a repetition, at its end.
+    #[expect(clippy::cast_sign_loss, reason = "a difference that is not negative")]
+    fn repetition(&mut self, record: RawRecord) {
+        let Some(counts) = self.following(Kind::Extension) else {
+            return;
+        };
+        let count = u64::from(counts.outcome) | counts.site << 8;
+        if count == 0 {
+            return;
+        }
+        let busy = record.outcome == OUTCOME_BUSY;
+        let each = if busy {
+            self.overhead_per_event
+        } else {
+            self.overhead_per_repetition
+        };
+        self.overhead += each * count as f64;
+        let (object, distance) = divide(record.object);
+        let at_end = RawRecord {
+            tsc: counts.tsc,
+            object,
+            outcome: if busy { OUTCOME_BUSY } else { OUTCOME_SUCCESS },
+            ..record
+        };
+        let event = self.decode_at_cost(at_end, 0.0);
+        // About half of the recorder's work for each lies between lock and unlock.
+        let recorder = each / 2.0 * count as f64;
+        let held = self.scale.exact_nanos(counts.object as f64) - recorder;
+        self.emit(Decoded {
+            second: count,
+            third: held.max(0.0) as u64,
+            release_site: record.site.wrapping_add_signed(distance),
+            ..event
+        });
+        self.counted_until = Some(counts.tsc);
     }
 
     fn call(&mut self, record: RawRecord) {
@@ -284,6 +391,21 @@ impl<'a> Decoder<'a> {
             }
         }
     }
+}
+
+/// Restores an acquisition that its program was killed while making a section of.
+fn restore(record: &mut RawRecord, near: u64) {
+    let tsc = section_tsc(record.tsc, near);
+    if tsc != record.tsc {
+        record.tsc = tsc;
+        record.object = divide(record.object).0;
+    }
+}
+
+/// Divides the object's place of a section into the object and the distance of the call sites.
+fn divide(word: u64) -> (u64, i64) {
+    let distance = word.cast_signed() >> SECTION_BITS;
+    (word & ((1 << SECTION_BITS) - 1), distance)
 }
 
 impl Iterator for Decoder<'_> {

@@ -40,6 +40,10 @@ pub(super) struct Journal {
     pub predecessors: u32,
     /// What recording one event cost, in ticks.
     pub record_cost: f64,
+    /// What recording a lock and its unlock together cost, in ticks.
+    pub section_cost: f64,
+    /// What counting a lock and its unlock cost, in ticks.
+    pub repetition_cost: f64,
     pub program: String,
     pub threads: Vec<JournalThread>,
     pub snapshots: Vec<Snapshot>,
@@ -175,6 +179,7 @@ fn check_header(path: &str, bytes: &[u8]) -> Result<(), JournalError> {
 fn from_header(bytes: Vec<u8>) -> Journal {
     let long = |offset| u64_at(&bytes, offset);
     let short = |offset| u32_at(&bytes, offset);
+    let ticks = |offset| long(offset) as f64 / 16.0;
     let flags = long(offset_of!(Header, flags));
     let start = Stamp {
         tsc: long(offset_of!(Header, start_tsc)),
@@ -203,7 +208,9 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         lost_events: long(offset_of!(Header, lost_events)),
         pretended_cpus: short(offset_of!(Header, pretended_cpus)),
         predecessors: short(offset_of!(Header, predecessors)),
-        record_cost: long(offset_of!(Header, record_cost)) as f64 / 16.0,
+        record_cost: ticks(offset_of!(Header, record_cost)),
+        section_cost: ticks(offset_of!(Header, section_cost)),
+        repetition_cost: ticks(offset_of!(Header, repetition_cost)),
         program: String::from_utf8_lossy(&bytes[program..end]).into_owned(),
         threads: Vec::new(),
         snapshots: Vec::new(),

@@ -21,8 +21,9 @@
 //!
 //! The last eight bytes are stored by one instruction and last of all; a record of kind 0 is a hole: space that was
 //! taken but not filled when the program was killed, or the unused end of a chunk. A kind with a second operand is
-//! followed by a record of kind [`Kind::Extension`], which is filled before it; then, where call stacks are recorded,
-//! by records of kind [`Kind::Stack`], likewise.
+//! followed by a record of kind [`Kind::Extension`], which is filled before it; then, where call
+//! stacks are recorded, by records of kind [`Kind::Stack`], likewise. Two kinds are made of records that were
+//! there before: a [`Section`] of the record of a lock, a [`Repetition`] of the first of many equal sections.
 //!
 //! The structures hold atomics because the recorder shares them between threads through a mapping; a reader takes
 //! their offsets only.
@@ -120,7 +121,11 @@ pub struct Header {
     pub record_cost: AtomicU64,
     /// Byte 128: the program's path.
     pub program: [u8; PROGRAM_BYTES],
-    /// Byte 1152: with [`FLAG_BYPASSED`], the name that the first such library was opened by, ending with a zero where it
+    /// Byte 1152: what recording a lock and its unlock as one [`Section`] costs, as `record_cost`.
+    pub section_cost: AtomicU64,
+    /// Byte 1160: what counting a lock and its unlock into a [`Repetition`] costs, as `record_cost`.
+    pub repetition_cost: AtomicU64,
+    /// Byte 1168: with [`FLAG_BYPASSED`], the name that the first such library was opened by, ending with a zero where it
     /// is shorter.
     pub bypassing: [AtomicU8; BYPASSING_BYTES],
 }
@@ -194,6 +199,116 @@ const _: () = {
     assert!(size_of::<ChunkHeader>() == 4 * RECORD_BYTES);
     assert!(size_of::<Record>() == RECORD_BYTES);
 };
+
+/// A lock that its thread gave up undisturbed, as its next call: the record of the acquisition, changed in place when
+/// the release is recorded.
+///
+/// It keeps the acquisition's call site. The kind becomes [`Kind::Section`], the outcome byte the acquisition's kind.
+/// The upper 16 bits of the object, which user addresses leave empty, hold the release's call site less the
+/// acquisition's. The upper 16 bits of `tsc` are changed by exclusive or with the ticks in between, which are not 0.
+///
+/// `tsc`, object and tail are stored in this order. A program that is killed in between leaves an acquisition whose
+/// upper bits a reader must restore: those of the counter are the ones that bring it nearest to the record before,
+/// and where they differ from the ones stored, the object's are 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// The release's call site less the acquisition's.
+    pub distance: i16,
+    /// The ticks from the acquisition to the release; not 0.
+    pub held: u16,
+}
+
+/// How far addresses and the certain bits of a section's counter reach.
+pub const SECTION_BITS: u32 = 48;
+
+impl Section {
+    /// Returns the section of an acquisition and its release; `None` where it does not fit.
+    #[inline]
+    pub const fn new(object: u64, sites: (u64, u64), held: u64) -> Option<Self> {
+        let distance = sites.1.wrapping_sub(sites.0).cast_signed();
+        if object >> SECTION_BITS != 0
+            || held.wrapping_sub(1) >= u16::MAX as u64
+            || distance != distance as i16 as i64
+        {
+            return None;
+        }
+        Some(Self {
+            distance: distance as i16,
+            held: held as u16,
+        })
+    }
+
+    /// Returns what the object's place holds.
+    #[inline]
+    pub const fn object(self, object: u64) -> u64 {
+        object | (self.distance.cast_unsigned() as u64) << SECTION_BITS
+    }
+
+    /// Returns what the counter's place holds; from that, the counter.
+    #[inline]
+    pub const fn tsc(self, tsc: u64) -> u64 {
+        tsc ^ (self.held as u64) << SECTION_BITS
+    }
+}
+
+/// Returns the whole counter of an acquisition whose upper bits may have been changed: the one nearest to a moment.
+#[inline]
+pub const fn section_tsc(stored: u64, near: u64) -> u64 {
+    let above = u64::BITS - SECTION_BITS;
+    let difference = (stored.wrapping_sub(near) << above).cast_signed() >> above;
+    near.wrapping_add(difference.cast_unsigned())
+}
+
+/// What follows more than this many equal sections, or failed tries, without anything else in between is counted.
+pub const REPETITIONS_RECORDED: u32 = 256;
+
+/// Many equal sections, or failed tries, that a thread did one after the other, and nothing else, within one
+/// undisturbed stretch. They follow at least [`REPETITIONS_RECORDED`] of them that were recorded one by one.
+///
+/// It is two records. The first is as of the first section, but for the kind and but for `tsc`, which is the first
+/// acquisition's; of failed tries the outcome byte is [`OUTCOME_BUSY`]. In the second, an [`Kind::Extension`], `tsc`
+/// is the counter at the last release or try, the object's place holds the ticks of all sections together, and the
+/// 56 bits above the kind's byte how many there were. In this order they are stored.
+///
+/// Each acquisition is recorded behind it as always, and becomes an extension that belongs to nothing when its
+/// release was counted. A program that is killed in between leaves one that is older than the last release: it was
+/// counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Repetition;
+
+impl Repetition {
+    /// Returns the last eight bytes of the second record.
+    #[inline]
+    pub const fn tail(count: u64) -> u64 {
+        (Kind::Extension as u64) | count << 8
+    }
+}
+
+/// Returns the kinds, first and last, of the acquisitions that a release may be merged with.
+#[inline]
+pub const fn acquisitions(release: Kind) -> Option<(Kind, Kind)> {
+    match release {
+        Kind::MutexUnlock => Some((Kind::MutexLock, Kind::MutexTimedLock)),
+        Kind::RwUnlock => Some((Kind::ReadLock, Kind::TimedWriteLock)),
+        Kind::SpinUnlock => Some((Kind::SpinLock, Kind::SpinTryLock)),
+        _ => None,
+    }
+}
+
+/// Returns the release that ends a section which an acquisition began.
+pub const fn release_of(acquisition: Kind) -> Option<Kind> {
+    match acquisition {
+        Kind::MutexLock | Kind::MutexTryLock | Kind::MutexTimedLock => Some(Kind::MutexUnlock),
+        Kind::ReadLock
+        | Kind::TryReadLock
+        | Kind::TimedReadLock
+        | Kind::WriteLock
+        | Kind::TryWriteLock
+        | Kind::TimedWriteLock => Some(Kind::RwUnlock),
+        Kind::SpinLock | Kind::SpinTryLock => Some(Kind::SpinUnlock),
+        _ => None,
+    }
+}
 
 /// Outcome byte: done.
 pub const OUTCOME_SUCCESS: u8 = 0;
@@ -282,6 +397,10 @@ kinds! {
     MutexTimedLock = 24,
     /// `pthread_mutex_unlock`.
     MutexUnlock = 25,
+    /// An acquisition of a lock and its release, in one record: see [`Section`].
+    Section = 26,
+    /// Many equal sections, or many failed tries, one after the other: see [`Repetition`].
+    Repetition = 27,
     /// `pthread_cond_init`.
     CondInit = 30,
     /// `pthread_cond_destroy`.

@@ -2,10 +2,10 @@
 
 use super::build::{Builder, Stream};
 use super::decode::Decoded;
-use super::layout::{Kind, OUTCOME_SUCCESS};
+use super::layout::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS};
 use super::names::{object_operation, wait_operation, wake_operation};
 use super::objects::object_kind;
-use crate::{FileKind, IoKind, ObjectKind, Operation, ThreadId, io};
+use crate::{FileKind, IoKind, Nanos, ObjectKind, Operation, ThreadId, io};
 
 impl Builder<'_> {
     /// Takes records that tell of an object's life; returns whether this was one.
@@ -78,6 +78,7 @@ impl Builder<'_> {
             }
             Kind::Detach => self.thread(process, event).map(Operation::Detach),
             Kind::Cancel => self.thread(process, event).map(Operation::Cancel),
+            Kind::Repetition => Some(self.repetition(process, event)),
             Kind::Bind => {
                 let thread = self.bound_thread(stream, event)?;
                 let cpus = event.second;
@@ -113,6 +114,23 @@ impl Builder<'_> {
                     kind => object_operation(kind, object),
                 }
             }
+        }
+    }
+
+    fn repetition(&mut self, process: usize, event: &Decoded) -> Operation {
+        let mutex = self.objects.at(process, ObjectKind::Mutex, event.object);
+        let count = event.second;
+        if event.outcome == OUTCOME_BUSY {
+            return Operation::TryLocks { mutex, count };
+        }
+        let space = &self.processes[process].space;
+        Operation::LockSections {
+            mutex,
+            count,
+            held: Nanos(event.third),
+            unlock: self
+                .sites
+                .site(process, space, event.release_site, event.tsc),
         }
     }
 

@@ -40,13 +40,16 @@ pub fn read_dir(dir: &Path) -> Result<Trace, JournalError> {
     }
     journals.sort_by_key(|journal| (journal.start.tsc, journal.pid));
     drop_mere_launchers(&mut journals);
-    let mut trace = Builder::new(&journals, shown).build();
+    let (mut trace, recorder_cpu) = Builder::new(&journals, shown).build();
     if unfinished > 0 {
         trace.warnings.push(format!(
             "{unfinished} journals end within their headers: those processes are missing"
         ));
     }
-    trace.recording = Some(recording(&journals, &trace));
+    trace.recording = Some(Recording {
+        recorder_cpu,
+        ..recording(&journals, &trace)
+    });
     Ok(trace)
 }
 

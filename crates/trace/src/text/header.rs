@@ -135,6 +135,7 @@ impl Header {
             }
             "slice" => facts.slice = Some(self.time(words, line)?),
             "wall" => facts.wall = self.time(words, line)?,
+            "recorder-cpu" => facts.recorder_cpu = self.time(words, line)?,
             "cpu-time" => facts.cpu_time = Some(self.time(words, line)?),
             "clock" => facts.clock = clock(words.required("a clock")?)?,
             "exit" => exit(words, facts)?,
@@ -151,6 +152,7 @@ impl Header {
                     "cpu-time",
                     "exit",
                     "lost-events",
+                    "recorder-cpu",
                 ];
                 let remedy = format!("correct the word{}", hint(other, known));
                 return Err(name.not(format!("one of {}", known.join(", ")), remedy));

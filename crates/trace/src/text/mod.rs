@@ -37,7 +37,7 @@
 //! KIND      = "event" | "mutex" | "cond" | "semaphore" | "rwlock" | "barrier" | "spin" | "once" | "futex" | "queue"
 //! FACT      = "command" WORD* | "version" WORD | "started" UNIX-SECONDS | "cpu" K | "pretended-cpus" N
 //!           | "slice" TIME | "clock" ("rseq" | "counter" | "system-call") | "wall" TIME | "cpu-time" TIME
-//!           | "exit" ("code" | "signal") INTEGER | "lost-events" N
+//!           | "exit" ("code" | "signal") INTEGER | "lost-events" N | "recorder-cpu" TIME
 //! SITE      = LABEL "+0x" HEX ["#" COPY]              COPY tells equal entries of the table apart: the second is #2
 //!
 //! row       = TIME THREAD operation [OUTCOME] field*
@@ -51,6 +51,9 @@
 //!           | ("futex_wait" | "futex_timedwait") FUTEX | "futex_wake" FUTEX WOKEN
 //!           | "bind" THREAD CPUS
 //!           | ("queue_send" | "queue_receive") QUEUE
+//!           | ("lock_sections" | "trylocks") MUTEX COUNT
+//!                                                     so many locks and unlocks, or tries, and nothing else, since
+//!                                                     the thread's row before; a "trylocks" must say its OUTCOME
 //! IO        = "read" | "write" | "copy" | "poll" | "accept" | "connect" | "sync" | "lock" | "signal" | "process" | "queue"
 //! FILE      = "none" | "file" | "pipe" | "socket" | "terminal" | "device" | "event" | "timer" | "epoll" | "other"
 //! OUTCOME   = "ok" | "busy" | "timedout" | "chosen" | "ownerdied" | "failed:" ERRNO
@@ -58,6 +61,8 @@
 //! field     = "cpu=" TIME                             the CPU time that the thread had used by then
 //!           | "from=" THREAD                          whose doing let the call go on, at "return"
 //!           | "site=" SITE | "outcome=" OUTCOME
+//!           | "held=" TIME | "unlock=" SITE           of "lock_sections": how long it held the mutex, all times
+//!                                                     together, and where it unlocked it
 //! CPUS      = "none" | ("0".."63" ["-" "0".."63"]) ("," ...)*: of the first 64 CPUs, as in `0-3,6`
 //! TIME      = DIGITS ["." DIGITS]                     in the unit, rounded to whole nanoseconds
 //! ```

@@ -9,7 +9,8 @@ use super::{
     words::{self, Words, set, unknown_field},
 };
 use crate::{
-    Call, Event, FileKind, IoKind, ObjectId, ObjectKind, Operation, Outcome, ThreadId, operands,
+    Call, Event, FileKind, IoKind, Nanos, ObjectId, ObjectKind, Operation, Outcome, ThreadId,
+    operands,
 };
 
 type OnObject = fn(ObjectId) -> Operation;
@@ -54,7 +55,7 @@ const ON_A_THREAD: [fn(ThreadId) -> Operation; 4] = [
 ];
 
 /// The names of the other operations.
-const OTHERS: [&str; 9] = [
+const OTHERS: [&str; 11] = [
     "terminate",
     "return",
     "send",
@@ -64,7 +65,12 @@ const OTHERS: [&str; 9] = [
     "bind",
     "io",
     "sleep",
+    "lock_sections",
+    "trylocks",
 ];
+
+/// The fields of a row.
+const FIELDS: [&str; 6] = ["cpu", "from", "site", "outcome", "held", "unlock"];
 
 /// Reads a row, whose first word is `time`.
 pub(super) fn row(
@@ -91,26 +97,32 @@ pub(super) fn row(
         tables,
         line,
     };
-    let operation = row.operation(name)?;
+    let mut operation = row.operation(name)?;
     let mut outcome = match row.words.optional() {
         Some(token) => Some(words::outcome(token)?),
         None => None,
     };
     let (mut cpu, mut from, mut site) = (None, None, None);
+    let (mut held_long, mut unlocked_at) = (None, None);
     while let Some((key, token)) = row.words.field()? {
         match key {
             "cpu" => set(&mut cpu, unit.time(token)?, token)?,
             "from" => set(&mut from, row.tables.thread(token, line)?, token)?,
             "site" => set(&mut site, row.tables.site(token)?, token)?,
             "outcome" => set(&mut outcome, words::outcome(token)?, token)?,
-            _ => {
-                return Err(unknown_field(
-                    token,
-                    key,
-                    &["cpu", "from", "site", "outcome"],
-                ));
-            }
+            "held" => set(&mut held_long, unit.time(token)?, token)?,
+            "unlock" => set(&mut unlocked_at, row.tables.site(token)?, token)?,
+            _ => return Err(unknown_field(token, key, &FIELDS)),
         }
+    }
+    if let Operation::LockSections { held, unlock, .. } = &mut operation {
+        *held = held_long.take().unwrap_or_default();
+        *unlock = unlocked_at.take();
+    }
+    if held_long.is_some() || unlocked_at.is_some() {
+        let remedy = "remove the field, or name the event that it belongs to";
+        let expected = "fields `held` and `unlock` with `lock_sections` only";
+        return Err(name.not(expected, remedy));
     }
     if outcome.is_none() && operands::only_tries(operation) {
         let remedy = "say what came of the try behind the object's name";
@@ -182,6 +194,16 @@ impl Row<'_, '_, '_> {
                 let cpus = words::cpus(self.words.required("CPUs, such as 0-3,6")?)?;
                 Ok(Operation::Bind { thread, cpus })
             }
+            "lock_sections" => Ok(Operation::LockSections {
+                mutex: self.object(ObjectKind::Mutex)?,
+                count: self.count()?,
+                held: Nanos(0),
+                unlock: None,
+            }),
+            "trylocks" => Ok(Operation::TryLocks {
+                mutex: self.object(ObjectKind::Mutex)?,
+                count: self.count()?,
+            }),
             _ => Err(unknown(name)),
         }
     }
@@ -232,6 +254,11 @@ impl Row<'_, '_, '_> {
             .words
             .required(&format!("the name of a {}", kind.name()))?;
         self.tables.object(name, kind, self.line)
+    }
+
+    fn count(&mut self) -> Result<u64, Problem> {
+        let expected = "how many times";
+        number(self.words.required(expected)?, expected)
     }
 
     fn thread(&mut self) -> Result<ThreadId, Problem> {

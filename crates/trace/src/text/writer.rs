@@ -108,7 +108,8 @@ fn recording(facts: &Recording, out: &mut impl Write) -> io::Result<()> {
         Some(ExitStatus::Signal(signal)) => writeln!(out, "recording exit signal {signal}")?,
         None => {}
     }
-    writeln!(out, "recording lost-events {}", facts.lost_events)
+    writeln!(out, "recording lost-events {}", facts.lost_events)?;
+    writeln!(out, "recording recorder-cpu {}", facts.recorder_cpu.0)
 }
 
 fn programs(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
@@ -269,6 +270,9 @@ fn call_text(trace: &Trace, call: &Call, sites: &[String]) -> String {
             add(file.name());
         }
     }
+    if let Some(count) = operands::count(call.operation) {
+        add(&count.to_string());
+    }
     if call.outcome != Outcome::Success || operands::only_tries(call.operation) {
         add(&outcome_word(call.outcome));
     }
@@ -277,6 +281,12 @@ fn call_text(trace: &Trace, call: &Call, sites: &[String]) -> String {
     }
     if let Some(site) = call.site {
         add(&format!("site={}", sites[site.index()]));
+    }
+    if let Operation::LockSections { held, .. } = call.operation {
+        add(&format!("held={}", held.0));
+    }
+    if let Some(site) = operands::second_site(call.operation) {
+        add(&format!("unlock={}", sites[site.index()]));
     }
     text
 }

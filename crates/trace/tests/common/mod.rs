@@ -54,7 +54,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 fn raw() -> impl Strategy<Value = Raw> {
     let operands = (any::<prop::sample::Index>(), any::<prop::sample::Index>());
     (
-        (0usize..5, 0usize..42, operands, outcome()),
+        (0usize..5, 0usize..44, operands, outcome()),
         (
             option::of(0usize..5),
             option::of(0usize..4),
@@ -102,12 +102,13 @@ fn recording() -> impl Strategy<Value = Recording> {
             option::of(time()),
             option::of(exit),
             any::<u64>(),
+            time(),
         ),
     )
         .prop_map(
             |(
                 (command, version, started, cpu, cpus),
-                (slice, clock, wall, cpu_time, exit, lost),
+                (slice, clock, wall, cpu_time, exit, lost, recorder_cpu),
             )| {
                 Recording {
                     command,
@@ -121,6 +122,7 @@ fn recording() -> impl Strategy<Value = Recording> {
                     cpu_time,
                     exit,
                     lost_events: lost,
+                    recorder_cpu,
                 }
             },
         )
@@ -407,11 +409,26 @@ impl Builder {
                 thread: other_id,
                 cpus: (raw.operands.1 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             },
+            13 => Operation::LockSections {
+                mutex: self.object(ObjectKind::Mutex, raw.operands.0)?,
+                count: raw.operands.1 as u64,
+                held: Nanos(raw.operands.1 as u64 % 1_000),
+                unlock: self.site(raw.operands.0),
+            },
+            14 => Operation::TryLocks {
+                mutex: self.object(ObjectKind::Mutex, raw.operands.0)?,
+                count: raw.operands.1 as u64,
+            },
             number => {
-                let (kind, operation) = ON_ONE_OBJECT[(number - 13) % ON_ONE_OBJECT.len()];
+                let (kind, operation) = ON_ONE_OBJECT[(number - 15) % ON_ONE_OBJECT.len()];
                 operation(self.object(kind, raw.operands.0)?)
             }
         })
+    }
+
+    fn site(&self, choice: usize) -> Option<SiteId> {
+        let sites = self.trace.sites.len();
+        (sites > 0).then(|| SiteId::from_index(choice % sites))
     }
 
     fn object(&self, kind: ObjectKind, choice: usize) -> Option<ObjectId> {

@@ -1,0 +1,274 @@
+//! Sections: a lock and its unlock in one record, and many equal ones in one more.
+//!
+//! Most locks are given up before their thread does anything else that is recorded. Then the unlock changes the
+//! lock's record instead of making one, see [`Section`]. A program that does the same again and again, as those do
+//! that poll, has it counted instead of written down, see [`Repetition`].
+//!
+//! All this happens only while the thread is undisturbed: a signal handler that records something comes behind, since
+//! its first record is one of the CPU time.
+
+use core::sync::atomic::Ordering;
+
+use foretrace_trace::journal::layout::{
+    Kind, OUTCOME_BUSY, OUTCOME_SUCCESS, REPETITIONS_RECORDED, Record, Repetition, SECTION_BITS,
+    Section, acquisitions, pack_tail, section_tsc,
+};
+
+use crate::buffer::{self, STEP, Slot, fill};
+use crate::state::ThreadState;
+use crate::{clock, stack};
+
+/// Where a release was recorded, for the rare one that fails.
+#[derive(Clone, Copy, Debug)]
+pub struct Release(u64);
+
+/// Set in [`Release`] when the release was recorded together with its acquisition.
+const MERGED: u64 = 1;
+
+/// Set in [`Release`] when it was counted into a repetition.
+const COUNTED: u64 = 2;
+
+impl Release {
+    /// Records that the release failed after all: what it was recorded as is taken back.
+    #[cold]
+    pub fn failed(self, kind: Kind, object: u64, site: u64, outcome: u8) {
+        let at = self.0 & !(MERGED | COUNTED);
+        let state = ThreadState::current();
+        if self.0 & COUNTED != 0 {
+            let tail = state.repeated.tail.get();
+            uncount(at);
+            if let Some(acquisition) = Kind::from_byte((tail >> 8) as u8) {
+                buffer::record(acquisition, object, OUTCOME_SUCCESS, tail >> 16);
+            }
+        } else if self.0 & MERGED != 0 {
+            divide(at);
+        } else {
+            Slot::at(at).set_outcome(outcome);
+            return;
+        }
+        state.repeated.forget();
+        buffer::record(kind, object, outcome, site);
+    }
+}
+
+/// Makes an acquisition of a section again.
+fn divide(at: u64) {
+    let record = record_at(at);
+    let relaxed = Ordering::Relaxed;
+    let tail = record.tail.load(relaxed);
+    record
+        .tail
+        .store(tail & !0xffff | (tail >> 8) & 0xff, Ordering::Release);
+    let object = record.object.load(relaxed) & ((1 << SECTION_BITS) - 1);
+    record.object.store(object, relaxed);
+    let tsc = section_tsc(record.tsc.load(relaxed), clock::tsc());
+    record.tsc.store(tsc, relaxed);
+}
+
+/// Takes the latest one out of a repetition again.
+fn uncount(counts_at: u64) {
+    let counts = record_at(counts_at);
+    let count = counts.tail.load(Ordering::Relaxed).wrapping_sub(1 << 8);
+    counts.tail.store(count, Ordering::Relaxed);
+}
+
+/// Records a release that is about to be done.
+#[inline]
+pub fn record_release(kind: Kind, object: u64, site: u64) -> Release {
+    if stack::depth() != 0 {
+        // A section has no room for where it was called from.
+        return Release(buffer::record(kind, object, OUTCOME_SUCCESS, site).address());
+    }
+    let state = ThreadState::current();
+    let tsc = clock::tsc();
+    let cursor = state.cursor.get();
+    if clock::undisturbed() {
+        // There is a record right before, unless the cursor stands at 0 or was moved past the chunk's end.
+        if cursor.wrapping_sub(1) < state.end.get()
+            && let Some(merged) = merge(state, cursor, tsc, (kind, object, site))
+        {
+            return merged;
+        }
+        if let Some(slot) = buffer::record_undisturbed(state, tsc, object, pack_tail(kind, 0, site))
+        {
+            return Release(slot.address());
+        }
+    }
+    release_disturbed(state, cursor, (kind, object, site))
+}
+
+/// Records a release that must stand alone, since its thread was disturbed while it held the lock.
+#[cold]
+fn release_disturbed(
+    state: &ThreadState,
+    cursor: u64,
+    (kind, object, site): (Kind, u64, u64),
+) -> Release {
+    // What the thread does again and again, it did once more.
+    let repeated = &state.repeated;
+    let again =
+        cursor != 0 && repeated.end.get() == cursor - STEP && cursor <= state.end.get() && {
+            let acquisition = record_at(cursor - STEP).tail.load(Ordering::Relaxed);
+            let section = Section::new(object, (acquisition >> 16, site), 1);
+            repeated.tail.get() == section_tail(acquisition)
+                && section.is_some_and(|section| section.object(object) == repeated.object.get())
+        };
+    if again {
+        repeated.end.set(cursor);
+    }
+    let slot = buffer::record(kind, object, OUTCOME_SUCCESS, site);
+    if again && repeated.end.get() == slot.address() {
+        repeated.end.set(slot.address() + STEP);
+    }
+    Release(slot.address())
+}
+
+/// Returns the last eight bytes of the section that an acquisition with these begins.
+#[inline]
+fn section_tail(acquisition: u64) -> u64 {
+    acquisition & !0xffff | (acquisition & 0xff) << 8 | Kind::Section as u64
+}
+
+#[inline]
+fn record_at(at: u64) -> &'static Record {
+    // SAFETY: the callers' places lie in the thread's chunk: a record right before the cursor, or the chunk's header.
+    unsafe { &*(at as *const Record) }
+}
+
+#[inline]
+fn merge(
+    state: &ThreadState,
+    cursor: u64,
+    tsc: u64,
+    (kind, object, site): (Kind, u64, u64),
+) -> Option<Release> {
+    let (first, last) = acquisitions(kind)?;
+    let at = cursor - STEP;
+    let record = record_at(at);
+    let acquisition = record.tail.load(Ordering::Relaxed);
+    // The outcome, in the second byte, is 0 too.
+    let is_acquisition =
+        (acquisition & 0xffff).wrapping_sub(first as u64) <= last as u64 - first as u64;
+    if !is_acquisition || record.object.load(Ordering::Relaxed) != object {
+        return None;
+    }
+    let began = record.tsc.load(Ordering::Relaxed);
+    let held = tsc.wrapping_sub(began);
+    let section = Section::new(object, (acquisition >> 16, site), held)?;
+    let word = section.object(object);
+    let tail = section_tail(acquisition);
+    let times = again(state, at, word, tail);
+    if times > REPETITIONS_RECORDED
+        && matches!(kind, Kind::MutexUnlock)
+        && let Some(counts) = count_section(state, cursor, tsc, section)
+    {
+        return Some(Release(counts | MERGED | COUNTED));
+    }
+    record.tsc.store(section.tsc(began), Ordering::Relaxed);
+    record.object.store(word, Ordering::Relaxed);
+    record.tail.store(tail, Ordering::Release);
+    state.repeated.end.set(cursor);
+    Some(Release(at | MERGED))
+}
+
+/// Notes what the thread does, at the place where its record stands or would stand. Returns how often it did the same
+/// right before.
+#[inline]
+fn again(state: &ThreadState, at: u64, object: u64, tail: u64) -> u32 {
+    let repeated = &state.repeated;
+    let same =
+        repeated.end.get() == at && repeated.object.get() == object && repeated.tail.get() == tail;
+    let times = if same {
+        repeated.times.get().saturating_add(1)
+    } else {
+        repeated.object.set(object);
+        repeated.tail.set(tail);
+        0
+    };
+    repeated.times.set(times);
+    times
+}
+
+/// Counts the section whose acquisition is the last record. Returns where the counts are; `None` if there is no room.
+#[inline(never)]
+fn count_section(state: &ThreadState, cursor: u64, tsc: u64, section: Section) -> Option<u64> {
+    let repeated = &state.repeated;
+    let at = cursor - STEP;
+    let record = record_at(at);
+    if repeated.counted_until.get() == at {
+        count(at, tsc, u64::from(section.held));
+        record.tail.store(Repetition::tail(0), Ordering::Release);
+        // Where a signal handler recorded behind it, the place is left to nobody.
+        state.move_cursor(cursor, at);
+        repeated.end.set(at);
+        return Some(at - STEP);
+    }
+    // The acquisition's record becomes a repetition's first; what belongs to it comes behind.
+    let end = cursor + STEP;
+    if end > state.end.get() || !state.move_cursor(cursor, end) {
+        return None;
+    }
+    begin_counts(cursor, tsc, u64::from(section.held));
+    let tail = repeated.tail.get() & !0xff | Kind::Repetition as u64;
+    record
+        .object
+        .store(repeated.object.get(), Ordering::Relaxed);
+    record.tail.store(tail, Ordering::Release);
+    repeated.counted_until.set(end);
+    repeated.end.set(end);
+    Some(cursor)
+}
+
+fn begin_counts(at: u64, tsc: u64, held: u64) {
+    fill(at, tsc, held, Repetition::tail(1));
+}
+
+/// Counts one more into the repetition that ends at a place.
+#[inline]
+fn count(until: u64, tsc: u64, held: u64) {
+    let counts = record_at(until - STEP);
+    let relaxed = Ordering::Relaxed;
+    let sum = counts.object.load(relaxed).wrapping_add(held);
+    counts.object.store(sum, relaxed);
+    let count = counts.tail.load(relaxed).wrapping_add(1 << 8);
+    counts.tail.store(count, relaxed);
+    counts.tsc.store(tsc, relaxed);
+}
+
+/// Records a try that did not get its object; or, when the thread does nothing else, counts it.
+pub fn record_busy(kind: Kind, object: u64, site: u64) {
+    if stack::depth() != 0 {
+        buffer::record(kind, object, OUTCOME_BUSY, site);
+        return;
+    }
+    let state = ThreadState::current();
+    let tsc = clock::tsc();
+    let tail = pack_tail(kind, OUTCOME_BUSY, site);
+    let repeated = &state.repeated;
+    let undisturbed = clock::undisturbed();
+    let cursor = state.cursor.get();
+    let fits = object >> SECTION_BITS == 0;
+    if undisturbed && again(state, cursor, object, tail) > REPETITIONS_RECORDED && fits {
+        if repeated.counted_until.get() == cursor {
+            count(cursor, tsc, 0);
+            return;
+        }
+        let end = cursor + 2 * STEP;
+        if end <= state.end.get() && state.move_cursor(cursor, end) {
+            begin_counts(cursor + STEP, tsc, 0);
+            fill(cursor, tsc, object, tail & !0xff | Kind::Repetition as u64);
+            repeated.counted_until.set(end);
+            repeated.end.set(end);
+            return;
+        }
+    }
+    if undisturbed && let Some(slot) = buffer::record_undisturbed(state, tsc, object, tail) {
+        repeated.end.set(slot.address() + STEP);
+        return;
+    }
+    let slot = buffer::record(kind, object, OUTCOME_BUSY, site);
+    if !undisturbed {
+        again(state, slot.address(), object, tail);
+    }
+    repeated.end.set(slot.address() + STEP);
+}
