@@ -3,7 +3,7 @@
 use std::{fs, io::Read as _, path::Path};
 
 use anyhow::{Context as _, bail};
-use foretrace_program::Program;
+use foretrace_program::{Program, Structure};
 use foretrace_schedule::{Schedule, SimTime};
 use foretrace_sim::{Attempt, Choice, Machine, ModelKind, Run, SchedulerKind};
 use foretrace_trace::{Error, Trace, journal::JournalError};
@@ -195,9 +195,22 @@ fn versions_told(path: &Path, error: foretrace_trace::Error) -> anyhow::Error {
     }
 }
 
-/// Returns what a prediction has to assume about a trace's program.
-pub fn assumptions(trace: &Trace) -> Vec<String> {
-    Program::from_trace(trace).warnings
+/// What is found out about a trace's program.
+#[derive(Debug)]
+pub struct Findings {
+    /// What a prediction has to assume.
+    pub assumptions: Vec<String>,
+    /// What its condition variables are.
+    pub structures: Vec<Structure>,
+}
+
+/// Finds out what there is to know about a trace's program without a prediction.
+pub fn findings(trace: &Trace) -> Findings {
+    let program = Program::from_trace(trace);
+    Findings {
+        assumptions: program.warnings,
+        structures: program.structures,
+    }
 }
 
 /// Reads a schedule; `None` where the file is something else.

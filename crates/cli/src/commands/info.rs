@@ -17,8 +17,9 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<Finish> {
         return run_series(args, &series);
     }
     let mut trace = core::read_trace(&args.file)?;
-    trace.warnings.extend(core::assumptions(&trace));
-    let info = Info::new(&trace);
+    let findings = core::findings(&trace);
+    trace.warnings.extend(findings.assumptions);
+    let info = Info::new(&trace, findings.structures);
     if args.json {
         output::print_json(&info.json())?;
     } else {
@@ -31,7 +32,7 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<Finish> {
 fn run_series(args: &InfoArgs, series: &Series) -> anyhow::Result<Finish> {
     let read = |run: &Run| -> anyhow::Result<Trace> {
         let mut trace = run.read(&args.file)?;
-        trace.warnings.extend(core::assumptions(&trace));
+        trace.warnings.extend(core::findings(&trace).assumptions);
         Ok(trace)
     };
     let traces: Vec<(u32, Trace)> = series

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use foretrace_analysis::{Contention, OperationCount, Spin, ThreadSummary};
+use foretrace_program::Structure;
 use foretrace_trace::{Nanos, Recording, Returns, Trace};
 use serde::Serialize;
 
@@ -10,6 +11,7 @@ use super::{
     json::{TraceJson, clock_name},
     sites::{SiteJson, Sites},
     spins::{self, SpinJson},
+    structures::{self, StructureJson},
 };
 use crate::{
     launch,
@@ -30,18 +32,20 @@ pub struct Info<'a> {
     objects: Vec<Contention>,
     operations: Vec<OperationCount>,
     spins: Vec<Spin>,
+    structures: Vec<Structure>,
     sites: Sites<'a>,
 }
 
 impl<'a> Info<'a> {
     /// Analyzes the trace.
-    pub fn new(trace: &'a Trace) -> Self {
+    pub fn new(trace: &'a Trace, structures: Vec<Structure>) -> Self {
         Self {
             trace,
             threads: foretrace_analysis::threads(trace),
             objects: foretrace_analysis::contention(trace),
             operations: foretrace_analysis::operation_counts(trace),
             spins: foretrace_analysis::spins(trace),
+            structures,
             sites: Sites::new(trace),
         }
     }
@@ -65,6 +69,10 @@ impl<'a> Info<'a> {
             section(&heading, &table);
         }
         if let Some((heading, table)) = spins::table(&self.spins, self.sites.sources()) {
+            section(&heading, &table);
+        }
+        let found = structures::table(self.trace, &self.structures, self.sites.sources());
+        if let Some((heading, table)) = found {
             section(&heading, &table);
         }
         section("Events by operation", &self.operation_table());
@@ -208,6 +216,7 @@ impl<'a> Info<'a> {
                 .collect(),
             sites,
             spins,
+            structures: structures::json(self.trace, &self.structures, self.sites.sources()),
             // Last, since they are about what was looked up for the others.
             notes: self.sites.notes(),
         }
@@ -308,6 +317,7 @@ struct InfoJson<'a> {
     events: Vec<OperationJson>,
     sites: Vec<SiteJson<'a>>,
     spins: Vec<SpinJson<'a>>,
+    structures: Vec<StructureJson<'a>>,
     notes: Vec<String>,
 }
 

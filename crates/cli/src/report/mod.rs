@@ -6,4 +6,5 @@ pub mod prediction;
 pub mod series;
 pub mod sites;
 pub mod spins;
+pub mod structures;
 pub mod validation;

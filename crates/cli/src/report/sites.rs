@@ -202,7 +202,8 @@ pub struct PlaceJson<'a> {
 }
 
 impl<'a> PlaceJson<'a> {
-    fn new(place: &'a Place) -> Self {
+    /// Takes it from a place.
+    pub fn new(place: &'a Place) -> Self {
         Self {
             place: FrameJson::new(place.frame()),
             module: &place.module,

@@ -37,8 +37,8 @@ pub(super) fn test(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
     let everything = steps(uses, false);
     let closing = steps(uses, true);
     semaphore(uses, &everything, plan)
+        .or_else(|| gate(uses, &closing, plan))
         .or_else(|| semaphore(uses, &closing, plan))
-        .or_else(|| gate(uses, plan))
         .or_else(|| latch(uses, &everything, plan))
 }
 
@@ -151,12 +151,11 @@ fn forget_endless(uses: &Uses<'_>, plan: &mut Plan) {
 }
 
 /// Closed until a broadcast opens it for good: before that all wait, after it none.
-fn gate(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
-    let steps = steps(uses, true);
+fn gate(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Option<Pattern> {
     let mut open = false;
     let mut openings = 0;
     let mut waiting = 0_u64;
-    for (_, step) in &steps {
+    for (_, step) in steps {
         match step {
             Step::Wait if open => return None,
             Step::Wait => waiting += 1,
@@ -172,7 +171,7 @@ fn gate(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
     if openings != 1 || waiting == 0 {
         return None;
     }
-    for (_, step) in &steps {
+    for (_, step) in steps {
         match *step {
             Step::Take(section) => plan.take(section, Need::Gate(uses.cond)),
             Step::Close(Closer::Section(section)) => {

@@ -1,0 +1,104 @@
+//! What condition variables were found to be, as a table and as JSON.
+
+use foretrace_program::{Pattern, Structure};
+use foretrace_symbols::SourceMap;
+use foretrace_trace::Trace;
+use serde::Serialize;
+
+use super::sites::{PlaceJson, shortened_name, source};
+use crate::table::{Align, render};
+
+/// As many condition variables as the table shows; the JSON form has them all.
+const MOST_CONDITIONS: usize = 20;
+
+/// Returns heading and table; `None` where no condition variable was waited on.
+pub fn table(
+    trace: &Trace,
+    structures: &[Structure],
+    sources: &SourceMap,
+) -> Option<(String, String)> {
+    if structures.is_empty() {
+        return None;
+    }
+    let columns = [
+        ("condition", Align::Left),
+        ("replayed as", Align::Left),
+        ("waits", Align::Right),
+        ("function", Align::Left),
+        ("source", Align::Left),
+    ];
+    let rows = structures.iter().take(MOST_CONDITIONS).map(|structure| {
+        let place = structure.sites.first().map(|&site| sources.call(site));
+        let more = match structure.sites.len() {
+            0 | 1 => String::new(),
+            sites => format!(" and {} more", sites - 1),
+        };
+        [
+            trace.objects[structure.cond.index()].name.clone(),
+            structure
+                .pattern
+                .map_or_else(|| "recorded".to_owned(), text),
+            structure.waits.to_string(),
+            place.map_or_else(|| "-".to_owned(), |place| shortened_name(&place.name())),
+            place.and_then(source).unwrap_or_else(|| "-".to_owned()) + &more,
+        ]
+    });
+    let known = structures.iter().filter(|s| s.pattern.is_some()).count();
+    let heading = format!(
+        "Condition variables: {}, of which {known} with a structure that explains the whole recording",
+        structures.len()
+    );
+    let table = render(columns, rows) + &super::info::more(structures.len(), MOST_CONDITIONS);
+    Some((heading, table))
+}
+
+fn text(pattern: Pattern) -> String {
+    let name = pattern.name();
+    match pattern {
+        Pattern::Barrier { threads } => format!("{name} of {threads}"),
+        Pattern::Semaphore { initial } => format!("{name}, first {initial}"),
+        Pattern::Gate => name.to_owned(),
+        Pattern::Latch { count } => format!("{name} of {count}"),
+    }
+}
+
+/// A condition variable that was waited on; `pattern` is `null` where it is replayed as recorded.
+#[derive(Debug, Serialize)]
+pub struct StructureJson<'a> {
+    object: &'a str,
+    pattern: Option<&'static str>,
+    /// The threads of a barrier, what a semaphore holds at first, what a latch waits for.
+    count: Option<u32>,
+    waits: u64,
+    /// Where threads lock the mutex to wait, or to look whether they have to.
+    sites: Vec<PlaceJson<'a>>,
+}
+
+/// Returns all of them for the JSON document.
+pub fn json<'a>(
+    trace: &'a Trace,
+    structures: &[Structure],
+    sources: &'a SourceMap,
+) -> Vec<StructureJson<'a>> {
+    structures
+        .iter()
+        .map(|structure| StructureJson {
+            object: &trace.objects[structure.cond.index()].name,
+            pattern: structure.pattern.map(Pattern::name),
+            count: match structure.pattern {
+                Some(
+                    Pattern::Barrier { threads: count }
+                    | Pattern::Semaphore { initial: count }
+                    | Pattern::Latch { count },
+                ) => Some(count),
+                Some(Pattern::Gate) | None => None,
+            },
+            waits: structure.waits,
+            sites: structure
+                .sites
+                .iter()
+                .map(|&site| PlaceJson::new(sources.call(site)))
+                .collect(),
+        })
+        .collect()
+}

@@ -1,0 +1,238 @@
+//! What condition variables are found to be, and what becomes of their events.
+
+use std::fmt::Write as _;
+
+use foretrace_program::{Pattern, Program};
+use foretrace_testkit::trace;
+
+/// A recording written row by row: one mutex, and calls that are named by where they are made.
+struct Rows {
+    text: String,
+    time: u64,
+}
+
+impl Rows {
+    fn new() -> Self {
+        let mut rows = Self {
+            text: "returns explicit\n".to_owned(),
+            time: 0,
+        };
+        rows.row("A create B", None);
+        rows.row("A create C", None);
+        rows
+    }
+
+    fn row(&mut self, row: &str, site: Option<&str>) -> &mut Self {
+        let (thread, rest) = row.split_once(' ').expect("a thread and what it does");
+        self.time += 1;
+        // Writing to a string cannot fail.
+        let _ = write!(self.text, "{} {thread} {rest}", self.time);
+        if let Some(site) = site {
+            let _ = write!(self.text, " site=prog+0x{site}");
+        }
+        self.text.push('\n');
+        self
+    }
+
+    /// A section that does not wait.
+    fn section(&mut self, thread: &str, site: &str, within: &[&str]) -> &mut Self {
+        self.row(&format!("{thread} lock m"), Some(site));
+        for call in within {
+            self.row(&format!("{thread} {call}"), None);
+        }
+        self.row(&format!("{thread} unlock m"), None)
+    }
+
+    /// The begin of a section that waits.
+    fn waits(&mut self, thread: &str, site: &str, cond: &str) -> &mut Self {
+        self.row(&format!("{thread} lock m"), Some(site));
+        self.row(&format!("{thread} cond_wait {cond} m"), None)
+    }
+
+    /// The rest of it.
+    fn goes_on(&mut self, thread: &str, within: &[&str]) -> &mut Self {
+        self.row(&format!("{thread} return"), None);
+        for call in within {
+            self.row(&format!("{thread} {call}"), None);
+        }
+        self.row(&format!("{thread} unlock m"), None)
+    }
+
+    fn program(&self) -> Program {
+        let mut text = self.text.clone();
+        for thread in ["B", "C", "A"] {
+            let _ = writeln!(text, "{} {thread} terminate", self.time + 1);
+        }
+        Program::from_trace(&trace(&text))
+    }
+
+    fn patterns(&self) -> Vec<Option<Pattern>> {
+        let program = self.program();
+        program
+            .structures
+            .iter()
+            .map(|found| found.pattern)
+            .collect()
+    }
+}
+
+/// The names of a thread's operations.
+fn operations(program: &Program, thread: usize) -> Vec<&'static str> {
+    program.threads[thread]
+        .operations
+        .clone()
+        .map(|position| program.operation_name(position))
+        .collect()
+}
+
+#[test]
+fn those_that_wait_for_the_last_one_again_and_again_are_a_barrier() {
+    let mut rows = Rows::new();
+    rows.waits("A", "10", "c").waits("B", "10", "c");
+    rows.section("C", "10", &["cond_broadcast c"]);
+    rows.goes_on("A", &[]).goes_on("B", &[]);
+    // The last one is another.
+    rows.waits("C", "10", "c").waits("A", "10", "c");
+    rows.section("B", "10", &["cond_broadcast c"]);
+    rows.goes_on("C", &[]).goes_on("A", &[]);
+    assert_eq!(rows.patterns(), [Some(Pattern::Barrier { threads: 3 })]);
+    let program = rows.program();
+    let arrivals = ["lock", "unlock", "barrier_wait"];
+    assert_eq!(
+        operations(&program, 1),
+        [&arrivals[..], &arrivals, &["terminate"]].concat()
+    );
+}
+
+#[test]
+fn a_barrier_that_one_passes_alone_is_none() {
+    let mut rows = Rows::new();
+    rows.waits("A", "10", "c").waits("B", "10", "c");
+    rows.section("C", "10", &["cond_broadcast c"]);
+    rows.goes_on("A", &[]).goes_on("B", &[]);
+    rows.section("C", "10", &[]);
+    rows.waits("A", "10", "c");
+    rows.section("B", "10", &["cond_broadcast c"]);
+    rows.goes_on("A", &[]);
+    assert_eq!(rows.patterns(), [None]);
+}
+
+#[test]
+fn a_bounded_queue_is_two_semaphores() {
+    let mut rows = Rows::new();
+    // B takes what A puts; there is room for one.
+    rows.waits("B", "20", "full");
+    rows.section("A", "10", &["cond_signal full"]);
+    rows.goes_on("B", &["cond_signal room"]);
+    rows.section("A", "10", &["cond_signal full"]);
+    rows.waits("A", "10", "room");
+    rows.section("B", "20", &["cond_signal room"]);
+    rows.goes_on("A", &["cond_signal full"]);
+    rows.section("B", "20", &["cond_signal room"]);
+    assert_eq!(
+        rows.patterns(),
+        [
+            Some(Pattern::Semaphore { initial: 0 }),
+            Some(Pattern::Semaphore { initial: 1 })
+        ]
+    );
+    let program = rows.program();
+    let take = ["sem_wait", "lock", "unlock", "sem_post"];
+    let producer = operations(&program, 0);
+    assert_eq!(producer[2..6], take);
+    assert_eq!(producer[6..10], take);
+    assert_eq!(operations(&program, 1)[..4], take);
+    assert_eq!(program.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn who_is_let_go_at_the_end_of_a_queue_takes_nothing_from_it() {
+    let mut rows = Rows::new();
+    rows.waits("B", "20", "c").waits("C", "20", "c");
+    rows.section("A", "10", &["cond_signal c"]);
+    rows.goes_on("B", &[]);
+    rows.waits("B", "20", "c");
+    // It says that nothing more will come; both find that out, and C looks once more.
+    rows.section("A", "30", &["cond_broadcast c"]);
+    rows.goes_on("B", &[]).goes_on("C", &[]);
+    rows.section("C", "20", &[]);
+    assert_eq!(rows.patterns(), [Some(Pattern::Semaphore { initial: 0 })]);
+    let program = rows.program();
+    let given = operations(&program, 0);
+    let tokens = given.iter().filter(|name| **name == "sem_post").count();
+    assert_eq!(
+        tokens, 4,
+        "one thing, and three that come in vain: {given:?}"
+    );
+}
+
+#[test]
+fn a_signal_after_the_unlocking_is_the_sections() {
+    let mut rows = Rows::new();
+    rows.waits("B", "20", "c");
+    rows.section("A", "10", &[]);
+    rows.row("A cond_signal c", None);
+    rows.goes_on("B", &[]);
+    rows.section("A", "10", &[]);
+    // B is quicker than the signal, which finds nobody.
+    rows.section("B", "20", &[]);
+    rows.row("A cond_signal c", None);
+    assert_eq!(rows.patterns(), [Some(Pattern::Semaphore { initial: 0 })]);
+}
+
+#[test]
+fn what_is_opened_once_is_a_gate() {
+    let mut rows = Rows::new();
+    rows.waits("B", "20", "c");
+    rows.section("A", "10", &["cond_broadcast c"]);
+    rows.goes_on("B", &[]);
+    for _ in 0..3 {
+        rows.section("C", "20", &[]);
+    }
+    assert_eq!(rows.patterns(), [Some(Pattern::Gate)]);
+}
+
+#[test]
+fn one_that_waits_for_several_others_waits_at_a_latch() {
+    let mut rows = Rows::new();
+    for _ in 0..2 {
+        rows.waits("A", "10", "c");
+        rows.section("B", "20", &[]);
+        rows.section("C", "20", &["cond_signal c"]);
+        rows.goes_on("A", &[]);
+    }
+    assert_eq!(rows.patterns(), [Some(Pattern::Latch { count: 2 })]);
+    let program = rows.program();
+    assert_eq!(
+        operations(&program, 0)[2..6],
+        ["sem_wait", "sem_wait", "lock", "unlock"]
+    );
+}
+
+#[test]
+fn what_the_recording_contradicts_is_replayed_as_it_is() {
+    let mut rows = Rows::new();
+    rows.waits("B", "20", "c");
+    rows.section("A", "10", &["cond_signal c"]);
+    rows.goes_on("B", &[]);
+    // Nothing was put there, and still C finds something; and then it does not.
+    rows.section("C", "20", &[]);
+    rows.waits("B", "20", "c");
+    rows.section("A", "10", &["cond_signal c"]);
+    rows.goes_on("B", &[]);
+    assert_eq!(rows.patterns(), [None]);
+    assert!(operations(&rows.program(), 1).contains(&"cond_wait"));
+}
+
+#[test]
+fn a_wait_that_times_out_is_beyond_the_hypotheses() {
+    let mut rows = Rows::new();
+    rows.waits("B", "20", "c");
+    rows.section("A", "10", &["cond_signal c"]);
+    rows.goes_on("B", &[]);
+    rows.row("B lock m", Some("20"));
+    rows.row("B cond_timedwait c m", None);
+    rows.row("B return timedout", None);
+    rows.row("B unlock m", None);
+    assert_eq!(rows.patterns(), [None]);
+}
