@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use foretrace_recorder::{
     Kind, OUTCOME_FAILED, OUTCOME_PENDING, OUTCOME_SUCCESS, outcome_of, record, record_busy,
-    record_release, returned,
+    record_release, returned, turns,
 };
 
 pub use crate::init::recording;
@@ -112,6 +112,7 @@ pub fn release(kind: Kind, object: u64, site: u64, call: impl FnOnce() -> c_int)
     if result != 0 {
         release.failed(kind, object, site, outcome_of(result));
     }
+    turns::give_way();
     result
 }
 

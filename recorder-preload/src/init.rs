@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use foretrace_recorder::{clock, process, stack};
+use foretrace_recorder::{clock, process, stack, turns};
 
 use crate::{children, environment, exit, io, next, poll, queues, sleep, stdio, thread};
 
@@ -71,6 +71,7 @@ fn wake_up() -> bool {
     let area = clock::rseq_area(|name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
     let cpus = number(c"FORETRACE_PRETEND_CPUS");
     let stacks = number(c"FORETRACE_STACKS");
+    turns::set_length(u64::from(number(c"FORETRACE_TURN")));
     // SAFETY: as above.
     if !unsafe { libc::getenv(c"FORETRACE_ALONE".as_ptr()) }.is_null() {
         ALONE.store(1, Ordering::Relaxed);

@@ -4,8 +4,21 @@
 /// Defines a hook that calls a function of ours, which gets the first arguments and returns an address, and then
 /// jumps to that address with all arguments as they were.
 ///
-/// `local` makes one that is only jumped to from another hook.
+/// `local` makes one that is only jumped to from another hook; with `caller` our function gets the caller's address
+/// instead of the arguments.
 macro_rules! jump {
+    (caller $name:ident, $before:path) => {
+        #[doc = concat!("Stands in for the library's `", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        ///
+        /// As the library's.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C-unwind" fn $name() {
+            $crate::jump::jump!(@body $before, "mov rdi, qword ptr [rsp + 48]",)
+        }
+    };
     (local $name:ident, $before:path) => {
         #[unsafe(naked)]
         unsafe extern "C-unwind" fn $name() {
@@ -24,7 +37,7 @@ macro_rules! jump {
             $crate::jump::jump!(@body $before)
         }
     };
-    (@body $before:path) => {
+    (@body $before:path $(, $first:literal,)?) => {
         core::arch::naked_asm!(
             "push rdi",
             "push rsi",
@@ -32,6 +45,8 @@ macro_rules! jump {
             "push rcx",
             "push r8",
             "push r9",
+            // The caller's address lies above these.
+            $($first,)?
             // Calls want the stack aligned to 16 bytes.
             "sub rsp, 8",
             "call {before}",

@@ -342,6 +342,19 @@ pub mod exports {
         omp_test_nest_lock_ / 1 => openmp::locks::fortran::test_nest;
     }
 
+    pub use crate::openmp::pieces::{
+        __kmpc_dispatch_next_4, __kmpc_dispatch_next_4u, __kmpc_dispatch_next_8,
+        __kmpc_dispatch_next_8u, GOMP_loop_dynamic_next, GOMP_loop_guided_next,
+        GOMP_loop_maybe_nonmonotonic_runtime_next, GOMP_loop_nonmonotonic_dynamic_next,
+        GOMP_loop_nonmonotonic_guided_next, GOMP_loop_nonmonotonic_runtime_next,
+        GOMP_loop_ordered_dynamic_next, GOMP_loop_ordered_guided_next,
+        GOMP_loop_ordered_runtime_next, GOMP_loop_runtime_next, GOMP_loop_ull_dynamic_next,
+        GOMP_loop_ull_guided_next, GOMP_loop_ull_maybe_nonmonotonic_runtime_next,
+        GOMP_loop_ull_nonmonotonic_dynamic_next, GOMP_loop_ull_nonmonotonic_guided_next,
+        GOMP_loop_ull_nonmonotonic_runtime_next, GOMP_loop_ull_ordered_dynamic_next,
+        GOMP_loop_ull_ordered_guided_next, GOMP_loop_ull_ordered_runtime_next,
+        GOMP_loop_ull_runtime_next, GOMP_sections_next,
+    };
     // These are jumped to.
     pub use crate::openmp::tasks::{GOMP_task, GOMP_taskloop, GOMP_taskloop_ull};
     // These have more arguments than registers, or would with the caller's address.

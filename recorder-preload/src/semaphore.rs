@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_uint};
 
-use foretrace_recorder::{Kind, OUTCOME_SUCCESS, record, record_extended};
+use foretrace_recorder::{Kind, OUTCOME_SUCCESS, record, record_extended, turns};
 use libc::{clockid_t, sem_t, timespec};
 
 use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock};
@@ -179,7 +179,9 @@ pub unsafe extern "C-unwind" fn post(semaphore: *mut sem_t, site: u64) -> c_int 
     if !recording() {
         return call();
     }
-    as_result(give(Kind::SemPost, semaphore as u64, site, || {
+    let result = as_result(give(Kind::SemPost, semaphore as u64, site, || {
         as_errno(call)
-    }))
+    }));
+    turns::give_way_now();
+    result
 }

@@ -274,6 +274,7 @@ fn now(state: &ThreadState) -> u64 {
         make_room(state, STEP);
     }
     let now = clock::synchronize(state);
+    state.turn_began.set(now.tsc);
     if let Some(pair) = now.pair {
         put_pair(state, pair);
     }

@@ -177,7 +177,11 @@ fn rseq_works(area: RseqArea) -> bool {
 
 /// Returns the ticks in 19 microseconds; 0 when the counter does not advance evenly.
 fn ticks_per_trusted_interval() -> u64 {
-    const TRUSTED_NANOS: u64 = 19_000;
+    ticks_in(19_000)
+}
+
+/// Returns the ticks in so many nanoseconds; 0 when the counter does not advance evenly. Takes a while.
+pub(crate) fn ticks_in(interval: u64) -> u64 {
     const MEASURED_NANOS: u64 = 100_000;
     let (start_tsc, start) = stamp();
     let (end_tsc, end) = loop {
@@ -186,10 +190,7 @@ fn ticks_per_trusted_interval() -> u64 {
             break (tsc, nanos);
         }
     };
-    end_tsc
-        .saturating_sub(start_tsc)
-        .saturating_mul(TRUSTED_NANOS)
-        / (end - start)
+    end_tsc.saturating_sub(start_tsc).saturating_mul(interval) / (end - start)
 }
 
 /// Returns the counter and `CLOCK_MONOTONIC` at one moment.

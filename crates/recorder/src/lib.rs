@@ -50,6 +50,7 @@ pub mod stack;
 mod state;
 pub mod sys;
 pub mod thread;
+pub mod turns;
 pub mod vfork;
 
 pub use {

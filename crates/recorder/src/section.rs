@@ -16,7 +16,7 @@ use foretrace_trace::journal::layout::{
 
 use crate::buffer::{self, STEP, Slot, fill};
 use crate::state::ThreadState;
-use crate::{clock, stack};
+use crate::{clock, stack, turns};
 
 /// Where a release was recorded, for the rare one that fails.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +83,9 @@ pub fn record_release(kind: Kind, object: u64, site: u64) -> Release {
     let tsc = clock::tsc();
     let cursor = state.cursor.get();
     if clock::undisturbed() {
+        if turns::is_over(state, tsc) {
+            state.turn_is_over.set(true);
+        }
         // There is a record right before, unless the cursor stands at 0 or was moved past the chunk's end.
         if cursor.wrapping_sub(1) < state.end.get()
             && let Some(merged) = merge(state, cursor, tsc, (kind, object, site))

@@ -97,6 +97,10 @@ pub struct ThreadState {
     /// Of the first 64 CPUs that the program believes in, those that it bound this thread to; 0 where it did not. Other
     /// threads may set it.
     pub bound: AtomicU64,
+    /// When its turn on the CPU began, as far as it is known.
+    pub(crate) turn_began: Cell<u64>,
+    /// Whether it was over when the thread last recorded that it gives something up.
+    pub(crate) turn_is_over: Cell<bool>,
     /// What the thread does again and again.
     pub(crate) repeated: Repeated,
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use foretrace_trace::journal::layout::{CHUNK_ABANDONED, ChunkHeader, Kind};
 
 use crate::state::ThreadState;
-use crate::{buffer, process, sys};
+use crate::{buffer, process, sys, turns};
 
 /// The function that a thread runs.
 pub type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -27,6 +27,7 @@ pub fn prepare(routine: Routine, argument: *mut c_void) -> Option<Child> {
 }
 
 fn prepare_child(state: &ThreadState, routine: Routine, argument: *mut c_void) -> Option<Child> {
+    turns::begin();
     let number = buffer::new_number()?;
     let Some(chunk) = buffer::new_events_chunk(number, 0) else {
         process::stop();

@@ -17,7 +17,8 @@ pub struct Recording {
     pub cpu: u32,
     /// The CPUs that the program was made to believe in.
     pub pretended_cpus: u32,
-    /// The scheduler slice that the kernel accepted; `None` where it could not be set (before Linux 6.12).
+    /// How long a thread ran at most before it let others run at its next unlock or post; `None` for as long as the kernel
+    /// let it.
     pub slice: Option<Nanos>,
     /// The clock that CPU times come from.
     pub clock: ThreadClock,

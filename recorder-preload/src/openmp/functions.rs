@@ -22,7 +22,7 @@ pub struct Function {
 }
 
 impl Function {
-    const fn new(name: &'static CStr) -> Self {
+    pub const fn new(name: &'static CStr) -> Self {
         Self {
             name,
             next: Next::new(name, None),
@@ -35,6 +35,15 @@ impl Function {
         let address = self.next.address();
         if address.is_null() {
             return of_caller(self.name, site);
+        }
+        address
+    }
+
+    /// Returns where a hook that was called from `site` is to jump to: nowhere, but safely, if nobody defines the function.
+    pub fn target(&self, site: u64) -> *mut c_void {
+        let address = self.address(site);
+        if address.is_null() {
+            return nothing as *mut c_void;
         }
         address
     }
@@ -102,11 +111,7 @@ macro_rules! addresses {
             /// Returns the address of the function of that name, as the caller at `site` would find it.
             pub fn $name(site: u64) -> *mut c_void {
                 static FUNCTION: Function = Function::new($symbol);
-                let address = FUNCTION.address(site);
-                if address.is_null() {
-                    return nothing as *mut c_void;
-                }
-                address
+                FUNCTION.target(site)
             }
         )*
     };

@@ -48,6 +48,7 @@ mod functions;
 pub mod locks;
 pub mod loops;
 pub mod ompt;
+pub mod pieces;
 pub mod region;
 pub mod sections;
 pub mod tasks;

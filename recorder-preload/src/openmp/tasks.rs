@@ -192,36 +192,7 @@ macro_rules! loops {
                 functions::$address(site)
             }
 
-            #[doc = concat!("Stands in for the library's `", stringify!($name), "`.")]
-            ///
-            /// # Safety
-            ///
-            /// As the library's.
-            #[unsafe(no_mangle)]
-            #[unsafe(naked)]
-            pub unsafe extern "C-unwind" fn $name() {
-                core::arch::naked_asm!(
-                    "push rdi",
-                    "push rsi",
-                    "push rdx",
-                    "push rcx",
-                    "push r8",
-                    "push r9",
-                    // The caller's address lies above these. Calls want the stack aligned to 16 bytes.
-                    "mov rdi, qword ptr [rsp + 48]",
-                    "sub rsp, 8",
-                    "call {before}",
-                    "add rsp, 8",
-                    "pop r9",
-                    "pop r8",
-                    "pop rcx",
-                    "pop rdx",
-                    "pop rsi",
-                    "pop rdi",
-                    "jmp rax",
-                    before = sym $before,
-                )
-            }
+            crate::jump::jump!(caller $name, $before);
         )*
     };
 }

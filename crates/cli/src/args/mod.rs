@@ -112,10 +112,11 @@ pub struct RecordArgs {
     /// written lists the traces, which lie beside it.
     #[arg(long, value_name = "cpus=LIST", conflicts_with = "pretend_cpus")]
     pub each: Option<Each>,
-    /// The time that one thread runs before the next one's turn, from 100us to 100ms, or `off`
+    /// The time that one thread runs before it lets others run, from 100us to 100ms, or `off`
     ///
-    /// Short slices let the threads take turns as they would side by side, which makes predictions better. The kernel
-    /// takes it from Linux 6.12 on; `off` leaves the kernel's own choice, which suits programs that spin.
+    /// Threads that take turns as they would side by side share out work as they would there. A thread whose turn is over
+    /// lets others run when it next unlocks or posts something; from Linux 6.12 on the kernel is asked for slices of as
+    /// much, 1ms at least. `off` leaves all that to the kernel.
     #[arg(long, value_name = "TIME", default_value = "100us")]
     pub slice: Slice,
     /// Record with each call the N functions that it was called through

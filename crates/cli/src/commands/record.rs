@@ -41,7 +41,7 @@ pub struct Plan<'a> {
     pub pretended_cpus: Option<u32>,
     /// How many callers to record with each call.
     pub stacks: u32,
-    /// The scheduler slice to ask for.
+    /// How long a thread may run before it lets others run.
     pub slice: Option<Nanos>,
     /// The CPU to record on; `None` for the last one allowed.
     pub cpu: Option<u32>,
@@ -232,10 +232,10 @@ fn seal(
     trace.source = plan.output.display().to_string();
     core::identify_modules(&mut trace);
     describe(&mut trace, ended);
-    if plan.slice.is_some() && ended.slice.is_none() {
+    if ended.refused_slice {
         trace.warnings.push(
-            "the kernel did not take the scheduler slice (that needs Linux 6.12): threads took long turns, and \
-             predictions for programs whose threads share out work may be too pessimistic"
+            "the kernel did not take the scheduler slice (that needs Linux 6.12): threads that unlock nothing took long \
+             turns, and predictions for programs whose threads share out work without locks may be too pessimistic"
                 .to_owned(),
         );
     }
@@ -302,6 +302,7 @@ fn asked_for(launch: &Launch, cpu: u32) -> Recording {
         recorder_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_seconds: now.map_or(0, |since| since.as_secs()),
         cpu,
+        slice: launch.slice,
         pretended_cpus: launch.pretended_cpus,
         ..Recording::default()
     }
@@ -311,7 +312,6 @@ fn asked_for(launch: &Launch, cpu: u32) -> Recording {
 fn describe(trace: &mut Trace, ended: &Ended) {
     let noted = trace.recording.take().unwrap_or_default();
     trace.recording = Some(Recording {
-        slice: ended.slice,
         wall: ended.wall,
         cpu_time: Some(ended.cpu_time),
         exit: Some(ended.exit),

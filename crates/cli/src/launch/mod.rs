@@ -35,6 +35,10 @@ use self::{
 /// believe in several CPUs, and on the one that there is, spinning keeps those away that are waited for.
 const SPINNING: [&str; 3] = ["OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"];
 
+/// The shortest slice that the kernel is asked for. The recorder itself lets threads take shorter turns, where they unlock
+/// something; the kernel would end them anywhere, and threads with large working sets would refill the caches each time.
+const KERNEL_SLICE: Nanos = Nanos(1_000_000);
+
 /// What to run, and how.
 #[derive(Debug)]
 pub struct Launch<'a> {
@@ -44,7 +48,7 @@ pub struct Launch<'a> {
     pub command: &'a [OsString],
     /// The CPUs to pin it to.
     pub cpus: &'a [u32],
-    /// The scheduler slice to ask for.
+    /// How long a thread may run before it lets others run, at the next chance; `None` for as long as the kernel lets it.
     pub slice: Option<Nanos>,
     /// The number of CPUs that it is to believe in.
     pub pretended_cpus: u32,
@@ -72,8 +76,8 @@ pub struct Ended {
     pub cpu_time: Nanos,
     /// How long it took.
     pub wall: Nanos,
-    /// The slice that was asked for, where the kernel took it.
-    pub slice: Option<Nanos>,
+    /// Whether the kernel refused to be asked for a slice.
+    pub refused_slice: bool,
     /// The loops found that waited for memory to change; the error where they were asked for and could not be.
     pub waiting_loops: Result<Vec<WaitingLoop>, String>,
 }
@@ -89,6 +93,9 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         .env("FORETRACE_PRETEND_CPUS", launch.pretended_cpus.to_string());
     if let Some(journal) = launch.journal {
         command.env("FORETRACE_JOURNAL", journal);
+    }
+    if let Some(slice) = launch.slice.filter(|_| launch.journal.is_some()) {
+        command.env("FORETRACE_TURN", slice.0.to_string());
     }
     if !launch.attached {
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -121,7 +128,8 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
     let forwarding = Forwarding::start();
     // Signals wait until it is known whom to forward them to.
     let mask = SignalMask::block_all();
-    system::prepare(&mut command, launch.cpus, launch.slice, mask);
+    let slice = launch.slice.map(|slice| slice.max(KERNEL_SLICE));
+    system::prepare(&mut command, launch.cpus, slice, mask);
     let start = Instant::now();
     let child = command.spawn();
     if let Ok(child) = &child {
@@ -143,7 +151,7 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         exit: waited.exit,
         cpu_time: waited.cpu_time,
         wall: Nanos(wall),
-        slice: launch.slice.filter(|asked| in_force == Some(*asked)),
+        refused_slice: slice.is_some() && in_force != slice,
         waiting_loops: match watch {
             Some(Ok(watch)) => Ok(watch.end()),
             Some(Err(error)) => Err(error.to_string()),

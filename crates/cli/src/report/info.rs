@@ -266,13 +266,13 @@ fn recording_lines(recording: &Recording) -> Vec<(&'static str, String)> {
         Some(exit) => {
             let slice = recording.slice.map_or_else(
                 || "the kernel's own choice".to_owned(),
-                |slice| slice.to_string(),
+                |slice| format!("{slice}, where they unlock something"),
             );
             lines.extend([
                 ("ended", launch::exit_text(exit)),
                 ("wall time", recording.wall.to_string()),
                 ("recorded on CPU", recording.cpu.to_string()),
-                ("scheduler slice", slice),
+                ("turns of threads", slice),
             ]);
         }
     }

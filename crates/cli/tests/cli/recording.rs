@@ -281,7 +281,7 @@ fn tries_that_fail_again_and_again_are_told_with_their_line() {
             "pthread_t thread; pthread_mutex_lock(&mutex);",
         )
         .replace("atomic_store(&ready, 1);", "pthread_mutex_unlock(&mutex);")
-        .replace("300000000", "30000000");
+        .replace("300000000", "150000000");
     environment.compile("polls", &source, &["-O1", "-g", "-pthread"]);
     let output = output(&mut record(&environment, &[], &["./polls"]));
     let told = text(&output.stderr);
