@@ -39,9 +39,10 @@ pub fn spins(trace: &Trace) -> Vec<Spin> {
         let (call, Some(cpu)) = (trace.call(event), event.cpu) else {
             continue;
         };
+        let (call, times) = (&one_by_one(*call), call.operation.times());
         let streak = &mut streaks[call.thread.index()];
         match streak {
-            Some(streak) if streak.call == *call && only_failed(call) => streak.failures += 1,
+            Some(streak) if streak.call == *call && only_failed(call) => streak.failures += times,
             _ => {
                 if let Some(ended) = streak.take() {
                     table.add(&ended, call, cpu);
@@ -49,7 +50,7 @@ pub fn spins(trace: &Trace) -> Vec<Spin> {
                 if only_failed(call) || matches!(call.operation, Operation::SpinLock(_)) {
                     *streak = Some(Streak {
                         call: *call,
-                        failures: u64::from(only_failed(call)),
+                        failures: if only_failed(call) { times } else { 0 },
                         first: cpu,
                     });
                 }
@@ -59,6 +60,17 @@ pub fn spins(trace: &Trace) -> Vec<Spin> {
     let mut spins = table.spins;
     spins.sort_by_key(|spin| (std::cmp::Reverse(spin.cpu), spin.site, spin.operation));
     spins
+}
+
+/// Returns what was done each time by a call that tells of many.
+fn one_by_one(call: Call) -> Call {
+    match call.operation {
+        Operation::TryLocks { mutex, .. } => Call {
+            operation: Operation::TryLock(mutex),
+            ..call
+        },
+        _ => call,
+    }
 }
 
 /// Returns whether a call was a try that failed.
@@ -124,6 +136,8 @@ mod tests {
         for time in 0..20 {
             event(0, time * 10, busy);
         }
+        let counted = Operation::TryLocks { mutex, count: 300 };
+        event(0, 195, (counted, Outcome::Busy));
         event(0, 200, success(Operation::TryLock(mutex)));
         // A few are no spinning.
         for time in 0..3 {
@@ -132,7 +146,7 @@ mod tests {
         event(1, 400, success(Operation::Terminate));
         let found = spins(&sample.trace);
         assert_eq!(found.len(), 1);
-        assert_eq!((found[0].failures, found[0].times), (20, 1));
+        assert_eq!((found[0].failures, found[0].times), (320, 1));
         assert_eq!(found[0].cpu, Nanos(200));
         assert_eq!(found[0].operation, "trylock");
     }
