@@ -16,7 +16,7 @@ use foretrace_trace::journal::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, p
 
 use crate::buffer::{self, STEP};
 use crate::state::ThreadState;
-use crate::{clock, process, sys};
+use crate::{chunk, clock, process, sys};
 
 /// What a call waits for.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +86,7 @@ fn begin_slowly(state: &ThreadState) -> Begun {
         };
     }
     if state.chunk.get() == 0 {
-        buffer::make_room(state, STEP);
+        chunk::make_room(state, STEP);
     }
     let before = clock::tsc();
     let switches_plus_one = sys::voluntary_switches() + 1;

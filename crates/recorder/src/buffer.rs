@@ -6,29 +6,15 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use foretrace_trace::journal::layout::{
-    CHUNK_EVENTS, ChunkHeader, Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, RECORD_BYTES, Record,
-    pack_tail,
-};
+use foretrace_trace::journal::layout::{Kind, OUTCOME_SUCCESS, RECORD_BYTES, Record, pack_tail};
 
+use crate::chunk::make_room;
 use crate::clock::{self, Pair};
 use crate::state::ThreadState;
-use crate::{file, maps, process, stack, sys};
+use crate::{file, maps, stack, sys};
 
 /// A record as the cursor counts it.
 pub(crate) const STEP: u64 = RECORD_BYTES as u64;
-
-/// The first chunk of the threads that most programs have.
-const FIRST_CHUNK_BYTES: usize = 16 << 10;
-
-/// The first chunk of further threads: there may be very many, each short.
-const LATER_FIRST_CHUNK_BYTES: usize = 4 << 10;
-
-/// How many threads a process has before their chunks begin small.
-const MANY_THREADS: u32 = 64;
-
-/// What chunks grow to: their pages are made present at once, which holds the thread up.
-const LARGEST_CHUNK_BYTES: usize = 512 << 10;
 
 /// How often counter and clock are stamped, in ticks: about a tenth of a second.
 const STAMP_TICKS: u64 = 1 << 28;
@@ -349,40 +335,6 @@ pub(crate) fn room(state: &ThreadState, records: u64) -> Option<u64> {
     }
 }
 
-/// Gives the thread a new chunk, unless a signal handler did so meanwhile.
-pub(crate) fn make_room(state: &ThreadState, bytes: u64) -> bool {
-    if !process::recording() {
-        return false;
-    }
-    let _signals = sys::block_signals();
-    if state.cursor.get() + bytes <= state.end.get() {
-        return true;
-    }
-    let before = sys::clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID);
-    let Some(number) = number(state) else {
-        return false;
-    };
-    let sequence = state.sequence.get();
-    let Some(chunk) = new_events_chunk(number, sequence) else {
-        process::stop();
-        return false;
-    };
-    // SAFETY: a chunk of this thread's, mapped just now, zeroed but for what new_events_chunk stored.
-    let header = unsafe { &*(chunk as *const ChunkHeader) };
-    header.tid.store(sys::gettid(), Ordering::Relaxed);
-    // SAFETY: returns a number.
-    let pthread = unsafe { libc::pthread_self() };
-    header.pthread.store(pthread, Ordering::Relaxed);
-    release(state.previous_chunk.get());
-    state.previous_chunk.set(state.chunk.get());
-    adopt(state, chunk);
-    // A process's beginning is counted as a whole, by `process::start`.
-    if number != 0 || sequence != 0 {
-        put_overhead(state, before);
-    }
-    true
-}
-
 /// Records the CPU time since `before` as the recorder's own. There must be room.
 pub(crate) fn put_overhead(state: &ThreadState, before: u64) {
     let spent = sys::clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID).saturating_sub(before);
@@ -400,101 +352,4 @@ pub(crate) fn as_overhead<T>(state: &ThreadState, work: impl FnOnce() -> T) -> T
         put_overhead(state, before);
     }
     result
-}
-
-/// Makes a chunk the thread's current one.
-pub(crate) fn adopt(state: &ThreadState, chunk: u64) {
-    // SAFETY: the chunk was mapped and published for this thread.
-    let header = unsafe { &*(chunk as *const ChunkHeader) };
-    state.chunk.set(chunk);
-    state.burst.set(0);
-    state
-        .sequence
-        .set(header.sequence.load(Ordering::Relaxed) + 1);
-    state
-        .number_plus_one
-        .set(header.thread.load(Ordering::Relaxed) + 1);
-    state.repeated.forget();
-    state.end.set(0);
-    state.cursor.set(chunk + size_of::<ChunkHeader>() as u64);
-    state.end.set(chunk + header.length.load(Ordering::Relaxed));
-}
-
-/// Returns the thread's number, a new one if it had none.
-fn number(state: &ThreadState) -> Option<u32> {
-    match state.number_plus_one.get() {
-        0 => new_number(),
-        number => Some(number - 1),
-    }
-}
-
-/// Takes the next thread number of the process.
-pub(crate) fn new_number() -> Option<u32> {
-    let header = file::header()?;
-    Some(header.thread_count.fetch_add(1, Ordering::Relaxed))
-}
-
-/// Makes a chunk for events of a thread.
-pub(crate) fn new_events_chunk(thread: u32, sequence: u32) -> Option<u64> {
-    let first = if thread < MANY_THREADS {
-        FIRST_CHUNK_BYTES
-    } else {
-        LATER_FIRST_CHUNK_BYTES
-    };
-    let bytes = (first << (2 * sequence).min(8)).min(LARGEST_CHUNK_BYTES);
-    // A thread that filled a chunk will likely fill the next: its pages are made present where that is counted as
-    // the recorder's work, not fault by fault within the program's.
-    let chunk = file::new_chunk(bytes, sequence > 0).ok()?;
-    // SAFETY: mapped just now, page-aligned, zeroed; only this thread knows it.
-    let header = unsafe { &*chunk.cast::<ChunkHeader>() };
-    header.thread.store(thread, Ordering::Relaxed);
-    header.sequence.store(sequence, Ordering::Relaxed);
-    file::publish_chunk(header, CHUNK_EVENTS, bytes);
-    Some(chunk as u64)
-}
-
-/// Gives up the thread's chunks. If it records again, it gets another.
-pub(crate) fn retire(state: &ThreadState) {
-    let _signals = sys::block_signals();
-    state.repeated.forget();
-    state.end.set(0);
-    state.cursor.set(0);
-    release(state.previous_chunk.replace(0));
-    release(state.chunk.replace(0));
-}
-
-/// Unmaps a chunk that its thread no longer writes to.
-pub(crate) fn release(chunk: u64) {
-    if chunk == 0 {
-        return;
-    }
-    // SAFETY: a chunk is mapped until its thread releases it, which it does once.
-    let header = unsafe { &*(chunk as *const ChunkHeader) };
-    let bytes = header.length.load(Ordering::Relaxed) as usize;
-    // SAFETY: a chunk's own length was mapped; nobody holds a slot in it (see ThreadState::previous_chunk).
-    unsafe { sys::unmap(chunk as *mut u8, bytes) };
-}
-
-/// Returns the outcome byte of a function that returns an `errno`.
-#[inline]
-pub fn outcome_of(errno: i32) -> u8 {
-    match errno {
-        0 => 0,
-        errno => outcome_of_failure(errno),
-    }
-}
-
-#[cold]
-fn outcome_of_failure(errno: i32) -> u8 {
-    use foretrace_trace::journal::layout::{
-        OUTCOME_BUSY, OUTCOME_FAILED, OUTCOME_OWNER_DIED, OUTCOME_TIMED_OUT,
-    };
-    match errno {
-        libc::EBUSY => OUTCOME_BUSY,
-        libc::ETIMEDOUT => OUTCOME_TIMED_OUT,
-        libc::EOWNERDEAD => OUTCOME_OWNER_DIED,
-        errno => {
-            (OUTCOME_FAILED.saturating_add(errno.clamp(0, 255) as u8)).min(OUTCOME_PENDING - 1)
-        }
-    }
 }

@@ -37,12 +37,14 @@ compile_error!("the recorder knows x86_64 Linux only");
 
 pub mod blocking;
 mod buffer;
+mod chunk;
 pub mod clock;
 mod cost;
 pub mod cpu_files;
 mod file;
 pub mod maps;
 mod memory_file;
+mod outcome;
 pub mod process;
 mod section;
 pub mod sets;
@@ -54,12 +56,13 @@ pub mod turns;
 pub mod vfork;
 
 pub use {
-    buffer::{Slot, outcome_of, record, record_extended, returned, spun},
+    buffer::{Slot, record, record_extended, returned, spun},
     foretrace_trace::IoKind,
     foretrace_trace::journal::layout::{
         Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_OWNER_DIED, OUTCOME_PENDING,
         OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,
     },
+    outcome::outcome_of,
     section::{Release, record_busy, record_release},
     state::{FRAME_OFFSET, SITES, ThreadState},
 };

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use foretrace_trace::journal::layout::{CHUNK_ABANDONED, ChunkHeader, Kind};
 
 use crate::state::ThreadState;
-use crate::{buffer, process, sys, turns};
+use crate::{buffer, chunk, process, sys, turns};
 
 /// The function that a thread runs.
 pub type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -28,8 +28,8 @@ pub fn prepare(routine: Routine, argument: *mut c_void) -> Option<Child> {
 
 fn prepare_child(state: &ThreadState, routine: Routine, argument: *mut c_void) -> Option<Child> {
     turns::begin();
-    let number = buffer::new_number()?;
-    let Some(chunk) = buffer::new_events_chunk(number, 0) else {
+    let number = chunk::new_number()?;
+    let Some(chunk) = chunk::new_events_chunk(number, 0) else {
         process::stop();
         return None;
     };
@@ -72,7 +72,7 @@ impl Child {
     /// Takes everything back: the thread could not be created.
     pub fn abandon(self) {
         self.header().kind.store(CHUNK_ABANDONED, Ordering::Relaxed);
-        buffer::release(self.chunk);
+        chunk::release(self.chunk);
     }
 }
 
@@ -97,7 +97,7 @@ pub unsafe fn begin(token: *mut c_void) -> (Routine, *mut c_void) {
         .store(header.bound.load(Ordering::Relaxed), Ordering::Relaxed);
     {
         let _signals = sys::block_signals();
-        buffer::adopt(state, chunk);
+        chunk::adopt(state, chunk);
     }
     buffer::synchronize(state);
     // SAFETY: `prepare` stored a routine here, as an address.
@@ -120,6 +120,6 @@ pub fn end(last: bool) {
     }
     buffer::record(Kind::Terminate, 0, 0, 0);
     if last {
-        buffer::retire(ThreadState::current());
+        chunk::retire(ThreadState::current());
     }
 }

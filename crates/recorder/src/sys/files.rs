@@ -1,0 +1,249 @@
+//! Files, by raw system calls.
+
+use core::cell::UnsafeCell;
+use core::ffi::CStr;
+
+use super::{Errno, check, syscall};
+
+/// An open file. Copying the number does not copy the file; nothing closes it by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fd(pub i32);
+
+/// Opens a file.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn open(path: &CStr, flags: i32, mode: u32) -> Result<Fd, Errno> {
+    // SAFETY: the kernel reads the path up to its NUL.
+    let result = unsafe {
+        syscall(
+            libc::SYS_openat,
+            [
+                libc::AT_FDCWD as usize,
+                path.as_ptr() as usize,
+                flags as usize,
+                mode as usize,
+                0,
+                0,
+            ],
+        )
+    };
+    check(result).map(|fd| Fd(fd as i32))
+}
+
+/// Closes a file.
+pub fn close(fd: Fd) {
+    // SAFETY: the file is the recorder's own; nobody else knows its number.
+    unsafe { syscall(libc::SYS_close, [fd.0 as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Reads into a buffer; returns how many bytes came, 0 at the end.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn read(fd: Fd, buffer: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: the kernel writes at most the buffer's length into the buffer.
+    check(unsafe {
+        syscall(
+            libc::SYS_read,
+            [
+                fd.0 as usize,
+                buffer.as_mut_ptr() as usize,
+                buffer.len(),
+                0,
+                0,
+                0,
+            ],
+        )
+    })
+}
+
+/// Reads directory entries; returns how many bytes came, 0 at the end.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn getdents(fd: Fd, buffer: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: the kernel writes at most the buffer's length into the buffer.
+    check(unsafe {
+        syscall(
+            libc::SYS_getdents64,
+            [
+                fd.0 as usize,
+                buffer.as_mut_ptr() as usize,
+                buffer.len(),
+                0,
+                0,
+                0,
+            ],
+        )
+    })
+}
+
+/// Reads a symbolic link; returns the bytes of its target.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn readlink(path: &CStr, buffer: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: the kernel reads the path up to its NUL and writes at most the buffer's length.
+    check(unsafe {
+        syscall(
+            libc::SYS_readlinkat,
+            [
+                libc::AT_FDCWD as usize,
+                path.as_ptr() as usize,
+                buffer.as_mut_ptr() as usize,
+                buffer.len(),
+                0,
+                0,
+            ],
+        )
+    })
+}
+
+/// Reads the link by which `/proc` tells what an open file is; returns its bytes.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn readlink_of(fd: Fd, buffer: &mut [u8]) -> Result<usize, Errno> {
+    const PREFIX: &[u8] = b"/proc/self/fd/";
+    let mut path = [0; PREFIX.len() + 11];
+    path[..PREFIX.len()].copy_from_slice(PREFIX);
+    let mut divisor = 1_000_000_000;
+    let mut at = PREFIX.len();
+    while divisor > 0 {
+        let digit = fd.0 / divisor % 10;
+        if digit != 0 || at > PREFIX.len() || divisor == 1 {
+            path[at] = b'0' + digit as u8;
+            at += 1;
+        }
+        divisor /= 10;
+    }
+    let path = CStr::from_bytes_until_nul(&path).map_err(|_| libc::EINVAL)?;
+    readlink(path, buffer)
+}
+
+/// Returns a file's device and inode, which together say whether it is the same file.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn identity(fd: Fd) -> Result<(u64, u64), Errno> {
+    let stat = stat(fd)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+/// Returns what the kernel says of an open file.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn stat(fd: Fd) -> Result<libc::stat, Errno> {
+    let mut stat = core::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: on x86_64 the kernel's structure is libc's, and `stat` is one.
+    check(unsafe {
+        syscall(
+            libc::SYS_fstat,
+            [fd.0 as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0],
+        )
+    })?;
+    // SAFETY: all zeros is a valid stat, whatever the kernel wrote over it too.
+    Ok(unsafe { stat.assume_init() })
+}
+
+/// Moves a file to a number of at least `lowest`, so that the program's own files get the numbers they would have
+/// had.
+pub fn move_up(fd: Fd, lowest: i32) -> Fd {
+    // SAFETY: duplicating touches no memory.
+    let result = check(unsafe {
+        syscall(
+            libc::SYS_fcntl,
+            [
+                fd.0 as usize,
+                libc::F_DUPFD_CLOEXEC as usize,
+                lowest as usize,
+                0,
+                0,
+                0,
+            ],
+        )
+    });
+    let Ok(moved) = result else { return fd };
+    close(fd);
+    Fd(moved as i32)
+}
+
+/// Returns the soft limit of a resource.
+pub fn soft_limit(resource: u32) -> u64 {
+    let mut limit = libc::rlimit64 {
+        rlim_cur: u64::MAX,
+        rlim_max: u64::MAX,
+    };
+    // SAFETY: the kernel writes one limit, and `limit` is one; it is asked to set nothing.
+    unsafe {
+        syscall(
+            libc::SYS_prlimit64,
+            [0, resource as usize, 0, (&raw mut limit) as usize, 0, 0],
+        );
+    }
+    limit.rlim_cur
+}
+
+/// Zeros, in memory that takes no space in a file.
+struct Zeros(UnsafeCell<[u8; ZEROS_BYTES]>);
+
+// SAFETY: nobody ever writes to them.
+unsafe impl Sync for Zeros {}
+
+const ZEROS_BYTES: usize = 64 << 10;
+
+/// How often they are written by one call, at most.
+const PARTS: usize = 8;
+
+static ZEROS: Zeros = Zeros(UnsafeCell::new([0; ZEROS_BYTES]));
+
+/// Makes a file hold zeros that are really there, so that writing to its mapping cannot fail.
+///
+/// They are written, not only allocated: a page of a file that exists in memory already is made writable in a mapping
+/// at a fraction of what the first touch of an allocated one costs, where the file system has to be asked page by page.
+///
+/// # Errors
+///
+/// The `errno`, `ENOSPC` on a full disk.
+pub fn allocate(fd: Fd, offset: u64, bytes: usize) -> Result<(), Errno> {
+    // Beyond this limit the kernel would not only refuse but also kill by SIGXFSZ.
+    if offset + bytes as u64 > soft_limit(libc::RLIMIT_FSIZE) {
+        return Err(libc::EFBIG);
+    }
+    let mut done = 0;
+    while done < bytes {
+        let mut left = (bytes - done).min(PARTS * ZEROS_BYTES);
+        let parts: [libc::iovec; PARTS] = core::array::from_fn(|_| {
+            let part = left.min(ZEROS_BYTES);
+            left -= part;
+            libc::iovec {
+                iov_base: ZEROS.0.get().cast(),
+                iov_len: part,
+            }
+        });
+        let at = offset as usize + done;
+        // SAFETY: the kernel reads the parts, all of them zeros, and writes to the recorder's own file.
+        let written = check(unsafe {
+            syscall(
+                libc::SYS_pwritev,
+                [fd.0 as usize, parts.as_ptr() as usize, PARTS, at, 0, 0],
+            )
+        });
+        match written {
+            Ok(0) => return Err(libc::ENOSPC),
+            Ok(written) => done += written,
+            Err(libc::EINTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
