@@ -9,14 +9,14 @@ use super::decode::{Decoded, Decoder};
 use super::file::{Journal, JournalThread};
 use super::hash::FastMap;
 use super::layout::{Kind, OUTCOME_PENDING};
-use super::limits::{self, Spins};
+use super::limits::Spins;
 use super::lineage::{Lineage, is_successor};
 use super::modules::{AddressSpace, Sites};
-use super::names::{list, outcome, program_name};
+use super::names::{outcome, program_name};
 use super::objects::Objects;
 use crate::{
     Call, CallId, Event, Nanos, Operation, Outcome, Process, ProcessId, Returns, SiteId, Thread,
-    ThreadId, Trace, oddities::UNSEEN_ENDS,
+    ThreadId, Trace,
 };
 
 /// The tokens beyond one that are told of an operation on a set of semaphores.
@@ -73,8 +73,8 @@ pub(super) struct Builder<'a> {
     /// Processes that were started and have no journal.
     pub(super) unrecorded: u64,
     pub(super) bindings: Bindings,
-    spins: Spins,
-    endless: Vec<String>,
+    pub(super) spins: Spins,
+    pub(super) endless: Vec<String>,
 }
 
 impl<'a> Builder<'a> {
@@ -386,77 +386,6 @@ impl<'a> Builder<'a> {
         }
         self.sites
             .called_from(caller, process, space, event.site, event.tsc)
-    }
-
-    fn warn(&mut self) {
-        let by_other_means = [
-            limits::futexes(&self.trace),
-            self.spins.warnings(&self.trace),
-        ];
-        let warnings = &mut self.trace.warnings;
-        for journal in self.journals {
-            warnings.extend(journal.damage.iter().cloned());
-            let program = &journal.program;
-            if journal.holes > 0 {
-                warnings.push(format!(
-                    "{program}: {} events were cut short and are missing",
-                    journal.holes
-                ));
-            }
-            if journal.stopped || journal.lost_events > 0 {
-                warnings.push(format!(
-                    "{program}: recording stopped for want of space, {} events are missing; give the recording more room",
-                    journal.lost_events
-                ));
-            }
-            if journal.has_tasks {
-                warnings.push(format!(
-                    "{program}: it uses OpenMP tasks: each counts where it was run, and it is not known which wait is for which"
-                ));
-            }
-            if let Some(library) = &journal.bypassing {
-                warnings.push(format!(
-                    "{program}: it opened {library:?} with RTLD_DEEPBIND or dlmopen, so that this library calls the C \
-                     library past foretrace: what it locks, waits for and creates may be missing (as of any library that \
-                     it opened so later); without that flag it would be recorded"
-                ));
-            }
-        }
-        let bound = self
-            .trace
-            .threads
-            .iter()
-            .filter(|thread| thread.cpu.is_some());
-        if let threads @ 1.. = bound.count() {
-            let (noun, verb) = if threads == 1 {
-                ("thread", "is")
-            } else {
-                ("threads", "are")
-            };
-            warnings.push(format!(
-                "{threads} {noun} {verb} bound to one CPU by the program itself, and so in predictions; those of CPU K on a \
-                 machine of N run on CPU K modulo N (--bind free lets them go)"
-            ));
-        }
-        warnings.extend(by_other_means.into_iter().flatten());
-        if !self.endless.is_empty() {
-            warnings.push(format!(
-                "{UNSEEN_ENDS}{} were not seen (killed, or still running): their last CPU times are those of their last events",
-                list(&self.endless)
-            ));
-        }
-        if self.unrecorded > 0 {
-            warnings.push(format!(
-                "{} processes that were started were not recorded (static, setuid, without the environment's LD_PRELOAD, or ended before they began): waits for them take as long as they took",
-                self.unrecorded
-            ));
-        }
-        if self.unknown_threads > 0 {
-            warnings.push(format!(
-                "{} calls were about threads that were not seen being created, and are missing",
-                self.unknown_threads
-            ));
-        }
     }
 }
 

@@ -35,6 +35,8 @@ mod objects;
 mod operations;
 #[cfg(feature = "std")]
 mod read;
+#[cfg(feature = "std")]
+mod warnings;
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,80 @@
+//! What a reader of a recording must know: what is missing, and what had to be taken for granted.
+
+use super::build::Builder;
+use super::limits;
+use super::names::list;
+use crate::oddities::UNSEEN_ENDS;
+
+impl Builder<'_> {
+    /// Adds it to the trace's warnings.
+    pub fn warn(&mut self) {
+        let by_other_means = [
+            limits::futexes(&self.trace),
+            self.spins.warnings(&self.trace),
+        ];
+        let warnings = &mut self.trace.warnings;
+        for journal in self.journals {
+            warnings.extend(journal.damage.iter().cloned());
+            let program = &journal.program;
+            if journal.holes > 0 {
+                warnings.push(format!(
+                    "{program}: {} events were cut short and are missing",
+                    journal.holes
+                ));
+            }
+            if journal.stopped || journal.lost_events > 0 {
+                warnings.push(format!(
+                    "{program}: recording stopped for want of space, {} events are missing; give the recording more room",
+                    journal.lost_events
+                ));
+            }
+            if journal.has_tasks {
+                warnings.push(format!(
+                    "{program}: it uses OpenMP tasks: each counts where it was run, and it is not known which wait is for which"
+                ));
+            }
+            if let Some(library) = &journal.bypassing {
+                warnings.push(format!(
+                    "{program}: it opened {library:?} with RTLD_DEEPBIND or dlmopen, so that this library calls the C \
+                     library past foretrace: what it locks, waits for and creates may be missing (as of any library that \
+                     it opened so later); without that flag it would be recorded"
+                ));
+            }
+        }
+        let bound = self
+            .trace
+            .threads
+            .iter()
+            .filter(|thread| thread.cpu.is_some());
+        if let threads @ 1.. = bound.count() {
+            let (noun, verb) = if threads == 1 {
+                ("thread", "is")
+            } else {
+                ("threads", "are")
+            };
+            warnings.push(format!(
+                "{threads} {noun} {verb} bound to one CPU by the program itself, and so in predictions; those of CPU K on a \
+                 machine of N run on CPU K modulo N (--bind free lets them go)"
+            ));
+        }
+        warnings.extend(by_other_means.into_iter().flatten());
+        if !self.endless.is_empty() {
+            warnings.push(format!(
+                "{UNSEEN_ENDS}{} were not seen (killed, or still running): their last CPU times are those of their last events",
+                list(&self.endless)
+            ));
+        }
+        if self.unrecorded > 0 {
+            warnings.push(format!(
+                "{} processes that were started were not recorded (static, setuid, without the environment's LD_PRELOAD, or ended before they began): waits for them take as long as they took",
+                self.unrecorded
+            ));
+        }
+        if self.unknown_threads > 0 {
+            warnings.push(format!(
+                "{} calls were about threads that were not seen being created, and are missing",
+                self.unknown_threads
+            ));
+        }
+    }
+}
