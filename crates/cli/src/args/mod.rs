@@ -283,15 +283,19 @@ and real to real.
 
 Examples:
   foretrace validate -- pigz -c -p 2 big.tar
-  foretrace validate --cpus 2,4 --rounds 9 --json -- ./prog --threads 4";
+  foretrace validate --cpus 2,4 --rounds 9 --json -- ./prog --threads 4
+  foretrace validate --trace prog.ftseries";
 
 /// Options of `validate`.
 #[derive(Args, Debug)]
 #[command(
     after_help = VALIDATE_HELP,
-    override_usage = "foretrace validate [OPTIONS] -- CMD [ARGS]..."
+    override_usage = "foretrace validate [OPTIONS] -- CMD [ARGS]...\n       foretrace validate [OPTIONS] --trace FILE"
 )]
 pub struct ValidateArgs {
+    /// Predict from this trace or series, and run the command that it was recorded from in the current directory
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// The numbers of CPUs to compare on [default: all that there are]
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<CpuList>,
@@ -313,7 +317,8 @@ pub struct ValidateArgs {
     /// The program and its arguments
     #[arg(
         value_name = "CMD",
-        required = true,
+        required_unless_present = "trace",
+        conflicts_with = "trace",
         trailing_var_arg = true,
         allow_hyphen_values = true
     )]

@@ -1,6 +1,11 @@
 //! `foretrace validate`: predicts from a recording on one CPU, then really runs on the CPUs that exist.
 
-use std::{cell::Cell, env, ffi::OsStr, path::PathBuf};
+use std::{
+    cell::Cell,
+    env,
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context as _;
 use foretrace_trace::{ExitStatus, Nanos, Trace};
@@ -8,8 +13,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::record::{Plan, record};
 use crate::{
-    args::ValidateArgs,
-    core::{Prediction, Study},
+    args::{CpuList, ValidateArgs},
+    core::{self, Prediction, Study},
     failure::{Finish, ProgramFailed, Usage},
     launch::{
         self, Launch,
@@ -19,32 +24,58 @@ use crate::{
     },
     output,
     report::validation::{self, Comparison, Measured, Validation},
+    series::{Run, Series},
 };
 
 /// The slice that the recording asks for, as `record` does.
 const SLICE: Nanos = Nanos(100_000);
 
+/// What is compared: a prediction for one CPU and one for several, and how to run the program for real on each.
+struct Case {
+    trace: Trace,
+    sides: [Side; 2],
+}
+
+/// One of both.
+struct Side {
+    prediction: Prediction,
+    program: PathBuf,
+    command: Vec<OsString>,
+    cpus: u32,
+    /// The number of CPUs that the program is to believe in.
+    pretended: u32,
+}
+
+impl Side {
+    fn new(prediction: Prediction, command: &[OsString], pretended: u32) -> anyhow::Result<Self> {
+        let name = command.first().map_or(OsStr::new(""), |name| name);
+        Ok(Self {
+            program: resolve::resolve(name, env::var_os("PATH").as_deref())?,
+            command: command.to_vec(),
+            cpus: prediction.cpus(),
+            pretended,
+            prediction,
+        })
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &ValidateArgs) -> anyhow::Result<Finish> {
     let allowed = system::allowed_cpus().context("cannot find out which CPUs there are")?;
-    let counts = counts(args, &allowed)?;
-    let bench = Bench::new(args, &allowed)?;
+    let cases = cases(args, allowed.len())?;
+    let bench = Bench::new(&allowed)?;
     let mut comparisons = Vec::new();
-    // A program that starts as many threads as there are CPUs is another program for each number of CPUs.
-    for &cpus in &counts {
-        let (trace, predictions) = predict(args, cpus)?;
+    for Case { trace, sides } in cases {
         let load = Load::start();
-        let (one_cpu, on_all) = bench.measure(args, cpus)?;
+        let measured = bench.measure(&sides, args.rounds)?;
         comparisons.push(Comparison {
             trace,
-            predictions,
-            one_cpu,
-            on_all,
+            predictions: sides.map(|side| side.prediction),
+            measured,
             foreign_load: load.of_others(bench.cpu_time()),
         });
     }
     let validation = Validation {
-        command: args.command.clone(),
         rounds: args.rounds,
         comparisons,
     };
@@ -65,13 +96,33 @@ pub fn run(args: &ValidateArgs) -> anyhow::Result<Finish> {
     })
 }
 
+/// Makes what is to be compared: of a program that is recorded now, of a recording, or of a series.
+fn cases(args: &ValidateArgs, there: usize) -> anyhow::Result<Vec<Case>> {
+    let there = u32::try_from(there).unwrap_or(1);
+    let asked = args.cpus.as_ref();
+    let Some(file) = &args.trace else {
+        // A program that starts as many threads as there are CPUs is another program for each number of CPUs.
+        let counts = counts(asked, there)?;
+        return counts.into_iter().map(|cpus| fresh(args, cpus)).collect();
+    };
+    if let Some(series) = Series::load(file)? {
+        return of_series(args, file, &series, there);
+    }
+    let counts = counts(asked, there)?;
+    let read = |cpus| {
+        let mut trace = core::read_trace(file)?;
+        let command = command_of(&trace)?;
+        let believed = trace.recording.as_ref().map(|facts| facts.pretended_cpus);
+        let believed = args.pretend_cpus.or(believed).unwrap_or(cpus);
+        let study = Study::new(&mut trace, args.how, false)?;
+        case(trace, &study, &command, (cpus, believed))
+    };
+    counts.into_iter().map(read).collect()
+}
+
 /// Returns the numbers of CPUs to compare on, all more than one.
-fn counts(args: &ValidateArgs, allowed: &[u32]) -> anyhow::Result<Vec<u32>> {
-    let there = u32::try_from(allowed.len()).unwrap_or(1);
-    let asked = args
-        .cpus
-        .as_ref()
-        .map_or_else(|| vec![there], |list| list.0.clone());
+fn counts(asked: Option<&CpuList>, there: u32) -> anyhow::Result<Vec<u32>> {
+    let asked = asked.map_or_else(|| vec![there], |list| list.0.clone());
     if let Some(more) = asked.iter().find(|&&cpus| cpus > there) {
         let message = format!(
             "--cpus {more}: this process may run on {there} CPUs only, and validate compares with real runs; predict has \
@@ -87,16 +138,44 @@ fn counts(args: &ValidateArgs, allowed: &[u32]) -> anyhow::Result<Vec<u32>> {
     Ok(counts)
 }
 
-/// Records the program and predicts its run on one CPU and on `cpus`.
-fn predict(args: &ValidateArgs, cpus: u32) -> anyhow::Result<(Trace, Vec<Prediction>)> {
+/// Returns the command that was recorded.
+fn command_of(trace: &Trace) -> anyhow::Result<Vec<OsString>> {
+    let recording = trace.recording.as_ref();
+    let command = recording.map_or(&[][..], |facts| &facts.command);
+    anyhow::ensure!(
+        !command.is_empty(),
+        "{}: does not say which command was recorded, so it cannot be run; name it: foretrace validate -- CMD ARGS",
+        trace.source
+    );
+    Ok(command.iter().map(OsString::from).collect())
+}
+
+fn case(
+    trace: Trace,
+    study: &Study,
+    command: &[OsString],
+    (cpus, believed): (u32, u32),
+) -> anyhow::Result<Case> {
+    let mut predictions = study.predict(&[1, cpus], || {}).into_iter();
+    let mut side = || {
+        let prediction = predictions.next().context("two were asked for")?;
+        Side::new(prediction, command, believed)
+    };
+    let sides = [side()?, side()?];
+    Ok(Case { trace, sides })
+}
+
+/// Records the program now.
+fn fresh(args: &ValidateArgs, cpus: u32) -> anyhow::Result<Case> {
     let directory = tempfile::Builder::new()
         .prefix("foretrace-")
         .tempdir()
         .context("cannot make a temporary directory; set TMPDIR to one that can be written")?;
+    let believed = args.pretend_cpus.unwrap_or(cpus);
     let recorded = record(&Plan {
         command: &args.command,
         output: &directory.path().join("validate.ftrace"),
-        pretended_cpus: Some(args.pretend_cpus.unwrap_or(cpus)),
+        pretended_cpus: Some(believed),
         stacks: 0,
         slice: Some(SLICE),
         cpu: None,
@@ -111,13 +190,57 @@ fn predict(args: &ValidateArgs, cpus: u32) -> anyhow::Result<(Trace, Vec<Predict
     }
     let mut trace = recorded.trace;
     let study = Study::new(&mut trace, args.how, false)?;
-    let predictions = study.predict(&[1, cpus], || {});
-    Ok((trace, predictions))
+    case(trace, &study, &args.command, (cpus, believed))
+}
+
+/// Compares each recording of a series with the one for one CPU, or with itself on one CPU where there is none.
+fn of_series(
+    args: &ValidateArgs,
+    file: &Path,
+    series: &Series,
+    there: u32,
+) -> anyhow::Result<Vec<Case>> {
+    let asked = |run: &&Run| {
+        args.cpus
+            .as_ref()
+            .is_none_or(|list| list.0.contains(&run.cpus))
+    };
+    let runs: Vec<&Run> = series
+        .runs
+        .iter()
+        .filter(|run| run.cpus > 1 && run.cpus <= there)
+        .filter(asked)
+        .collect();
+    if runs.is_empty() {
+        let message = format!(
+            "{}: holds no recording for 2 to {there} CPUs, which this process may run on, that was asked for",
+            file.display()
+        );
+        return Err(Usage(message).into());
+    }
+    let base = series.runs.first().filter(|run| run.cpus == 1);
+    let mut cases = Vec::new();
+    for run in runs {
+        let mut trace = run.read(file)?;
+        let command = command_of(&trace)?;
+        let study = Study::new(&mut trace, args.how, false)?;
+        let mut case = case(trace, &study, &command, (run.cpus, run.cpus))?;
+        if let Some(base) = base {
+            let mut trace = base.read(file)?;
+            let command = command_of(&trace)?;
+            let study = Study::new(&mut trace, args.how, false)?;
+            let prediction = study.predict(&[1], || {}).into_iter().next();
+            let prediction = prediction.context("one was asked for")?;
+            case.sides[1].prediction.one_cpu = prediction.one_cpu;
+            case.sides[0] = Side::new(prediction, &command, base.cpus)?;
+        }
+        cases.push(case);
+    }
+    Ok(cases)
 }
 
 /// What all real runs have in common.
 struct Bench<'a> {
-    program: PathBuf,
     allowed: &'a [u32],
     preload: Unpacked,
     bar: ProgressBar,
@@ -125,8 +248,7 @@ struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    fn new(args: &ValidateArgs, allowed: &'a [u32]) -> anyhow::Result<Self> {
-        let name = args.command.first().map_or(OsStr::new(""), |name| name);
+    fn new(allowed: &'a [u32]) -> anyhow::Result<Self> {
         let bar = if output::is_watched() {
             let style = ProgressStyle::with_template("running {wide_bar} {pos}/{len}")
                 .unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -135,7 +257,6 @@ impl<'a> Bench<'a> {
             ProgressBar::hidden()
         };
         Ok(Self {
-            program: resolve::resolve(name, env::var_os("PATH").as_deref())?,
             allowed,
             preload: embedded::PRELOAD.unpack()?,
             bar,
@@ -143,28 +264,29 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Runs the program in turn on one CPU and on `cpus`.
-    fn measure(&self, args: &ValidateArgs, cpus: u32) -> anyhow::Result<(Measured, Measured)> {
+    /// Runs both sides in turn.
+    fn measure(&self, sides: &[Side; 2], rounds: u32) -> anyhow::Result<[Measured; 2]> {
         self.cpu_time.set(Nanos(0));
-        self.bar.inc_length(2 * u64::from(args.rounds));
-        let (mut one, mut all) = (Vec::new(), Vec::new());
-        for _ in 0..args.rounds {
-            one.push(self.run(args, 1, cpus)?);
-            all.push(self.run(args, cpus, cpus)?);
+        self.bar.inc_length(2 * u64::from(rounds));
+        let mut times = [Vec::new(), Vec::new()];
+        for _ in 0..rounds {
+            for (side, times) in sides.iter().zip(&mut times) {
+                times.push(self.run(side)?);
+            }
         }
         self.bar.finish_and_clear();
-        Ok((Measured::of(one), Measured::of(all)))
+        Ok(times.map(Measured::of))
     }
 
-    fn run(&self, args: &ValidateArgs, cpus: u32, compared: u32) -> anyhow::Result<Nanos> {
+    fn run(&self, side: &Side) -> anyhow::Result<Nanos> {
         // The last ones, as `record` takes the last one.
-        let first = self.allowed.len() - cpus as usize;
+        let first = self.allowed.len() - side.cpus as usize;
         let ended = launch::run(&Launch {
-            program: &self.program,
-            command: &args.command,
+            program: &side.program,
+            command: &side.command,
             cpus: &self.allowed[first..],
             slice: None,
-            pretended_cpus: args.pretend_cpus.unwrap_or(compared),
+            pretended_cpus: side.pretended,
             stacks: 0,
             preload: &self.preload.path,
             journal: None,

@@ -1,7 +1,5 @@
 //! Predictions beside real runs, as a table and as JSON.
 
-use std::ffi::OsString;
-
 use foretrace_trace::{Nanos, Trace};
 use serde::Serialize;
 
@@ -53,11 +51,9 @@ pub struct Comparison {
     /// What was recorded.
     pub trace: Trace,
     /// On one CPU, and on several.
-    pub predictions: Vec<Prediction>,
-    /// The real runs on one CPU.
-    pub one_cpu: Measured,
-    /// The real runs on several.
-    pub on_all: Measured,
+    pub predictions: [Prediction; 2],
+    /// The real runs on one CPU, and on several.
+    pub measured: [Measured; 2],
     /// The share of all CPUs that others used during the real runs, where it is known.
     pub foreign_load: Option<f64>,
 }
@@ -93,11 +89,11 @@ impl Comparison {
     fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         self.predictions
             .iter()
-            .zip([self.one_cpu, self.on_all])
+            .zip(self.measured)
             .map(|(prediction, real)| Row {
                 prediction,
                 real,
-                real_speedup: self.one_cpu.median.0 as f64 / real.median.0.max(1) as f64,
+                real_speedup: self.measured[0].median.0 as f64 / real.median.0.max(1) as f64,
             })
     }
 }
@@ -105,8 +101,6 @@ impl Comparison {
 /// All that was compared.
 #[derive(Debug)]
 pub struct Validation {
-    /// The program and its arguments.
-    pub command: Vec<OsString>,
     /// How often each was run.
     pub rounds: u32,
     /// One for each number of CPUs.
@@ -192,7 +186,6 @@ pub fn text(validation: &Validation) -> String {
 /// The document of `validate --json`.
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
-    command: Vec<String>,
     rounds: u32,
     validations: Vec<ComparisonJson<'a>>,
 }
@@ -200,11 +193,7 @@ pub struct Document<'a> {
 impl<'a> Document<'a> {
     /// Makes the document.
     pub fn new(validation: &'a Validation) -> Self {
-        let words = validation.command.iter();
         Self {
-            command: words
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect(),
             rounds: validation.rounds,
             validations: validation
                 .comparisons

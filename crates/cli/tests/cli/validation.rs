@@ -48,7 +48,8 @@ fn predictions_stand_beside_real_runs() {
     assert_eq!(output.status.code(), Some(0), "{said}");
     let document: Value = serde_json::from_slice(&output.stdout).expect("it is one JSON document");
     assert_eq!(document["rounds"], 2);
-    assert_eq!(document["command"][1], "5");
+    let command = &document["validations"][0]["trace"]["recording"]["command"];
+    assert_eq!(command[1], "5");
     let results = document["validations"][0]["results"]
         .as_array()
         .expect("it is a list");
@@ -110,4 +111,41 @@ fn what_cannot_be_compared_is_refused() {
             "{failed}"
         );
     }
+}
+
+#[test]
+fn a_trace_or_a_series_is_compared_with_runs_of_its_own_command() {
+    let environment = TestEnvironment::new();
+    let program = environment.compile("work", SOURCE, &["-O1", "-pthread"]);
+    let program = program.display().to_string();
+    let series = ["record", "--each", "cpus=1,2", "-o", "work.ftseries", "--"];
+    let recorded = environment.run(&[&series[..], &[&program, "{cpus}"]].concat());
+    assert!(recorded.contains("exit code: 0"), "{recorded}");
+    if !has_two_cpus() {
+        return;
+    }
+    for file in ["work.ftseries", "work.cpus-2.ftrace"] {
+        let arguments = [
+            "validate", "--rounds", "1", "--cpus", "2", "--json", "--trace", file,
+        ];
+        let output = environment
+            .command(&arguments)
+            .output()
+            .expect("foretrace was built");
+        let said = String::from_utf8_lossy(&output.stderr);
+        // The program fails where it does not believe in as many CPUs as its argument says.
+        assert_eq!(output.status.code(), Some(0), "{file}: {said}");
+        let document: Value =
+            serde_json::from_slice(&output.stdout).expect("it is one JSON document");
+        let validation = &document["validations"][0];
+        assert_eq!(validation["trace"]["recording"]["command"][1], "2");
+        assert_eq!(validation["results"][1]["cpus"], 2);
+    }
+    let text = environment.path("listing.txt");
+    std::fs::write(&text, "foretrace-text 1\n0 A terminate\n").expect("it is ours");
+    let refused = environment.run(&["validate", "--cpus", "2", "--trace", "listing.txt"]);
+    assert!(
+        refused.contains("does not say which command was recorded"),
+        "{refused}"
+    );
 }
