@@ -7,7 +7,9 @@ mod bench;
 mod packages;
 mod run;
 mod soak;
+mod subjects;
 mod test;
+mod validate;
 
 use std::{fmt::Write as _, process::ExitCode};
 
@@ -19,7 +21,7 @@ struct Chore {
 }
 
 /// The chores, in the order in which the help lists them.
-const CHORES: [Chore; 4] = [
+const CHORES: [Chore; 5] = [
     Chore {
         name: "test",
         about: "Set up the machine, then check the format, the lints and all tests",
@@ -39,6 +41,11 @@ const CHORES: [Chore; 4] = [
         name: "soak",
         about: "Record a server under load for two minutes, and compare with the same server alone",
         run: soak::all,
+    },
+    Chore {
+        name: "validate",
+        about: "Compare predictions with real runs of some programs on two CPUs",
+        run: validate::all,
     },
 ];
 

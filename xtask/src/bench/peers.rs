@@ -1,26 +1,19 @@
 //! Compares what recording costs with what other tools cost, on the same programs, in one run in which all take turns.
 
 use std::{
-    env,
-    fmt::Write as _,
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use super::{median, nanos};
-use crate::run::{is_installed, root, step, succeeds};
+use crate::{
+    run::{is_installed, root, succeeds},
+    subjects,
+};
 
 /// Runs of each program with each tool.
 const ROUNDS: usize = 5;
-
-/// So many bytes of text for the compressors.
-const TEXT_BYTES: usize = 24_000_000;
-
-/// The pictures for the video encoder.
-const FRAMES: usize = 60;
-const WIDTH: usize = 640;
-const HEIGHT: usize = 360;
 
 /// How a program is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,11 +93,6 @@ fn cells(subject: &Subject, medians: &[f64]) -> String {
 }
 
 fn subjects(directory: &Path) -> Result<Vec<Subject>, String> {
-    let text = directory.join("text");
-    fs::write(&text, prose()).map_err(|error| error.to_string())?;
-    let video = directory.join("video.yuv");
-    fs::write(&video, pictures()).map_err(|error| error.to_string())?;
-    let (text, video) = (text.display().to_string(), video.display().to_string());
     let mut subjects = Vec::new();
     let own = [
         ("lock + unlock, one mutex", "lock_cost", "2000000 1"),
@@ -117,7 +105,7 @@ fn subjects(directory: &Path) -> Result<Vec<Subject>, String> {
         ("condition variable, a round", "cond_ping_pong", "50000"),
     ];
     for (name, program, arguments) in own {
-        let program = compile(directory, program)?;
+        let program = subjects::compile(directory, program)?;
         let words = arguments.split(' ').map(str::to_owned);
         subjects.push(Subject {
             name,
@@ -128,54 +116,14 @@ fn subjects(directory: &Path) -> Result<Vec<Subject>, String> {
             prints: true,
         });
     }
-    let size = format!("{WIDTH}x{HEIGHT}");
-    let real: [(&str, Vec<&str>); 5] = [
-        ("pigz", vec!["-p4", "-c", &text]),
-        ("pbzip2", vec!["-p4", "-c", "-k", &text]),
-        ("xz", vec!["-T4", "-1", "-c", "-k", &text]),
-        ("zstd", vec!["-T4", "-9", "-q", "-c", &text]),
-        (
-            "x264",
-            vec![
-                "--threads",
-                "4",
-                "--quiet",
-                "--no-progress",
-                "--input-res",
-                &size,
-                "-o",
-                "/dev/null",
-                &video,
-            ],
-        ),
-    ];
-    for (name, arguments) in real {
-        if !is_installed(name) {
-            eprintln!("{name} is not installed and left out");
-            continue;
-        }
-        let words = arguments.into_iter().map(str::to_owned);
+    for (name, command) in subjects::real_programs(directory, 4)? {
         subjects.push(Subject {
             name,
-            command: [name.to_owned()].into_iter().chain(words).collect(),
+            command,
             prints: false,
         });
     }
     Ok(subjects)
-}
-
-/// Compiles a program of ours.
-pub fn compile(directory: &Path, name: &str) -> Result<PathBuf, String> {
-    let program = directory.join(name);
-    let source = root().join(format!("traces/programs/{name}.c"));
-    step(
-        &format!("Compile {name}.c"),
-        Command::new("cc")
-            .args(["-O2", "-pthread", "-o"])
-            .arg(&program)
-            .arg(source),
-    )?;
-    Ok(program)
 }
 
 /// Returns the CPU that all runs are pinned to: the last one, as foretrace chooses it.
@@ -327,48 +275,6 @@ impl Drop for Session {
         succeeds(Command::new("kill").arg(self.daemon.id().to_string()));
         let _ = self.daemon.wait();
     }
-}
-
-/// Random numbers, the same on every machine.
-fn random(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
-}
-
-/// Prose of random words.
-fn prose() -> String {
-    let mut state = 0x9e37_79b9_7f4a_7c15;
-    let mut text = String::with_capacity(TEXT_BYTES + 16);
-    while text.len() < TEXT_BYTES {
-        // Small numbers are frequent, as frequent words are in a language.
-        let word = random(&mut state) % 20_000 * (random(&mut state) % 1_000) / 1_000;
-        let end = if random(&mut state).is_multiple_of(16) {
-            '\n'
-        } else {
-            ' '
-        };
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{word:x}{end}");
-    }
-    text
-}
-
-/// Pictures of a pattern that moves, with some noise.
-fn pictures() -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15;
-    let mut bytes = Vec::with_capacity(FRAMES * WIDTH * HEIGHT * 3 / 2);
-    for frame in 0..FRAMES {
-        for y in 0..HEIGHT {
-            for x in 0..WIDTH {
-                let noise = random(&mut state) as usize % 8;
-                bytes.push(((x + 3 * frame) * (y + frame) / 64 % 200 + noise) as u8);
-            }
-        }
-        bytes.resize(bytes.len() + WIDTH * HEIGHT / 2, 128);
-    }
-    bytes
 }
 
 /// Returns a place for the machine's facts in the table's heading.

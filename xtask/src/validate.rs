@@ -1,0 +1,105 @@
+//! Compares predictions with real runs of programs of which everybody has a copy.
+
+use std::{env, fs, path::Path, process::Command};
+
+use crate::{
+    run::{cargo, root, step},
+    subjects,
+};
+
+/// The number of CPUs, and of the programs' threads.
+const CPUS: u32 = 2;
+
+/// How often each program runs on each number of CPUs.
+const ROUNDS: &str = "7";
+
+/// Prints the table that `docs/validation.md` shows.
+pub fn all() -> Result<(), String> {
+    step("Build", &mut cargo(&["build", "--release"]))?;
+    let directory = env::temp_dir().join(format!("foretrace-validate-{}", std::process::id()));
+    fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+    let done = all_in(&directory);
+    // What is left behind in the temporary directory does no harm.
+    let _ = fs::remove_dir_all(&directory);
+    done
+}
+
+fn all_in(directory: &Path) -> Result<(), String> {
+    let mut programs = subjects::real_programs(directory, CPUS)?;
+    for (name, arguments) in [
+        ("stencil", format!("{CPUS} 600 3000")),
+        ("work_queue", format!("{CPUS} 4000 200")),
+    ] {
+        let program = subjects::compile(directory, name)?.display().to_string();
+        let words = arguments.split(' ').map(str::to_owned);
+        programs.push((name, std::iter::once(program).chain(words).collect()));
+    }
+    eprintln!("\n==> On {CPUS} CPUs, medians of {ROUNDS} real runs in turn with those on one");
+    eprintln!("| program | model | predicted | real | error | speed-up predicted | real | error |");
+    eprintln!("|---|---|---|---|---|---|---|---|");
+    let mut errors = Vec::new();
+    for (name, command) in &programs {
+        let document = validate(command)?;
+        let last = |key: &str| number(&document, key);
+        let error = last("speedup_error")?;
+        errors.push(error.abs());
+        eprintln!(
+            "| {name} | {} | {:.3} s | {:.3} s | {:+.1} % | {:.2} | {:.2} | {:+.1} % |",
+            text(&document, "model")?,
+            last("predicted_ns")? / 1e9,
+            last("real_ns")? / 1e9,
+            100.0 * last("error")?,
+            last("predicted_speedup")?,
+            last("real_speedup")?,
+            100.0 * error,
+        );
+    }
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    let worst = errors.iter().copied().fold(0.0, f64::max);
+    eprintln!(
+        "mean absolute error of the speed-up: {:.1} %, largest {:.1} %",
+        100.0 * mean,
+        100.0 * worst
+    );
+    Ok(())
+}
+
+/// Returns the JSON document of a comparison.
+fn validate(command: &[String]) -> Result<String, String> {
+    let cpus = CPUS.to_string();
+    let output = Command::new(root().join("target/release/foretrace"))
+        .args([
+            "validate", "--cpus", &cpus, "--rounds", ROUNDS, "--json", "--",
+        ])
+        .args(command)
+        .output()
+        .map_err(|error| format!("cannot run foretrace: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(format!("{command:?}: {said}"));
+    }
+    for line in said.lines().filter(|line| line.contains("others used")) {
+        eprintln!("{line}");
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Returns what stands behind the last key of that name: the row of several CPUs is the last.
+fn value<'a>(document: &'a str, key: &str) -> Result<&'a str, String> {
+    let pattern = format!("\"{key}\": ");
+    let place = document.rfind(&pattern).map(|at| at + pattern.len());
+    let rest = place.and_then(|at| document.get(at..));
+    let end = |rest: &str| rest.find([',', '\n']).unwrap_or(rest.len());
+    rest.map(|rest| rest[..end(rest)].trim())
+        .ok_or_else(|| format!("no {key} in {document}"))
+}
+
+fn number(document: &str, key: &str) -> Result<f64, String> {
+    let text = value(document, key)?;
+    text.parse()
+        .map_err(|_| format!("{key} is {text}: every model ended in a deadlock"))
+}
+
+fn text(document: &str, key: &str) -> Result<String, String> {
+    Ok(value(document, key)?.trim_matches('"').to_owned())
+}
