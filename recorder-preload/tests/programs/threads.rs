@@ -1,6 +1,6 @@
 //! How threads begin and end.
 
-use crate::harness::record;
+use crate::harness::{record, record_with};
 use foretrace_trace::Operation;
 
 #[test]
@@ -142,4 +142,23 @@ fn c11_threads_are_recorded_as_posix_ones() {
     );
     assert!(main.contains(&"return timedout".to_owned()), "{main:?}");
     assert!(main.contains(&"join T1".to_owned()), "{main:?}");
+}
+
+#[test]
+fn threads_share_out_work_as_they_would_side_by_side() {
+    let run = record_with("shares_tasks.c", &[("FORETRACE_TURN", "100000")]);
+    let lock = |event: &&foretrace_trace::Event| {
+        matches!(run.trace.call(event).operation, Operation::Lock(_))
+    };
+    let takers: Vec<_> = run
+        .trace
+        .events
+        .iter()
+        .filter(lock)
+        .map(|event| run.trace.call(event).thread)
+        .collect();
+    assert_eq!(takers.len(), 402);
+    // A turn is a few tasks; the kernel alone would let one thread do a hundred.
+    let changes = takers.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(changes > 30, "{changes} times another thread took a task");
 }
