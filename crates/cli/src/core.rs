@@ -3,6 +3,7 @@
 use std::{fs, io::Read as _, path::Path};
 
 use anyhow::{Context as _, bail};
+use foretrace_machine::Description;
 use foretrace_program::Program;
 use foretrace_schedule::{Schedule, SimTime};
 use foretrace_sim::{Attempt, Choice, Machine, ModelKind, Run, SchedulerKind};
@@ -17,6 +18,7 @@ use crate::series::Series;
 pub struct Study {
     program: Program,
     how: ModelArgs,
+    description: Description,
     all_models: bool,
 }
 
@@ -56,8 +58,8 @@ impl Study {
     ///
     /// # Errors
     ///
-    /// When the trace has no events.
-    pub fn new(trace: &mut Trace, how: ModelArgs, all_models: bool) -> anyhow::Result<Self> {
+    /// When the trace has no events, or the machine's file cannot be used.
+    pub fn new(trace: &mut Trace, how: &ModelArgs, all_models: bool) -> anyhow::Result<Self> {
         if trace.events.is_empty() {
             bail!(
                 "{}: holds no events, so there is nothing to predict; record the program again and let it run longer",
@@ -66,24 +68,34 @@ impl Study {
         }
         let program = Program::from_trace(trace);
         trace.warnings.extend_from_slice(&program.warnings);
+        let description = how.machine.as_deref().map(Description::load).transpose()?;
         Ok(Self {
             program,
-            how,
+            how: how.clone(),
+            description: description.unwrap_or_default(),
             all_models,
         })
     }
 
     /// Predicts the run on each of these numbers of CPUs, calling `on_progress` after each.
-    pub fn predict(&self, cpus: &[u32], on_progress: impl Fn() + Sync) -> Vec<Prediction> {
-        let one_cpu = self.one_cpu();
+    ///
+    /// # Errors
+    ///
+    /// Where the machine that was described cannot have so many.
+    pub fn predict(
+        &self,
+        cpus: &[u32],
+        on_progress: impl Fn() + Sync,
+    ) -> anyhow::Result<Vec<Prediction>> {
+        let one_cpu = self.one_cpu()?;
         cpus.par_iter()
             .map(|&cpus| {
                 let prediction = Prediction {
-                    result: self.predict_on(&self.machine(cpus)),
+                    result: self.predict_on(&self.machine(cpus)?),
                     one_cpu,
                 };
                 on_progress();
-                prediction
+                Ok(prediction)
             })
             .collect()
     }
@@ -97,12 +109,16 @@ impl Study {
     }
 
     /// Returns the makespan on one CPU; under `strict` where the models asked for end in a deadlock even there.
-    pub fn one_cpu(&self) -> SimTime {
-        let machine = self.machine(1);
-        match self.predict_on(&machine).answer() {
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::predict`].
+    pub fn one_cpu(&self) -> anyhow::Result<SimTime> {
+        let machine = self.machine(1)?;
+        Ok(match self.predict_on(&machine).answer() {
             Some(run) => run.end,
             None => foretrace_sim::run(&self.program, &machine, ModelKind::Strict).end,
-        }
+        })
     }
 
     /// Returns the whole course of a prediction: of the model that answered, else of the last one tried, whose deadlock
@@ -120,13 +136,13 @@ impl Study {
         ))
     }
 
-    fn machine(&self, cpus: u32) -> Machine {
-        let natural = Machine::new(cpus, &self.program);
-        Machine {
-            scheduler: self.how.scheduler.map_or(natural.scheduler, scheduler),
+    fn machine(&self, cpus: u32) -> anyhow::Result<Machine> {
+        let described = self.description.machine(cpus, &self.program)?;
+        Ok(Machine {
+            scheduler: self.how.scheduler.map_or(described.scheduler, scheduler),
             bind: bind(self.how.bind),
-            ..natural
-        }
+            ..described
+        })
     }
 }
 

@@ -188,7 +188,7 @@ pub struct InfoArgs {
 }
 
 /// How to predict, for every command that does.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct ModelArgs {
     /// How recorded events constrain the predicted run
     #[arg(long, value_enum, default_value_t)]
@@ -199,6 +199,11 @@ pub struct ModelArgs {
     /// Which CPUs a thread may run on
     #[arg(long, value_enum, default_value_t)]
     pub bind: Bind,
+    /// A file that describes the machine: its costs, locks and CPUs (docs/machine.md explains every key)
+    ///
+    /// `foretrace machine` prints one to begin with, or measures this one.
+    #[arg(long, value_name = "FILE")]
+    pub machine: Option<PathBuf>,
 }
 
 /// How recorded events constrain the predicted run.

@@ -21,12 +21,12 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<Finish> {
         return predict_series::run(args, &series);
     }
     let mut trace = core::read_trace(&args.file)?;
-    let study = Study::new(&mut trace, args.how, args.all_models)?;
+    let study = Study::new(&mut trace, &args.how, args.all_models)?;
     output::warn(&trace.warnings);
     let predictions = predict_watched(
         &study,
         args.cpus.as_ref().map_or(&DEFAULT_CPUS[..], |list| &list.0),
-    );
+    )?;
     if let (Some(path), Some(last)) = (&args.output, predictions.last()) {
         core::write_schedule(&study.schedule(last)?, path)?;
     }
@@ -41,7 +41,7 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<Finish> {
 }
 
 /// Predicts, with a progress bar where somebody watches.
-pub fn predict_watched(study: &Study, cpus: &[u32]) -> Vec<Prediction> {
+pub fn predict_watched(study: &Study, cpus: &[u32]) -> anyhow::Result<Vec<Prediction>> {
     let bar = if output::is_watched() {
         let style = ProgressStyle::with_template("predicting {wide_bar} {pos}/{len}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());

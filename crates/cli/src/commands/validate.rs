@@ -110,8 +110,8 @@ fn predict(args: &ValidateArgs, cpus: u32) -> anyhow::Result<(Trace, Vec<Predict
         return Err(ProgramFailed(recorded.exit).into());
     }
     let mut trace = recorded.trace;
-    let study = Study::new(&mut trace, args.how, false)?;
-    let predictions = study.predict(&[1, cpus], || {});
+    let study = Study::new(&mut trace, &args.how, false)?;
+    let predictions = study.predict(&[1, cpus], || {})?;
     Ok((trace, predictions))
 }
 
