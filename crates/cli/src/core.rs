@@ -68,13 +68,19 @@ impl Study {
         }
         let program = Program::from_trace(trace);
         trace.warnings.extend_from_slice(&program.warnings);
-        let description = how.machine.as_deref().map(Description::load).transpose()?;
+        let description = read_machine(how.machine.as_deref())?;
+        trace.warnings.extend(description.warnings(&program));
         Ok(Self {
             program,
             how: how.clone(),
-            description: description.unwrap_or_default(),
+            description,
             all_models,
         })
+    }
+
+    /// Returns the number of CPUs that the machine was described to have.
+    pub fn described_cpus(&self) -> Option<u32> {
+        self.description.cpus()
     }
 
     /// Predicts the run on each of these numbers of CPUs, calling `on_progress` after each.
@@ -87,6 +93,9 @@ impl Study {
         cpus: &[u32],
         on_progress: impl Fn() + Sync,
     ) -> anyhow::Result<Vec<Prediction>> {
+        if let Some(most) = cpus.iter().max() {
+            self.description.check_bindings(*most)?;
+        }
         let one_cpu = self.one_cpu()?;
         cpus.par_iter()
             .map(|&cpus| {
@@ -137,11 +146,10 @@ impl Study {
     }
 
     fn machine(&self, cpus: u32) -> anyhow::Result<Machine> {
-        let described = self.description.machine(cpus, &self.program)?;
+        let asked = self.how.scheduler.map(scheduler);
         Ok(Machine {
-            scheduler: self.how.scheduler.map_or(described.scheduler, scheduler),
             bind: bind(self.how.bind),
-            ..described
+            ..self.description.machine(cpus, &self.program, asked)?
         })
     }
 }
@@ -159,6 +167,7 @@ fn scheduler(scheduler: Scheduler) -> SchedulerKind {
     match scheduler {
         Scheduler::Priority => SchedulerKind::Priority,
         Scheduler::Fair => SchedulerKind::Fair,
+        Scheduler::RoundRobin => SchedulerKind::RoundRobin,
     }
 }
 
@@ -209,6 +218,11 @@ fn versions_told(path: &Path, error: foretrace_trace::Error) -> anyhow::Error {
         )),
         None => error.into(),
     }
+}
+
+/// Reads a machine's file, where there is one.
+pub fn read_machine(path: Option<&Path>) -> anyhow::Result<Description> {
+    Ok(path.map(Description::load).transpose()?.unwrap_or_default())
 }
 
 /// Returns what a prediction has to assume about a trace's program.

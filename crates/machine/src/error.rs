@@ -66,7 +66,13 @@ fn nearest_named(message: &str) -> String {
     } else if message.starts_with("unknown variant") {
         "is not known here"
     } else {
-        return message.replace('\n', " ").trim_end().to_owned();
+        let message = message.replace('\n', " ");
+        let remedy = if message.ends_with("expected a string") {
+            "; write it in quotes, and times with their unit, as in \"15us\""
+        } else {
+            ""
+        };
+        return format!("{}{remedy}", message.trim_end());
     };
     let mut quoted = message.split('`').skip(1).step_by(2);
     let unknown = quoted.next().unwrap_or_default();

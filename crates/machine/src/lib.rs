@@ -7,7 +7,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let text = "[costs]\nwake_latency = \"30us\"\n";
 //! let description = foretrace_machine::Description::parse(text, "slow.toml".as_ref())?;
-//! let machine = description.machine(4, &foretrace_program::Program::default())?;
+//! let machine = description.machine(4, &foretrace_program::Program::default(), None)?;
 //! assert_eq!(machine.costs.wake_latency.as_nanos(), 30_000);
 //! # Ok(())
 //! # }
@@ -18,6 +18,8 @@
 mod description;
 mod error;
 mod file;
+mod layout;
+mod show;
 mod values;
 
 pub use {description::Description, error::MachineError};

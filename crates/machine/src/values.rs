@@ -3,7 +3,105 @@
 use std::fmt::Write as _;
 
 use foretrace_schedule::SimTime;
+use foretrace_sim::Rate;
 use serde::Deserialize;
+
+/// As many CPUs, threads and sockets as can be described.
+const MOST: i64 = 65_536;
+
+/// A number of things, at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "i64")]
+pub(crate) struct Count(pub u32);
+
+impl TryFrom<i64> for Count {
+    type Error = String;
+
+    fn try_from(number: i64) -> Result<Self, String> {
+        match u32::try_from(number) {
+            Ok(count) if (1..=MOST).contains(&number) => Ok(Self(count)),
+            _ => Err(format!(
+                "{number} is not possible here; write a number from 1 to {MOST}"
+            )),
+        }
+    }
+}
+
+/// A thread's priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct Priority(pub i32);
+
+/// How many seconds of recorded work a CPU does a second.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "f64")]
+pub(crate) struct Speed(pub Rate);
+
+impl TryFrom<f64> for Speed {
+    type Error = String;
+
+    fn try_from(number: f64) -> Result<Self, String> {
+        rate(number, 0.001, 1000.0).map(Self).ok_or_else(|| {
+            format!(
+                "{number} is not a speed; write how many seconds of recorded work the CPU does a second, from 0.001 to 1000"
+            )
+        })
+    }
+}
+
+/// What a core does when all its CPUs are busy, where one alone does 1.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "f64")]
+pub(crate) struct Throughput(pub Rate);
+
+impl Throughput {
+    pub const ONE: Self = Self(Rate::ONE);
+    /// What two CPUs of a core usually do: a quarter more than one.
+    pub const USUAL: Self = Self(Rate(1_250_000_000));
+}
+
+impl TryFrom<f64> for Throughput {
+    type Error = String;
+
+    fn try_from(number: f64) -> Result<Self, String> {
+        rate(number, 0.1, 64.0).map(Self).ok_or_else(|| {
+            format!("{number} is not a throughput; write what a core does whose CPUs are all busy, where one does 1")
+        })
+    }
+}
+
+/// Returns a rate, to a billionth, where it is between the bounds.
+fn rate(number: f64, least: f64, most: f64) -> Option<Rate> {
+    #[expect(clippy::cast_sign_loss, reason = "it is not below the least")]
+    let billionths = || Rate((number * 1e9).round() as u64);
+    (least..=most).contains(&number).then(billionths)
+}
+
+/// Writes a rate so that it is read as the same again.
+pub(crate) fn rate_text(rate: Rate) -> String {
+    let whole = format!("{}.{:09}", rate.0 / 1_000_000_000, rate.0 % 1_000_000_000);
+    let short = whole.trim_end_matches('0');
+    if short.ends_with('.') {
+        format!("{short}0")
+    } else {
+        short.to_owned()
+    }
+}
+
+/// How long a thread runs before others have their turn: a time, but not none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Slice(pub SimTime);
+
+impl TryFrom<String> for Slice {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match Time::try_from(text)?.0 {
+            SimTime::ZERO => Err("a slice must last; write one as in 3ms".to_owned()),
+            time => Ok(Self(time)),
+        }
+    }
+}
 
 /// The units of times, with their length in picoseconds; the longest first.
 const UNITS: [(&str, u64); 5] = [
@@ -90,7 +188,17 @@ mod tests {
         assert_eq!(picos("1.25 ms"), Some(1_250_000_000));
         assert_eq!(picos("0.5µs"), Some(500_000));
         assert_eq!(picos("2s"), Some(2_000_000_000_000));
-        for text in ["", "15", "us", "-3us", "1.us", "1.2.3us", ".5us", "1h", "99999999999s"] {
+        for text in [
+            "",
+            "15",
+            "us",
+            "-3us",
+            "1.us",
+            "1.2.3us",
+            ".5us",
+            "1h",
+            "99999999999s",
+        ] {
             assert_eq!(picos(text), None, "{text}");
         }
     }

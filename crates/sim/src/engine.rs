@@ -15,10 +15,12 @@ use foretrace_schedule::State;
 
 use crate::{
     Machine, SchedulerKind,
-    core::{Core, Flow, Status},
+    admission::Admission,
+    core::{Core, Flow, NOBODY, Status},
     models::Model,
     observer::Observer,
     processors::{Change, Processors},
+    speed::Speeds,
 };
 
 /// A simulation under way.
@@ -28,6 +30,13 @@ pub(crate) struct Engine<'p, M, O> {
     pub observer: O,
     processors: Processors,
     machine: Machine,
+    speeds: Speeds,
+    /// Who may run, where only so many threads of a process may at once.
+    admission: Option<Admission>,
+    /// The thread that ran last on each CPU, where it costs something to run another or elsewhere.
+    ran_last: Vec<u32>,
+    /// The thread that does operations now, and its turn.
+    operating: (u32, u32),
     /// When a running thread's work is done or its slice ends, or a delay is over.
     alarms: BinaryHeap<Reverse<Alarm>>,
     /// Threads that hold a CPU and have no work left: by priority, or by who was there first.
@@ -42,6 +51,15 @@ pub(crate) struct Engine<'p, M, O> {
     vacated: Vec<u64>,
     /// How many threads the current operation let go on that have to come to another CPU.
     called: u64,
+}
+
+/// Returns who ran last on each CPU: nobody, and no list where it does not matter.
+fn ran_last(machine: &Machine) -> Vec<u32> {
+    let costs = &machine.costs;
+    let matters = [costs.switch_cost, costs.migration, costs.socket_migration]
+        .iter()
+        .any(|cost| cost.0 > 0);
+    vec![NOBODY; if matters { machine.cpus as usize } else { 0 }]
 }
 
 /// Something that happens at a time; ordered by time, then by when it was set.
@@ -66,7 +84,13 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             model: M::new(program, machine),
             observer,
             processors: Processors::new(program, machine),
-            machine: *machine,
+            machine: machine.clone(),
+            speeds: Speeds::new(machine, program.threads.len()),
+            admission: machine
+                .runnable_limit
+                .map(|limit| Admission::new(limit, program)),
+            ran_last: ran_last(machine),
+            operating: (NOBODY, 0),
             alarms: BinaryHeap::new(),
             due: BinaryHeap::new(),
             count: 0,
@@ -143,6 +167,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             Status::Running => {}
             Status::Waking => {
                 self.begin_turn(thread);
+                self.settle_cores();
                 return false;
             }
             _ => return false,
@@ -158,10 +183,14 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     /// Lets others have the CPU whose thread's slice is over, if any ran less. Returns whether that was so.
     fn end_slice(&mut self, thread: u32) -> bool {
         let state = self.core.threads[thread as usize];
-        let yields = self
-            .processors
-            .next_key(state.cpu)
-            .is_some_and(|key| key <= state.ran);
+        let yields =
+            self.processors
+                .next_key(state.cpu)
+                .is_some_and(|key| match self.machine.scheduler {
+                    SchedulerKind::Fair => key <= state.ran,
+                    _ => key <= u64::from(self.processors.rank(thread)),
+                })
+                || self.processors.is_better_elsewhere(thread, state.cpu);
         if yields {
             self.vacate(state.cpu);
             self.set_ready(thread);
@@ -174,6 +203,8 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
 
     /// Does operations of a thread, as long as nothing else can happen before its next.
     fn operate(&mut self, thread: u32) {
+        let turn = self.core.threads[thread as usize].turn;
+        self.operating = (thread, turn);
         loop {
             let action = self.core.action(thread);
             let flow = self.model.perform(&mut self.core, thread, action);
@@ -196,7 +227,12 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
                     self.core.threads[thread as usize].work_left += cost;
                 }
             }
-            if flow != Flow::Next || !self.goes_on(thread) {
+            // Having lost its CPU and got another, it is seen to already.
+            let goes_on = flow == Flow::Next
+                && self.core.threads[thread as usize].turn == turn
+                && self.goes_on(thread);
+            if !goes_on {
+                self.operating = (NOBODY, 0);
                 return;
             }
         }
@@ -209,12 +245,13 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         if state.status != Status::Running {
             return false;
         }
-        let done = self.core.now.saturating_add(state.work_left);
+        let slice_end = state.slice_end;
+        let done = self.core.now.saturating_add(self.time_left(thread));
         let next = self
             .alarms
             .peek()
             .map_or(u64::MAX, |Reverse(alarm)| alarm.at);
-        if self.due.is_empty() && done < next && done <= state.slice_end {
+        if self.due.is_empty() && done < next && done <= slice_end {
             self.core.now = done;
             self.account(thread);
             return true;
@@ -244,11 +281,19 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         state.since = self.core.now;
         let cpu = state.cpu;
         self.vacate(cpu);
+        if let Some(admission) = &mut self.admission
+            && let Some(next) = admission.leave(thread)
+        {
+            self.enqueue(next);
+        }
     }
 
     fn vacate(&mut self, cpu: u32) {
         self.vacated[cpu as usize] = self.core.now;
         self.processors.vacate(cpu);
+        if self.speeds.shared {
+            self.speeds.note(cpu, false);
+        }
     }
 
     /// Makes ready those that an operation woke or created.
@@ -258,6 +303,9 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             self.core.threads[child as usize].ran = ran;
             self.observer.wake(by, child, self.core.now);
             self.make_ready(child);
+            if self.machine.cpus > 1 {
+                self.core.threads[by as usize].work_left += self.machine.costs.create_cost.0;
+            }
         }
         // Two lists take turns, so that none is allocated anew at every wake-up.
         let mut woken = std::mem::replace(&mut self.core.woken, std::mem::take(&mut self.spare));
@@ -299,16 +347,37 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         let least = self.least_ran;
         let state = &mut self.core.threads[thread as usize];
         state.ran = state.ran.max(least);
+        if self.admission.is_some() {
+            let key = self.key(thread);
+            let admitted = self
+                .admission
+                .as_mut()
+                .is_some_and(|a| a.admit(thread, key));
+            if !admitted {
+                return self.note_ready(thread);
+            }
+        }
         self.set_ready(thread);
     }
 
     fn set_ready(&mut self, thread: u32) {
         self.note_ready(thread);
-        let key = match self.machine.scheduler {
-            SchedulerKind::Priority => u64::from(self.processors.rank(thread)),
-            SchedulerKind::Fair => self.core.threads[thread as usize].ran,
-        };
+        self.enqueue(thread);
+    }
+
+    fn enqueue(&mut self, thread: u32) {
+        let key = self.key(thread);
         self.processors.enqueue(thread, key);
+    }
+
+    /// Returns what a thread that wants a CPU is ordered by: the smallest first.
+    fn key(&self, thread: u32) -> u64 {
+        match self.machine.scheduler {
+            SchedulerKind::Priority | SchedulerKind::RoundRobin => {
+                u64::from(self.processors.rank(thread))
+            }
+            SchedulerKind::Fair => self.core.threads[thread as usize].ran,
+        }
     }
 
     fn note_ready(&mut self, thread: u32) {
@@ -337,12 +406,44 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
                     self.vacated[cpu as usize] = self.core.now;
                     self.start(winner, cpu);
                 }
-                None => return,
+                None => return self.settle_cores(),
+            }
+        }
+    }
+
+    /// Lets threads that share their cores with more or fewer others than before go on as fast as they can now.
+    fn settle_cores(&mut self) {
+        if !self.speeds.shared {
+            return;
+        }
+        while let Some(core) = self.speeds.next_changed() {
+            let cpus = self.speeds.cpus_of(core).iter();
+            let threads: Vec<u32> = cpus
+                .filter_map(|&cpu| self.processors.occupant(cpu))
+                .filter(|&thread| {
+                    let state = &self.core.threads[thread as usize];
+                    state.status == Status::Running && (thread, state.turn) != self.operating
+                })
+                .collect();
+            for &thread in &threads {
+                self.account(thread);
+            }
+            self.speeds.settle(core);
+            for thread in threads {
+                let state = &mut self.core.threads[thread as usize];
+                // One that has no work left is due, or rings now.
+                if state.work_left > 0 {
+                    state.turn = state.turn.wrapping_add(1) % DELAY;
+                    self.arm(thread);
+                }
             }
         }
     }
 
     fn start(&mut self, thread: u32, cpu: u32) {
+        if !self.ran_last.is_empty() {
+            self.charge_for_place(thread, cpu);
+        }
         let state = &mut self.core.threads[thread as usize];
         state.cpu = cpu;
         state.turn = state.turn.wrapping_add(1) % DELAY;
@@ -358,12 +459,34 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         self.set_alarm(self.core.now.saturating_add(latency), thread, turn);
     }
 
+    /// Lets a thread pay for running where another ran last, or elsewhere than before.
+    fn charge_for_place(&mut self, thread: u32, cpu: u32) {
+        let costs = self.machine.costs;
+        let ran_here = std::mem::replace(&mut self.ran_last[cpu as usize], thread);
+        let state = &mut self.core.threads[thread as usize];
+        if ran_here != thread && ran_here != NOBODY {
+            state.work_left += costs.switch_cost.0;
+        }
+        let ran_before = state.turn > 0;
+        if ran_before && state.cpu != cpu {
+            let processor = |cpu: u32| self.machine.processors.get(cpu as usize);
+            state.work_left += match (processor(state.cpu), processor(cpu)) {
+                (Some(from), Some(to)) if from.socket != to.socket => costs.socket_migration.0,
+                // What a core holds, all its CPUs use.
+                (Some(from), Some(to)) if from.core == to.core => 0,
+                _ => costs.migration.0,
+            };
+        }
+    }
+
     /// A thread runs on the CPU that it was given.
     fn begin_turn(&mut self, thread: u32) {
         let now = self.core.now;
         let slice_end = match self.machine.scheduler {
             SchedulerKind::Priority => u64::MAX,
-            SchedulerKind::Fair => now.saturating_add(self.machine.slice.0),
+            SchedulerKind::Fair | SchedulerKind::RoundRobin => {
+                now.saturating_add(self.machine.slice.0)
+            }
         };
         let state = &mut self.core.threads[thread as usize];
         state.status = Status::Running;
@@ -374,6 +497,9 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         let event = self.core.event(thread);
         self.observer
             .state(thread, now, State::Running(cpu), None, event);
+        if self.speeds.shared {
+            self.speeds.note(cpu, true);
+        }
         self.arm(thread);
     }
 
@@ -384,7 +510,23 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         let ran = now - state.since;
         state.since = now;
         state.ran += ran;
-        state.work_left = state.work_left.saturating_sub(ran);
+        let done = if self.speeds.all_one {
+            ran
+        } else {
+            self.speeds
+                .work_done(thread, state.cpu, ran, state.work_left)
+        };
+        state.work_left = state.work_left.saturating_sub(done);
+    }
+
+    /// Returns how long a running thread needs for its work.
+    fn time_left(&self, thread: u32) -> u64 {
+        let state = &self.core.threads[thread as usize];
+        if self.speeds.all_one {
+            state.work_left
+        } else {
+            self.speeds.time_for(thread, state.cpu, state.work_left)
+        }
     }
 
     /// Sets the alarm of a running thread, or notes that it can do its operation now.
@@ -393,7 +535,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         if state.work_left == 0 {
             return self.push_due(thread);
         }
-        let done = self.core.now.saturating_add(state.work_left);
+        let done = self.core.now.saturating_add(self.time_left(thread));
         self.set_alarm(done.min(state.slice_end), thread, state.turn);
     }
 
@@ -402,6 +544,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         let key = match self.machine.scheduler {
             SchedulerKind::Priority => u64::from(self.processors.rank(thread)),
             SchedulerKind::Fair => self.count,
+            SchedulerKind::RoundRobin => u64::from(self.processors.rank(thread)) << 40 | self.count,
         };
         let turn = self.core.threads[thread as usize].turn;
         self.due.push(Reverse((key, thread, turn)));

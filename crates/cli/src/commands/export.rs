@@ -34,8 +34,11 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Finish> {
 }
 
 fn predicted(args: &ExportArgs, trace: &mut Trace) -> anyhow::Result<Schedule> {
-    let cpus = args.cpus.unwrap_or_else(|| default_cpus(trace));
     let study = Study::new(trace, &args.how, false)?;
+    let cpus = args
+        .cpus
+        .or(study.described_cpus())
+        .unwrap_or_else(|| default_cpus(trace));
     output::warn(&trace.warnings);
     let predictions = predict_watched(&study, &[cpus])?;
     let prediction = predictions

@@ -2,6 +2,7 @@
 
 pub mod info;
 pub mod json;
+pub mod machine;
 pub mod prediction;
 pub mod series;
 pub mod sites;
