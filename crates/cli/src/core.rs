@@ -3,10 +3,11 @@
 use std::{fs, io::Read as _, path::Path};
 
 use anyhow::{Context as _, bail};
+use foretrace_calibrate::{Calibration, Effort, Estimate};
 use foretrace_machine::Description;
 use foretrace_program::Program;
 use foretrace_schedule::{Schedule, SimTime};
-use foretrace_sim::{Attempt, Choice, Machine, ModelKind, Run, SchedulerKind};
+use foretrace_sim::{Attempt, Choice, Costs, Machine, ModelKind, Run, SchedulerKind};
 use foretrace_trace::{Error, Trace, journal::JournalError};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
@@ -223,6 +224,26 @@ fn versions_told(path: &Path, error: foretrace_trace::Error) -> anyhow::Error {
 /// Reads a machine's file, where there is one.
 pub fn read_machine(path: Option<&Path>) -> anyhow::Result<Description> {
     Ok(path.map(Description::load).transpose()?.unwrap_or_default())
+}
+
+/// Measures what it costs here to let threads go on.
+pub fn calibrate() -> anyhow::Result<Calibration> {
+    foretrace_calibrate::calibrate(Effort::Usual).context("cannot measure this machine")
+}
+
+/// Returns this machine with the costs that were measured, in tenths of a microsecond; the usual ones where none could be.
+pub fn calibrated(measured: &Calibration) -> Description {
+    let Some(between) = &measured.between else {
+        return Description::default();
+    };
+    let time = |estimate: &Estimate| SimTime::from_nanos((estimate.nanos + 50) / 100 * 100);
+    Description::default().with_costs(&Costs {
+        wake_latency: time(&between.wake_latency),
+        wake_cost: time(&between.wake_cost),
+        block_cost: time(&between.block_cost),
+        create_cost: between.create_cost.as_ref().map_or(SimTime::ZERO, time),
+        ..Costs::NONE
+    })
 }
 
 /// Returns what a prediction has to assume about a trace's program.

@@ -6,12 +6,13 @@ use std::{
 };
 
 use foretrace_program::Program;
-use foretrace_sim::{Machine, SchedulerKind, ThreadSetting};
+use foretrace_sim::{Costs, Machine, SchedulerKind, ThreadSetting};
 
 use crate::{
     error::{Fault, MachineError},
     file::{File, ThreadRule},
     layout,
+    values::Time,
 };
 
 /// What is known of a machine; what is not said is as it is natural for the program.
@@ -48,6 +49,17 @@ impl Description {
             file: checked.map_err(|fault| fault.in_file(path, text))?,
             source: Some((path.to_owned(), text.to_owned())),
         })
+    }
+
+    /// Returns it with these costs of letting threads go on and of creating them.
+    #[must_use]
+    pub fn with_costs(mut self, costs: &Costs) -> Self {
+        let table = &mut self.file.costs;
+        table.wake_latency = Some(Time(costs.wake_latency));
+        table.wake_cost = Some(Time(costs.wake_cost));
+        table.block_cost = Some(Time(costs.block_cost));
+        table.create_cost = Some(Time(costs.create_cost));
+        self
     }
 
     /// Returns the file that it was read from.

@@ -1,5 +1,6 @@
 //! How traces and predictions are shown: tables for people, JSON for programs.
 
+pub mod calibration;
 pub mod info;
 pub mod json;
 pub mod machine;
