@@ -144,8 +144,8 @@ pub(crate) fn creations([here, there]: [u32; 2], rounds: usize) -> io::Result<Ve
             let child = thread::Builder::new().spawn(system::current_cpu)?;
             let created = system::thread_cpu_nanos();
             let stayed = system::current_cpu() == from;
-            let began = child.join().unwrap_or(None);
-            if stayed && (began == from) == (here == there) {
+            let its_cpu = child.join().unwrap_or(None);
+            if stayed && (its_cpu == from) == (here == there) {
                 times.push(created.saturating_sub(begin));
             }
         }

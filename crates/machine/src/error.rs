@@ -45,7 +45,7 @@ impl Fault {
         let before = &text.as_bytes()[..self.at.min(text.len())];
         MachineError::Invalid {
             path: path.display().to_string(),
-            line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
+            line: 1 + before.split(|byte| *byte == b'\n').skip(1).count(),
             message: self.message,
         }
     }

@@ -153,15 +153,12 @@ fn show_smt(header: &str, smt: Option<&Smt>, text: &mut String) {
 
 fn show_scheduler(machine: &Machine, kind: Option<SchedulerKind>, text: &mut String) {
     text.push_str("\n[scheduler]\n");
-    match kind {
-        Some(kind) => {
-            let known = "priority, fair or round-robin";
-            line(text, &format!("kind = \"{}\"", kind.name()), known);
-        }
-        None => {
-            let natural = "priority where every thread carries one, else fair";
-            line(text, "# kind = \"fair\"", natural);
-        }
+    if let Some(kind) = kind {
+        let known = "priority, fair or round-robin";
+        line(text, &format!("kind = \"{}\"", kind.name()), known);
+    } else {
+        let natural = "priority where every thread carries one, else fair";
+        line(text, "# kind = \"fair\"", natural);
     }
     let slice = format!("slice = \"{}\"", time_text(machine.slice));
     line(text, &slice, "of fair and round-robin");

@@ -48,12 +48,10 @@ impl Admission {
     /// A thread waits or is over. Returns the one of its process that may run now.
     pub fn leave(&mut self, thread: u32) -> Option<u32> {
         let process = self.process_of[thread as usize] as usize;
-        match self.waiting[process].pop() {
-            Some(Reverse((_, _, next))) => Some(next),
-            None => {
-                self.admitted[process] -= 1;
-                None
-            }
+        let next = self.waiting[process].pop();
+        if next.is_none() {
+            self.admitted[process] -= 1;
         }
+        next.map(|Reverse((_, _, thread))| thread)
     }
 }

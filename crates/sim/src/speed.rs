@@ -84,6 +84,7 @@ impl Speeds {
     }
 
     /// Returns what a thread did in some time on a CPU, of what it had left.
+    #[cold]
     pub fn work_done(&mut self, thread: u32, cpu: u32, time: u64, left: u64) -> u64 {
         let one = u128::from(Rate::ONE.0);
         let credit = &mut self.credits[thread as usize];
@@ -95,6 +96,7 @@ impl Speeds {
     }
 
     /// Returns how long a thread needs on a CPU for some work; the picosecond in which it is done counts whole.
+    #[cold]
     pub fn time_for(&self, thread: u32, cpu: u32, work: u64) -> u64 {
         let credit = u128::from(self.credits[thread as usize]);
         let work = (u128::from(work) * u128::from(Rate::ONE.0)).saturating_sub(credit);

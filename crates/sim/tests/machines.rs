@@ -99,11 +99,9 @@ fn on_cpu(cpu: u32) -> ThreadSetting {
 #[test]
 fn odd_speeds_do_not_drift() {
     // A thousand pieces of 1 ns at a third of the speed take 3000 ns, to the picosecond, however they are cut.
-    let mut pieces = String::from("process A priority 1\n");
-    for row in 1..=1_000 {
-        pieces += &format!("{row} A lock m\n{row} A unlock m\n");
-    }
-    pieces += "1000 A terminate\n";
+    let rows = (1..=1_000).map(|row| format!("{row} A lock m\n{row} A unlock m\n"));
+    let rows: String = rows.collect();
+    let pieces = format!("process A priority 1\n{rows}1000 A terminate\n");
     let third = |machine: &mut Machine| machine.processors = vec![alone(0, ONE / 3)];
     let whole = "process A priority 1\n1000 A terminate\n";
     let exact = 1_000_000 * u128::from(ONE);

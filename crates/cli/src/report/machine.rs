@@ -64,6 +64,9 @@ fn costs(costs: &Costs) -> String {
     if *costs == Costs::NONE {
         return "nothing but work takes time".to_owned();
     }
+    if costs.wake_latency.0 == 0 {
+        return "idle CPUs wake at once".to_owned();
+    }
     format!(
         "waking an idle CPU takes {}",
         brief(costs.wake_latency.as_nanos())
@@ -98,6 +101,10 @@ pub struct MachineJson {
 }
 
 #[derive(Debug, Serialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the names in the document say their units"
+)]
 struct CostsJson {
     wake_latency_ns: u64,
     wake_cost_ns: u64,
