@@ -79,6 +79,8 @@ pub(crate) struct Sockets {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Scheduler {
     pub kind: Option<SchedulerName>,
+    /// The quantum of round-robin is the same thing by its other name.
+    #[serde(alias = "quantum")]
     pub slice: Option<Slice>,
 }
 

@@ -206,7 +206,7 @@ fn where_the_number_of_cpus_is_not_said_the_machine_has_those_asked_for() {
 fn what_is_shown_is_the_same_machine_when_it_is_read() {
     for text in [
         "",
-        "[cpus]\nspeeds = [1, 0.55, 0.333]\nmigration = \"1.5us\"\n[scheduler]\nkind = \"round-robin\"\nslice = \"10ms\"\n",
+        "[cpus]\nspeeds = [1, 0.55, 0.333]\nmigration = \"1.5us\"\n[scheduler]\nkind = \"round-robin\"\nquantum = \"10ms\"\n",
         include_str!("../../../../assets/machines/laptop.toml"),
         include_str!("../../../../assets/machines/server.toml"),
         include_str!("../../../../assets/machines/lwps.toml"),
