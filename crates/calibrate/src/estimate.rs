@@ -39,6 +39,12 @@ impl Estimate {
         }
     }
 
+    /// Returns the median where it is told apart from nothing, else nothing: where a quarter of the measurements say that
+    /// there is no difference, the median is noise.
+    pub fn distinct_nanos(&self) -> u64 {
+        if self.low == 0 { 0 } else { self.nanos }
+    }
+
     /// Returns whether the measurements differ so much from each other that the median says little: the middle half of
     /// them spreads over more than half of it, and over more than what a clock and a system call are uncertain of.
     pub fn is_unsure(&self) -> bool {
@@ -67,6 +73,9 @@ mod tests {
         let beyond = more.beyond(less);
         assert_eq!((beyond.nanos, beyond.samples), (15_000, 3));
         assert_eq!(less.beyond(more).nanos, 0);
+        assert_eq!(beyond.distinct_nanos(), 15_000);
+        let mut noise = [0, 0, 900, 1_000, 1_100];
+        assert_eq!(Estimate::of(&mut noise).beyond(less).distinct_nanos(), 0);
         let wide = Estimate {
             nanos: 15_000,
             low: 10_000,

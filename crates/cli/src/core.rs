@@ -236,7 +236,8 @@ pub fn calibrated(measured: &Calibration) -> Description {
     let Some(between) = &measured.between else {
         return Description::default();
     };
-    let time = |estimate: &Estimate| SimTime::from_nanos((estimate.nanos + 50) / 100 * 100);
+    let time =
+        |estimate: &Estimate| SimTime::from_nanos((estimate.distinct_nanos() + 50) / 100 * 100);
     Description::default().with_costs(&Costs {
         wake_latency: time(&between.wake_latency),
         wake_cost: time(&between.wake_cost),
