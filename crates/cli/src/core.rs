@@ -3,9 +3,11 @@
 use std::{fs, io::Read as _, path::Path};
 
 use anyhow::{Context as _, bail};
+use foretrace_calibrate::{Calibration, Effort, Estimate};
+use foretrace_machine::Description;
 use foretrace_program::{Program, Structure};
 use foretrace_schedule::{Schedule, SimTime};
-use foretrace_sim::{Attempt, Choice, Machine, ModelKind, Run, SchedulerKind};
+use foretrace_sim::{Attempt, Choice, Costs, Machine, ModelKind, Run, SchedulerKind};
 use foretrace_trace::{Error, Trace, journal::JournalError};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
@@ -17,6 +19,7 @@ use crate::series::Series;
 pub struct Study {
     program: Program,
     how: ModelArgs,
+    description: Description,
     all_models: bool,
 }
 
@@ -56,8 +59,8 @@ impl Study {
     ///
     /// # Errors
     ///
-    /// When the trace has no events.
-    pub fn new(trace: &mut Trace, how: ModelArgs, all_models: bool) -> anyhow::Result<Self> {
+    /// When the trace has no events, or the machine's file cannot be used.
+    pub fn new(trace: &mut Trace, how: &ModelArgs, all_models: bool) -> anyhow::Result<Self> {
         if trace.events.is_empty() {
             bail!(
                 "{}: holds no events, so there is nothing to predict; record the program again and let it run longer",
@@ -66,24 +69,43 @@ impl Study {
         }
         let program = Program::from_trace(trace);
         trace.warnings.extend_from_slice(&program.warnings);
+        let description = read_machine(how.machine.as_deref())?;
+        trace.warnings.extend(description.warnings(&program));
         Ok(Self {
             program,
-            how,
+            how: how.clone(),
+            description,
             all_models,
         })
     }
 
+    /// Returns the number of CPUs that the machine was described to have.
+    pub fn described_cpus(&self) -> Option<u32> {
+        self.description.cpus()
+    }
+
     /// Predicts the run on each of these numbers of CPUs, calling `on_progress` after each.
-    pub fn predict(&self, cpus: &[u32], on_progress: impl Fn() + Sync) -> Vec<Prediction> {
-        let one_cpu = self.one_cpu();
+    ///
+    /// # Errors
+    ///
+    /// Where the machine that was described cannot have so many.
+    pub fn predict(
+        &self,
+        cpus: &[u32],
+        on_progress: impl Fn() + Sync,
+    ) -> anyhow::Result<Vec<Prediction>> {
+        if let Some(most) = cpus.iter().max() {
+            self.description.check_bindings(*most)?;
+        }
+        let one_cpu = self.one_cpu()?;
         cpus.par_iter()
             .map(|&cpus| {
                 let prediction = Prediction {
-                    result: self.predict_on(&self.machine(cpus)),
+                    result: self.predict_on(&self.machine(cpus)?),
                     one_cpu,
                 };
                 on_progress();
-                prediction
+                Ok(prediction)
             })
             .collect()
     }
@@ -97,12 +119,16 @@ impl Study {
     }
 
     /// Returns the makespan on one CPU; under `strict` where the models asked for end in a deadlock even there.
-    pub fn one_cpu(&self) -> SimTime {
-        let machine = self.machine(1);
-        match self.predict_on(&machine).answer() {
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::predict`].
+    pub fn one_cpu(&self) -> anyhow::Result<SimTime> {
+        let machine = self.machine(1)?;
+        Ok(match self.predict_on(&machine).answer() {
             Some(run) => run.end,
             None => foretrace_sim::run(&self.program, &machine, ModelKind::Strict).end,
-        }
+        })
     }
 
     /// Returns the whole course of a prediction: of the model that answered, else of the last one tried, whose deadlock
@@ -120,13 +146,12 @@ impl Study {
         ))
     }
 
-    fn machine(&self, cpus: u32) -> Machine {
-        let natural = Machine::new(cpus, &self.program);
-        Machine {
-            scheduler: self.how.scheduler.map_or(natural.scheduler, scheduler),
+    fn machine(&self, cpus: u32) -> anyhow::Result<Machine> {
+        let asked = self.how.scheduler.map(scheduler);
+        Ok(Machine {
             bind: bind(self.how.bind),
-            ..natural
-        }
+            ..self.description.machine(cpus, &self.program, asked)?
+        })
     }
 }
 
@@ -143,6 +168,7 @@ fn scheduler(scheduler: Scheduler) -> SchedulerKind {
     match scheduler {
         Scheduler::Priority => SchedulerKind::Priority,
         Scheduler::Fair => SchedulerKind::Fair,
+        Scheduler::RoundRobin => SchedulerKind::RoundRobin,
     }
 }
 
@@ -211,6 +237,32 @@ pub fn findings(trace: &Trace) -> Findings {
         assumptions: program.warnings,
         structures: program.structures,
     }
+}
+
+/// Reads a machine's file, where there is one.
+pub fn read_machine(path: Option<&Path>) -> anyhow::Result<Description> {
+    Ok(path.map(Description::load).transpose()?.unwrap_or_default())
+}
+
+/// Measures what it costs here to let threads go on.
+pub fn calibrate() -> anyhow::Result<Calibration> {
+    foretrace_calibrate::calibrate(Effort::Usual).context("cannot measure this machine")
+}
+
+/// Returns this machine with the costs that were measured, in tenths of a microsecond; the usual ones where none could be.
+pub fn calibrated(measured: &Calibration) -> Description {
+    let Some(between) = &measured.between else {
+        return Description::default();
+    };
+    let time =
+        |estimate: &Estimate| SimTime::from_nanos((estimate.distinct_nanos() + 50) / 100 * 100);
+    Description::default().with_costs(&Costs {
+        wake_latency: time(&between.wake_latency),
+        wake_cost: time(&between.wake_cost),
+        block_cost: time(&between.block_cost),
+        create_cost: between.create_cost.as_ref().map_or(SimTime::ZERO, time),
+        ..Costs::NONE
+    })
 }
 
 /// Reads a schedule; `None` where the file is something else.

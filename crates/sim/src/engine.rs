@@ -8,6 +8,8 @@
 //!
 //! The execution rules of VPPB's figures, as `docs/models.md` states them.
 
+mod turns;
+
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use foretrace_program::Program;
@@ -15,10 +17,12 @@ use foretrace_schedule::State;
 
 use crate::{
     Machine, SchedulerKind,
-    core::{Core, Flow, Status},
+    admission::Admission,
+    core::{Core, Flow, NOBODY, Status},
     models::Model,
     observer::Observer,
-    processors::{Change, Processors},
+    processors::Processors,
+    speed::Speeds,
 };
 
 /// A simulation under way.
@@ -28,6 +32,13 @@ pub(crate) struct Engine<'p, M, O> {
     pub observer: O,
     processors: Processors,
     machine: Machine,
+    speeds: Speeds,
+    /// Who may run, where only so many threads of a process may at once.
+    admission: Option<Admission>,
+    /// The thread that ran last on each CPU, where it costs something to run another or elsewhere.
+    ran_last: Vec<u32>,
+    /// The thread that does operations now, and its turn.
+    operating: (u32, u32),
     /// When a running thread's work is done or its slice ends, or a delay is over.
     alarms: BinaryHeap<Reverse<Alarm>>,
     /// Threads that hold a CPU and have no work left: by priority, or by who was there first.
@@ -42,6 +53,15 @@ pub(crate) struct Engine<'p, M, O> {
     vacated: Vec<u64>,
     /// How many threads the current operation let go on that have to come to another CPU.
     called: u64,
+}
+
+/// Returns who ran last on each CPU: nobody, and no list where it does not matter.
+fn ran_last(machine: &Machine) -> Vec<u32> {
+    let costs = &machine.costs;
+    let matters = [costs.switch_cost, costs.migration, costs.socket_migration]
+        .iter()
+        .any(|cost| cost.0 > 0);
+    vec![NOBODY; if matters { machine.cpus as usize } else { 0 }]
 }
 
 /// Something that happens at a time; ordered by time, then by when it was set.
@@ -66,7 +86,13 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             model: M::new(program, machine),
             observer,
             processors: Processors::new(program, machine),
-            machine: *machine,
+            machine: machine.clone(),
+            speeds: Speeds::new(machine, program.threads.len()),
+            admission: machine
+                .runnable_limit
+                .map(|limit| Admission::new(limit, program)),
+            ran_last: ran_last(machine),
+            operating: (NOBODY, 0),
             alarms: BinaryHeap::new(),
             due: BinaryHeap::new(),
             count: 0,
@@ -143,6 +169,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             Status::Running => {}
             Status::Waking => {
                 self.begin_turn(thread);
+                self.settle_cores();
                 return false;
             }
             _ => return false,
@@ -158,10 +185,14 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     /// Lets others have the CPU whose thread's slice is over, if any ran less. Returns whether that was so.
     fn end_slice(&mut self, thread: u32) -> bool {
         let state = self.core.threads[thread as usize];
-        let yields = self
-            .processors
-            .next_key(state.cpu)
-            .is_some_and(|key| key <= state.ran);
+        let yields =
+            self.processors
+                .next_key(state.cpu)
+                .is_some_and(|key| match self.machine.scheduler {
+                    SchedulerKind::Fair => key <= state.ran,
+                    _ => key <= u64::from(self.processors.rank(thread)),
+                })
+                || self.processors.is_better_elsewhere(thread, state.cpu);
         if yields {
             self.vacate(state.cpu);
             self.set_ready(thread);
@@ -189,11 +220,18 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
                 self.release_others(thread);
             }
             if flow != Flow::Next || !quiet {
+                let turn = self.core.threads[thread as usize].turn;
                 self.called = 0;
+                self.operating = (thread, turn);
                 self.share_out();
+                self.operating = (NOBODY, 0);
                 if flow == Flow::Next && self.called > 0 {
                     let cost = self.called * self.machine.costs.wake_cost.0;
                     self.core.threads[thread as usize].work_left += cost;
+                }
+                // Having lost its CPU and got another, it is seen to already.
+                if self.core.threads[thread as usize].turn != turn {
+                    return;
                 }
             }
             if flow != Flow::Next || !self.goes_on(thread) {
@@ -209,12 +247,13 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         if state.status != Status::Running {
             return false;
         }
-        let done = self.core.now.saturating_add(state.work_left);
+        let slice_end = state.slice_end;
+        let done = self.core.now.saturating_add(self.time_left(thread));
         let next = self
             .alarms
             .peek()
             .map_or(u64::MAX, |Reverse(alarm)| alarm.at);
-        if self.due.is_empty() && done < next && done <= state.slice_end {
+        if self.due.is_empty() && done < next && done <= slice_end {
             self.core.now = done;
             self.account(thread);
             return true;
@@ -244,11 +283,19 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         state.since = self.core.now;
         let cpu = state.cpu;
         self.vacate(cpu);
+        if let Some(admission) = &mut self.admission
+            && let Some(next) = admission.leave(thread)
+        {
+            self.enqueue(next);
+        }
     }
 
     fn vacate(&mut self, cpu: u32) {
         self.vacated[cpu as usize] = self.core.now;
         self.processors.vacate(cpu);
+        if self.speeds.shared {
+            self.speeds.note(cpu, false);
+        }
     }
 
     /// Makes ready those that an operation woke or created.
@@ -258,6 +305,9 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             self.core.threads[child as usize].ran = ran;
             self.observer.wake(by, child, self.core.now);
             self.make_ready(child);
+            if self.machine.cpus > 1 {
+                self.core.threads[by as usize].work_left += self.machine.costs.create_cost.0;
+            }
         }
         // Two lists take turns, so that none is allocated anew at every wake-up.
         let mut woken = std::mem::replace(&mut self.core.woken, std::mem::take(&mut self.spare));
@@ -299,16 +349,37 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         let least = self.least_ran;
         let state = &mut self.core.threads[thread as usize];
         state.ran = state.ran.max(least);
+        if self.admission.is_some() {
+            let key = self.key(thread);
+            let admitted = self
+                .admission
+                .as_mut()
+                .is_some_and(|a| a.admit(thread, key));
+            if !admitted {
+                return self.note_ready(thread);
+            }
+        }
         self.set_ready(thread);
     }
 
     fn set_ready(&mut self, thread: u32) {
         self.note_ready(thread);
-        let key = match self.machine.scheduler {
-            SchedulerKind::Priority => u64::from(self.processors.rank(thread)),
-            SchedulerKind::Fair => self.core.threads[thread as usize].ran,
-        };
+        self.enqueue(thread);
+    }
+
+    fn enqueue(&mut self, thread: u32) {
+        let key = self.key(thread);
         self.processors.enqueue(thread, key);
+    }
+
+    /// Returns what a thread that wants a CPU is ordered by: the smallest first.
+    fn key(&self, thread: u32) -> u64 {
+        match self.machine.scheduler {
+            SchedulerKind::Priority | SchedulerKind::RoundRobin => {
+                u64::from(self.processors.rank(thread))
+            }
+            SchedulerKind::Fair => self.core.threads[thread as usize].ran,
+        }
     }
 
     fn note_ready(&mut self, thread: u32) {
@@ -320,88 +391,12 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             .state(thread, self.core.now, State::Ready, None, event);
     }
 
-    /// Gives the CPUs to those that are to have them.
-    fn share_out(&mut self) {
-        loop {
-            let threads = &self.core.threads;
-            match self
-                .processors
-                .next_change(|thread| threads[thread as usize].cpu)
-            {
-                Some(Change::Start(thread, cpu)) => self.start(thread, cpu),
-                Some(Change::Preempt { loser, winner, cpu }) => {
-                    if self.core.threads[loser as usize].status == Status::Running {
-                        self.account(loser);
-                    }
-                    self.note_ready(loser);
-                    self.vacated[cpu as usize] = self.core.now;
-                    self.start(winner, cpu);
-                }
-                None => return,
-            }
-        }
-    }
-
-    fn start(&mut self, thread: u32, cpu: u32) {
-        let state = &mut self.core.threads[thread as usize];
-        state.cpu = cpu;
-        state.turn = state.turn.wrapping_add(1) % DELAY;
-        // What it costs to take turns on one CPU is within the recorded times.
-        let was_idle = self.vacated[cpu as usize] != self.core.now;
-        let latency = self.machine.costs.wake_latency.0;
-        if latency == 0 || !was_idle || self.machine.cpus == 1 {
-            return self.begin_turn(thread);
-        }
-        state.status = Status::Waking;
-        let turn = state.turn;
-        self.called += 1;
-        self.set_alarm(self.core.now.saturating_add(latency), thread, turn);
-    }
-
-    /// A thread runs on the CPU that it was given.
-    fn begin_turn(&mut self, thread: u32) {
-        let now = self.core.now;
-        let slice_end = match self.machine.scheduler {
-            SchedulerKind::Priority => u64::MAX,
-            SchedulerKind::Fair => now.saturating_add(self.machine.slice.0),
-        };
-        let state = &mut self.core.threads[thread as usize];
-        state.status = Status::Running;
-        let cpu = state.cpu;
-        state.since = now;
-        state.slice_end = slice_end;
-        self.least_ran = self.least_ran.max(state.ran);
-        let event = self.core.event(thread);
-        self.observer
-            .state(thread, now, State::Running(cpu), None, event);
-        self.arm(thread);
-    }
-
-    /// Brings a running thread's remaining work up to date.
-    fn account(&mut self, thread: u32) {
-        let now = self.core.now;
-        let state = &mut self.core.threads[thread as usize];
-        let ran = now - state.since;
-        state.since = now;
-        state.ran += ran;
-        state.work_left = state.work_left.saturating_sub(ran);
-    }
-
-    /// Sets the alarm of a running thread, or notes that it can do its operation now.
-    fn arm(&mut self, thread: u32) {
-        let state = self.core.threads[thread as usize];
-        if state.work_left == 0 {
-            return self.push_due(thread);
-        }
-        let done = self.core.now.saturating_add(state.work_left);
-        self.set_alarm(done.min(state.slice_end), thread, state.turn);
-    }
-
     fn push_due(&mut self, thread: u32) {
         self.count += 1;
         let key = match self.machine.scheduler {
             SchedulerKind::Priority => u64::from(self.processors.rank(thread)),
             SchedulerKind::Fair => self.count,
+            SchedulerKind::RoundRobin => u64::from(self.processors.rank(thread)) << 40 | self.count,
         };
         let turn = self.core.threads[thread as usize].turn;
         self.due.push(Reverse((key, thread, turn)));

@@ -22,18 +22,22 @@
 //!
 //! Deliberately absent: files, printing, the clock of the wall, and iteration over hash maps.
 
+mod admission;
 mod core;
 mod engine;
 mod machine;
 mod models;
 mod objects;
 mod observer;
+mod placement;
 mod processors;
 mod report;
 mod scheme;
+mod speed;
 
 pub use {
-    machine::{Bind, Costs, Handover, Machine, SchedulerKind},
+    machine::{Bind, Costs, Handover, Machine, SchedulerKind, ThreadSetting},
     models::ModelKind,
     scheme::{Attempt, Choice, Prediction, Run, predict, predict_all, run, schedule},
+    speed::{Processor, Rate},
 };

@@ -3,22 +3,40 @@
 use foretrace_program::Program;
 use foretrace_schedule::SimTime;
 
-/// A machine with equal CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use crate::Processor;
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// The number of CPUs; at least one.
     pub cpus: u32,
+    /// What the CPUs are, where they are not all of speed one and alone in their cores: nothing, or one for each.
+    pub processors: Vec<Processor>,
     /// Who runs when there are more ready threads than CPUs.
     pub scheduler: SchedulerKind,
     /// Which CPUs a thread may run on.
     pub bind: Bind,
-    /// How long the fair scheduler lets a thread run while others wait. By default 3 ms, about what Linux has on eight
-    /// CPUs and more.
+    /// How long the fair scheduler and the one that goes round let a thread run while others wait. By default 3 ms, about
+    /// what Linux has on eight CPUs and more.
     pub slice: SimTime,
     /// Who gets a lock or a token that is given up while others wait for it.
     pub handover: Handover,
     /// What it costs to let a thread go on that waits, where the machine has more than one CPU.
     pub costs: Costs,
+    /// The most threads of a process that may run or want to at once, where there is a limit (VPPB's lightweight
+    /// processes); at least one.
+    pub runnable_limit: Option<u32>,
+    /// What is said of single threads, in the program's order; may be empty, or end early.
+    pub threads: Vec<ThreadSetting>,
+}
+
+/// What is said of a thread, in place of what its trace says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadSetting {
+    /// Its priority: larger runs first.
+    pub priority: Option<i32>,
+    /// The CPU that it is bound to; one that the machine has not got stands for one that it has.
+    pub cpu: Option<u32>,
 }
 
 /// Who gets a lock or a token that is given up while others wait for it. Only the Direct model leaves it open.
@@ -31,9 +49,11 @@ pub enum Handover {
     Barging,
 }
 
-/// What it costs to let a thread go on that waits. All zero on the machine of the papers.
+/// What it costs to let a thread go on that waits, to create it, and to let it run elsewhere. All zero on the machine of
+/// the papers. CPU times are those of a CPU of speed one.
 ///
-/// On one CPU these costs are within the recorded CPU times, so that they count only between CPUs.
+/// On one CPU these costs are within the recorded CPU times, so that they count only between CPUs; but a cost of
+/// switching, which counts wherever it is not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// From a thread's being let go on to its running, on a CPU that was idle.
@@ -42,16 +62,46 @@ pub struct Costs {
     pub wake_cost: SimTime,
     /// The CPU time that it takes a thread to wait, and to go on again, where it did not have to in the recording.
     pub block_cost: SimTime,
+    /// The CPU time that it takes when a CPU goes on with another thread than it ran last, which that one pays.
+    pub switch_cost: SimTime,
+    /// The CPU time that creating a thread takes its creator.
+    pub create_cost: SimTime,
+    /// The CPU time that a thread pays when it goes on on another CPU of the socket that it ran on last.
+    pub migration: SimTime,
+    /// The CPU time that a thread pays when it goes on on another socket.
+    pub socket_migration: SimTime,
 }
 
 impl Costs {
+    /// Those of a machine where nothing but work takes time.
+    pub const NONE: Self = Self {
+        wake_latency: SimTime::ZERO,
+        wake_cost: SimTime::ZERO,
+        block_cost: SimTime::ZERO,
+        switch_cost: SimTime::ZERO,
+        create_cost: SimTime::ZERO,
+        migration: SimTime::ZERO,
+        socket_migration: SimTime::ZERO,
+    };
+
     /// What Linux needs, as measured on a virtual machine with two cores: between CPUs a semaphore goes to and fro in 17 to
     /// 20 us a time, on one CPU in 2 to 3.
     pub const LINUX: Self = Self {
         wake_latency: SimTime::from_nanos(15_000),
         wake_cost: SimTime::from_nanos(2_000),
         block_cost: SimTime::from_nanos(2_000),
+        ..Self::NONE
     };
+}
+
+impl Handover {
+    /// Returns its name in files and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FirstCome => "first-come",
+            Self::Barging => "barging",
+        }
+    }
 }
 
 impl Machine {
@@ -67,15 +117,43 @@ impl Machine {
         let (handover, costs) = if program.recorded {
             (Handover::Barging, Costs::LINUX)
         } else {
-            (Handover::FirstCome, Costs::default())
+            (Handover::FirstCome, Costs::NONE)
         };
         Self {
             cpus: cpus.max(1),
+            processors: Vec::new(),
             scheduler,
             bind: Bind::None,
             slice: SimTime::from_nanos(3_000_000),
             handover,
             costs,
+            runnable_limit: None,
+            threads: Vec::new(),
+        }
+    }
+
+    /// Returns whether every thread carries a priority.
+    pub fn has_priorities(&self, program: &Program) -> bool {
+        let count = program.threads.len();
+        count > 0 && (0..count).all(|thread| self.priority_of(program, thread).is_some())
+    }
+
+    /// Returns a thread's priority: the one that is said of it here, else its own.
+    pub(crate) fn priority_of(&self, program: &Program, thread: usize) -> Option<i32> {
+        let said = self.threads.get(thread).and_then(|said| said.priority);
+        said.or(program.threads[thread].priority)
+    }
+
+    /// Returns the CPU that a thread is bound to: what is said of it here, else by [`Self::bind`].
+    pub(crate) fn cpu_of(&self, program: &Program, thread: usize) -> Option<u32> {
+        match self.threads.get(thread).and_then(|said| said.cpu) {
+            Some(cpu) => Some(cpu % self.cpus),
+            None => self.bind.cpu_of(
+                thread,
+                program.threads.len(),
+                program.threads[thread].cpu,
+                self.cpus,
+            ),
         }
     }
 }
@@ -88,6 +166,9 @@ pub enum SchedulerKind {
     Priority,
     /// Those that have run least, a slice at a time; a thread that wakes waits for a free CPU or the end of a slice.
     Fair,
+    /// The threads of highest priority, preemptively; those of equal priority, and all where there are none, take turns
+    /// of a slice each.
+    RoundRobin,
 }
 
 impl SchedulerKind {
@@ -96,6 +177,7 @@ impl SchedulerKind {
         match self {
             Self::Priority => "priority",
             Self::Fair => "fair",
+            Self::RoundRobin => "round-robin",
         }
     }
 }
@@ -122,13 +204,7 @@ impl Bind {
     }
 
     /// Returns the CPU that thread `index` of `threads` is bound to, on a machine with `cpus`.
-    pub(crate) fn cpu_of(
-        self,
-        index: usize,
-        threads: usize,
-        own: Option<u32>,
-        cpus: u32,
-    ) -> Option<u32> {
+    fn cpu_of(self, index: usize, threads: usize, own: Option<u32>, cpus: u32) -> Option<u32> {
         match self {
             // A trace may bind to a CPU that the machine has not got; it then shares those that are there.
             Self::None => own.map(|cpu| cpu % cpus),

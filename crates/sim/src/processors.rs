@@ -7,7 +7,7 @@ use std::{
 
 use foretrace_program::Program;
 
-use crate::{Machine, core::NOBODY, machine::SchedulerKind};
+use crate::{Machine, core::NOBODY, machine::SchedulerKind, placement::Placement};
 
 /// The machine's CPUs and the threads that want one.
 pub(crate) struct Processors {
@@ -23,8 +23,16 @@ pub(crate) struct Processors {
     /// The place of each thread in the order of priority, highest first.
     rank: Vec<u32>,
     preemptive: bool,
+    /// Which of the idle CPUs is best, where that makes a difference.
+    placement: Option<Placement>,
+    /// The place in line of the last that came.
     queued: u64,
+    /// The place in line of the last that was preempted: before all that came.
+    returned: u64,
 }
+
+/// Between the places of those that lost their CPUs and of those that came.
+const FIRST_IN_LINE: u64 = 1 << 62;
 
 type Queue = BinaryHeap<Reverse<(u64, u64, u32)>>;
 
@@ -46,12 +54,8 @@ pub(crate) enum Change {
 
 impl Processors {
     pub fn new(program: &Program, machine: &Machine) -> Self {
-        let count = program.threads.len();
-        let binding = program
-            .threads
-            .iter()
-            .enumerate()
-            .map(|(index, thread)| machine.bind.cpu_of(index, count, thread.cpu, machine.cpus));
+        let threads = 0..program.threads.len();
+        let binding = threads.map(|thread| machine.cpu_of(program, thread));
         let binding: Vec<Option<u32>> = binding.collect();
         let any_bound = binding.iter().any(Option::is_some);
         Self {
@@ -64,9 +68,11 @@ impl Processors {
                 Vec::new()
             },
             binding,
-            rank: ranks(program),
-            preemptive: machine.scheduler == SchedulerKind::Priority,
-            queued: 0,
+            rank: ranks(program, machine),
+            preemptive: machine.scheduler != SchedulerKind::Fair,
+            placement: Placement::new(machine),
+            queued: FIRST_IN_LINE,
+            returned: FIRST_IN_LINE,
         }
     }
 
@@ -77,8 +83,11 @@ impl Processors {
 
     /// A thread wants a CPU; the one with the smallest key comes first.
     pub fn enqueue(&mut self, thread: u32, key: u64) {
-        let entry = Reverse((key, self.queued, thread));
         self.queued += 1;
+        self.push(thread, Reverse((key, self.queued, thread)));
+    }
+
+    fn push(&mut self, thread: u32, entry: Reverse<(u64, u64, u32)>) {
         match self.binding[thread as usize] {
             Some(cpu) => self.bound[cpu as usize].push(entry),
             None => self.anywhere.push(entry),
@@ -89,6 +98,21 @@ impl Processors {
     pub fn vacate(&mut self, cpu: u32) {
         self.running[cpu as usize] = NOBODY;
         self.idle.insert(cpu);
+    }
+
+    /// Returns the thread that a CPU was given to.
+    pub fn occupant(&self, cpu: u32) -> Option<u32> {
+        let thread = self.running[cpu as usize];
+        (thread != NOBODY).then_some(thread)
+    }
+
+    /// Returns whether a thread would work faster on a CPU that is idle.
+    pub fn is_better_elsewhere(&self, thread: u32, cpu: u32) -> bool {
+        self.binding[thread as usize].is_none()
+            && self
+                .placement
+                .as_ref()
+                .is_some_and(|placement| placement.is_better(&self.idle, &self.running, cpu))
     }
 
     /// Returns the smallest key of those that wait for this CPU.
@@ -135,7 +159,11 @@ impl Processors {
         let first_idle = *self.idle.first()?;
         let Reverse((_, _, thread)) = self.anywhere.pop()?;
         let last = last_cpu(thread);
-        let cpu = if self.idle.contains(&last) {
+        let cpu = if let Some(placement) = &self.placement {
+            placement
+                .best(&self.idle, &self.running, last)
+                .unwrap_or(first_idle)
+        } else if self.idle.contains(&last) {
             last
         } else {
             first_idle
@@ -151,7 +179,7 @@ impl Processors {
         let lowest = (0..self.running.len() as u32)
             .filter(|&cpu| self.running[cpu as usize] != NOBODY)
             .max_by_key(|&cpu| self.rank(self.running[cpu as usize]))?;
-        if self.rank(winner) > self.rank(self.running[lowest as usize]) {
+        if self.rank(winner) >= self.rank(self.running[lowest as usize]) {
             return None;
         }
         self.anywhere.pop();
@@ -172,18 +200,28 @@ impl Processors {
 
     fn replace(&mut self, cpu: u32, winner: u32) -> Change {
         let loser = std::mem::replace(&mut self.running[cpu as usize], winner);
-        self.enqueue(loser, u64::from(self.rank(loser)));
+        // It goes on before others of its priority.
+        self.returned -= 1;
+        let key = u64::from(self.rank(loser));
+        self.push(loser, Reverse((key, self.returned, loser)));
         Change::Preempt { loser, winner, cpu }
     }
 }
 
-/// Returns the place of each thread in the order of priority; equal priorities rank in the order of the trace.
-fn ranks(program: &Program) -> Vec<u32> {
+/// Returns the place of each thread in the order of priority. Equal priorities rank in the order of the trace, but share a
+/// place where they take turns.
+fn ranks(program: &Program, machine: &Machine) -> Vec<u32> {
+    let priority = |index: usize| machine.priority_of(program, index).unwrap_or(i32::MIN);
     let mut order: Vec<usize> = (0..program.threads.len()).collect();
-    order.sort_by_key(|&index| Reverse(program.threads[index].priority.unwrap_or(i32::MIN)));
+    order.sort_by_key(|&index| Reverse(priority(index)));
     let mut rank = vec![0; order.len()];
-    for (place, index) in order.into_iter().enumerate() {
-        rank[index] = place as u32;
+    let mut place = 0;
+    for (position, &index) in order.iter().enumerate() {
+        let equals_last = position > 0 && priority(order[position - 1]) == priority(index);
+        if !(equals_last && machine.scheduler == SchedulerKind::RoundRobin) {
+            place = position as u32;
+        }
+        rank[index] = place;
     }
     rank
 }

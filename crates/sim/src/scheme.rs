@@ -95,7 +95,7 @@ pub fn predict(program: &Program, machine: &Machine, choice: Choice) -> Predicti
         }
     }
     Prediction {
-        machine: *machine,
+        machine: machine.clone(),
         attempts,
     }
 }
@@ -110,7 +110,7 @@ pub fn predict_all(program: &Program, machine: &Machine) -> Prediction {
         })
         .collect();
     Prediction {
-        machine: *machine,
+        machine: machine.clone(),
         attempts,
     }
 }

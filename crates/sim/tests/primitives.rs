@@ -120,6 +120,7 @@ fn ends_with_costs(text: &str, cpus: u32, handover: Handover) -> Vec<u64> {
             wake_latency: SimTime::from_nanos(20),
             wake_cost: SimTime::from_nanos(3),
             block_cost: SimTime::from_nanos(5),
+            ..Costs::NONE
         },
         ..Machine::new(cpus, &program)
     };

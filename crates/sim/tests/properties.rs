@@ -3,8 +3,11 @@
 mod one_cpu;
 
 use foretrace_program::Program;
-use foretrace_schedule::Outcome;
-use foretrace_sim::{Bind, Choice, Machine, ModelKind, SchedulerKind, predict, schedule};
+use foretrace_schedule::{Outcome, SimTime};
+use foretrace_sim::{
+    Bind, Choice, Costs, Machine, ModelKind, Processor, Rate, SchedulerKind, ThreadSetting,
+    predict, schedule,
+};
 use one_cpu::{Recording, Step, record};
 use proptest::prelude::*;
 
@@ -202,6 +205,111 @@ fn rules_hold(recording: &Recording, steps: &[Vec<Step>]) -> Result<(), TestCase
     Ok(())
 }
 
+/// A CPU of a table that says nothing that is not so without it, but for its speed.
+fn alone(core: u32, speed: Rate) -> Processor {
+    Processor {
+        speed,
+        core,
+        ways: 1,
+        throughput: Rate::ONE,
+        socket: 0,
+    }
+}
+
+/// What is said of a machine that changes nothing changes nothing, and twice the speed halves all times.
+fn descriptions_mean_what_they_say(recording: &Recording) -> Result<(), TestCaseError> {
+    let program = program_of(recording);
+    for cpus in 1..=4 {
+        for scheduler in [SchedulerKind::Priority, SchedulerKind::Fair] {
+            let plain = Machine {
+                scheduler,
+                slice: SimTime::from_nanos(4),
+                ..Machine::new(cpus, &program)
+            };
+            let described = Machine {
+                processors: (0..cpus).map(|cpu| alone(cpu, Rate::ONE)).collect(),
+                runnable_limit: Some(100),
+                threads: vec![ThreadSetting::default(); 2],
+                ..plain.clone()
+            };
+            let fast = Machine {
+                processors: (0..cpus)
+                    .map(|cpu| alone(cpu, Rate(2 * Rate::ONE.0)))
+                    .collect(),
+                slice: SimTime::from_nanos(2),
+                ..plain.clone()
+            };
+            for model in ModelKind::ALL {
+                let got = schedule(&program, &plain, model);
+                prop_assert_eq!(&got, &schedule(&program, &described, model), "as plain");
+                let halved = schedule(&program, &fast, model);
+                prop_assert_eq!(got.end.0, 2 * halved.end.0, "half the time");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// On machines with all there is to say of them: a valid schedule, the same each time, that gets through.
+fn odd_machines_get_through(recording: &Recording) -> Result<(), TestCaseError> {
+    let program = program_of(recording);
+    let work = program.work_nanos();
+    for (scheduler, limit) in [
+        (SchedulerKind::Priority, None),
+        (SchedulerKind::Priority, Some(1)),
+        (SchedulerKind::Fair, Some(2)),
+        (SchedulerKind::RoundRobin, None),
+        (SchedulerKind::RoundRobin, Some(2)),
+    ] {
+        let paired = |cpu: u32, speed: u64| Processor {
+            ways: 2,
+            throughput: Rate(1_300_000_000),
+            socket: cpu % 2,
+            ..alone(cpu % 2, Rate(speed))
+        };
+        let mut machine = Machine {
+            scheduler,
+            slice: SimTime::from_nanos(3),
+            processors: vec![
+                paired(0, 1_000_000_000),
+                paired(1, 700_000_001),
+                paired(2, 1_000_000_000),
+                alone(2, Rate(333_333_333)),
+            ],
+            runnable_limit: limit,
+            threads: vec![ThreadSetting {
+                priority: Some(1),
+                cpu: Some(3),
+            }],
+            ..Machine::new(4, &program)
+        };
+        for costly in [false, true] {
+            if costly {
+                machine.costs = Costs {
+                    wake_latency: SimTime(7_001),
+                    wake_cost: SimTime(300),
+                    block_cost: SimTime(500),
+                    switch_cost: SimTime(101),
+                    create_cost: SimTime(1_003),
+                    migration: SimTime(777),
+                    socket_migration: SimTime(3_333),
+                };
+            }
+            for model in ModelKind::ALL {
+                let got = schedule(&program, &machine, model);
+                prop_assert_eq!(got.check(), Ok(()), "{}", &recording.text);
+                prop_assert_eq!(&got, &schedule(&program, &machine, model), "the same again");
+                let complete = got.outcome == Outcome::Completed;
+                prop_assert!(complete || model != ModelKind::Strict, "{:?}", got.outcome);
+                // All cores together do less than 2.6 times what one CPU does; where somebody works, it is at a third or more.
+                prop_assert!(!complete || got.end.as_nanos() * 26 >= work * 10);
+                prop_assert!(costly || got.end.as_nanos() <= 3 * work + 1 || !complete);
+            }
+        }
+    }
+    Ok(())
+}
+
 fn work_of(step: &Step) -> u64 {
     match step {
         Step::Work(length) => *length,
@@ -217,6 +325,8 @@ proptest! {
         let recording = record(&steps, 0).expect("a server answers all who ask");
         one_cpu_reproduces(&recording)?;
         rules_hold(&recording, &steps)?;
+        descriptions_mean_what_they_say(&recording)?;
+        odd_machines_get_through(&recording)?;
     }
 
     #[test]
@@ -227,6 +337,8 @@ proptest! {
         let recording = recording.expect("just seen");
         one_cpu_reproduces(&recording)?;
         rules_hold(&recording, &steps)?;
+        descriptions_mean_what_they_say(&recording)?;
+        odd_machines_get_through(&recording)?;
     }
 }
 

@@ -61,6 +61,8 @@ pub enum Command {
     Export(ExportArgs),
     /// Read a foreign trace and write it as a trace file
     Import(ImportArgs),
+    /// Show the machine that is predicted for, or measure this one
+    Machine(MachineArgs),
     /// Record, predict and draw a bundled program
     #[command(after_help = DEMO_HELP)]
     Demo,
@@ -189,7 +191,7 @@ pub struct InfoArgs {
 }
 
 /// How to predict, for every command that does.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct ModelArgs {
     /// How recorded events constrain the predicted run
     #[arg(long, value_enum, default_value_t)]
@@ -200,6 +202,11 @@ pub struct ModelArgs {
     /// Which CPUs a thread may run on
     #[arg(long, value_enum, default_value_t)]
     pub bind: Bind,
+    /// A file that describes the machine: its costs, locks and CPUs (docs/machine.md explains every key)
+    ///
+    /// `foretrace machine` prints one to begin with, or measures this one.
+    #[arg(long, value_name = "FILE")]
+    pub machine: Option<PathBuf>,
 }
 
 /// How recorded events constrain the predicted run.
@@ -221,8 +228,10 @@ pub enum Model {
 pub enum Scheduler {
     /// Always those of highest priority
     Priority,
-    /// All in turn
+    /// All in turn, those first that ran least
     Fair,
+    /// All in turn, one after the other; those of higher priority before others
+    RoundRobin,
 }
 
 /// Which CPUs a thread may run on.
@@ -256,7 +265,8 @@ Examples:
 pub struct PredictArgs {
     /// The trace, or the series that `record --each` made
     pub file: PathBuf,
-    /// The numbers of CPUs to predict for [default: 1,2,4,8,16; of a series, those that it was recorded for]
+    /// The numbers of CPUs to predict for [default: 1,2,4,8,16, or as many as --machine has; of a series, those that it was
+    /// recorded for]
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<CpuList>,
     #[command(flatten)]
@@ -325,6 +335,40 @@ pub struct ValidateArgs {
     pub command: Vec<OsString>,
 }
 
+const MACHINE_HELP: &str = "\
+What is printed or written is a file for --machine of `predict`, `export` and `validate`; keys that it does not have are \
+as they are natural for the program. docs/machine.md explains every key.
+
+Examples:
+  foretrace machine                                 what recorded programs are predicted for
+  foretrace machine --calibrate -o here.toml        the same with what this machine costs
+  foretrace machine --machine server.toml           what a file says, with every key
+  foretrace predict prog.ftrace --machine here.toml";
+
+/// Options of `machine`.
+#[derive(Args, Debug)]
+#[command(after_help = MACHINE_HELP)]
+pub struct MachineArgs {
+    /// Print the machine in force, as a file with every key [default]
+    #[arg(long, conflicts_with = "calibrate")]
+    pub show: bool,
+    /// Measure what waking, waiting and creating threads cost here; takes some seconds
+    #[arg(long)]
+    pub calibrate: bool,
+    /// The file that describes the machine
+    #[arg(long, value_name = "FILE", conflicts_with = "calibrate")]
+    pub machine: Option<PathBuf>,
+    /// The number of CPUs to show it for [default: those that the file says]
+    #[arg(long, value_name = "N", conflicts_with = "calibrate", value_parser = clap::value_parser!(u32).range(1..=i64::from(values::MOST_CPUS)))]
+    pub cpus: Option<u32>,
+    /// The file to write [default: the standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Overwrite the output file
+    #[arg(short, long)]
+    pub force: bool,
+}
+
 /// Returns a parser of the names of formats, which shows them in the help.
 fn formats(known: impl Iterator<Item = (&'static str, &'static str)>) -> PossibleValuesParser {
     let values = known.map(|(name, about)| PossibleValue::new(name).help(about));
@@ -362,7 +406,8 @@ pub struct ExportArgs {
     /// The file to write [default: the standard output]
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
-    /// The number of CPUs of the predicted run [default: those the program was made to believe in, else one a thread]
+    /// The number of CPUs of the predicted run [default: those that --machine has, else those the program was made to
+    /// believe in, else one a thread]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(values::MOST_CPUS)))]
     pub cpus: Option<u32>,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use super::{
     record::{Plan, record},
 };
 use crate::{
-    args::{Bind, CpuList, Model, ModelArgs},
+    args::{CpuList, ModelArgs},
     core::Study,
     failure::{Finish, ProgramFailed},
     launch::embedded,
@@ -50,14 +50,9 @@ pub fn run() -> anyhow::Result<Finish> {
     }
     let mut trace = recorded.trace;
 
-    let how = ModelArgs {
-        model: Model::Auto,
-        scheduler: None,
-        bind: Bind::None,
-    };
-    let study = Study::new(&mut trace, how, false)?;
+    let study = Study::new(&mut trace, &ModelArgs::default(), false)?;
     output::warn(&trace.warnings);
-    let predictions = predict_watched(&study, &CpuList::up_to(CPUS).0);
+    let predictions = predict_watched(&study, &CpuList::up_to(CPUS).0)?;
     let pictured = predictions
         .last()
         .context("there is a prediction for the picture")?;

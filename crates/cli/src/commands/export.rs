@@ -34,10 +34,13 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Finish> {
 }
 
 fn predicted(args: &ExportArgs, trace: &mut Trace) -> anyhow::Result<Schedule> {
-    let cpus = args.cpus.unwrap_or_else(|| default_cpus(trace));
-    let study = Study::new(trace, args.how, false)?;
+    let study = Study::new(trace, &args.how, false)?;
+    let cpus = args
+        .cpus
+        .or(study.described_cpus())
+        .unwrap_or_else(|| default_cpus(trace));
     output::warn(&trace.warnings);
-    let predictions = predict_watched(&study, &[cpus]);
+    let predictions = predict_watched(&study, &[cpus])?;
     let prediction = predictions
         .first()
         .context("one number of CPUs gives one prediction")?;

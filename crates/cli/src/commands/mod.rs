@@ -4,6 +4,7 @@ mod demo;
 mod export;
 mod import;
 mod info;
+mod machine;
 mod predict;
 mod predict_series;
 mod record;
@@ -23,6 +24,7 @@ pub fn run(command: &Command) -> anyhow::Result<Finish> {
         Command::Export(args) => export::run(args),
         Command::Import(args) => import::run(args),
         Command::Validate(args) => validate::run(args),
+        Command::Machine(args) => machine::run(args),
         Command::Demo => demo::run(),
     }
 }

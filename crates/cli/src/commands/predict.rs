@@ -21,12 +21,11 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<Finish> {
         return predict_series::run(args, &series);
     }
     let mut trace = core::read_trace(&args.file)?;
-    let study = Study::new(&mut trace, args.how, args.all_models)?;
+    let study = Study::new(&mut trace, &args.how, args.all_models)?;
     output::warn(&trace.warnings);
-    let predictions = predict_watched(
-        &study,
-        args.cpus.as_ref().map_or(&DEFAULT_CPUS[..], |list| &list.0),
-    );
+    let cpus = args.cpus.as_ref().map(|list| list.0.clone());
+    let cpus = cpus.unwrap_or_else(|| default_cpus(study.described_cpus()));
+    let predictions = predict_watched(&study, &cpus)?;
     if let (Some(path), Some(last)) = (&args.output, predictions.last()) {
         core::write_schedule(&study.schedule(last)?, path)?;
     }
@@ -40,8 +39,17 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<Finish> {
     Ok(Finish::Fine)
 }
 
+/// Returns the numbers of CPUs to predict for, on a machine that has so many: no more, and all of them.
+fn default_cpus(described: Option<u32>) -> Vec<u32> {
+    let Some(all) = described else {
+        return DEFAULT_CPUS.to_vec();
+    };
+    let fewer = (0..).map(|power| 1 << power).take_while(|&cpus| cpus < all);
+    fewer.chain([all]).collect()
+}
+
 /// Predicts, with a progress bar where somebody watches.
-pub fn predict_watched(study: &Study, cpus: &[u32]) -> Vec<Prediction> {
+pub fn predict_watched(study: &Study, cpus: &[u32]) -> anyhow::Result<Vec<Prediction>> {
     let bar = if output::is_watched() {
         let style = ProgressStyle::with_template("predicting {wide_bar} {pos}/{len}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());

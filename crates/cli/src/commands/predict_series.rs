@@ -25,21 +25,21 @@ pub fn run(args: &PredictArgs, series: &Series) -> anyhow::Result<Finish> {
     }
     let (base_trace, one_cpu) = {
         let mut trace = base.read(&args.file)?;
-        let study = Study::new(&mut trace, args.how, args.all_models)?;
-        let one_cpu = study.one_cpu();
+        let study = Study::new(&mut trace, &args.how, args.all_models)?;
+        let one_cpu = study.one_cpu()?;
         (trace, one_cpu)
     };
     let mut traces: Vec<(u32, Trace)> = Vec::new();
     let mut predictions: Vec<Prediction> = Vec::new();
     for run in &asked {
         let mut trace = run.read(&args.file)?;
-        let study = Study::new(&mut trace, args.how, args.all_models)?;
+        let study = Study::new(&mut trace, &args.how, args.all_models)?;
         let warnings = trace.warnings.iter();
         let warnings: Vec<String> = warnings
             .map(|warning| format!("for {} CPUs: {warning}", run.cpus))
             .collect();
         output::warn(&warnings);
-        let predicted = predict_watched(&study, &[run.cpus]);
+        let predicted = predict_watched(&study, &[run.cpus])?;
         let is_last = predictions.len() + 1 == asked.len();
         if let (Some(path), Some(last), true) = (&args.output, predicted.last(), is_last) {
             core::write_schedule(&study.schedule(last)?, path)?;

@@ -114,7 +114,7 @@ fn cases(args: &ValidateArgs, there: usize) -> anyhow::Result<Vec<Case>> {
         let command = command_of(&trace)?;
         let believed = trace.recording.as_ref().map(|facts| facts.pretended_cpus);
         let believed = args.pretend_cpus.or(believed).unwrap_or(cpus);
-        let study = Study::new(&mut trace, args.how, false)?;
+        let study = Study::new(&mut trace, &args.how, false)?;
         case(trace, &study, &command, (cpus, believed))
     };
     counts.into_iter().map(read).collect()
@@ -156,7 +156,7 @@ fn case(
     command: &[OsString],
     (cpus, believed): (u32, u32),
 ) -> anyhow::Result<Case> {
-    let mut predictions = study.predict(&[1, cpus], || {}).into_iter();
+    let mut predictions = study.predict(&[1, cpus], || {})?.into_iter();
     let mut side = || {
         let prediction = predictions.next().context("two were asked for")?;
         Side::new(prediction, command, believed)
@@ -189,7 +189,7 @@ fn fresh(args: &ValidateArgs, cpus: u32) -> anyhow::Result<Case> {
         return Err(ProgramFailed(recorded.exit).into());
     }
     let mut trace = recorded.trace;
-    let study = Study::new(&mut trace, args.how, false)?;
+    let study = Study::new(&mut trace, &args.how, false)?;
     case(trace, &study, &args.command, (cpus, believed))
 }
 
@@ -223,13 +223,13 @@ fn of_series(
     for run in runs {
         let mut trace = run.read(file)?;
         let command = command_of(&trace)?;
-        let study = Study::new(&mut trace, args.how, false)?;
+        let study = Study::new(&mut trace, &args.how, false)?;
         let mut case = case(trace, &study, &command, (run.cpus, run.cpus))?;
         if let Some(base) = base {
             let mut trace = base.read(file)?;
             let command = command_of(&trace)?;
-            let study = Study::new(&mut trace, args.how, false)?;
-            let prediction = study.predict(&[1], || {}).into_iter().next();
+            let study = Study::new(&mut trace, &args.how, false)?;
+            let prediction = study.predict(&[1], || {})?.into_iter().next();
             let prediction = prediction.context("one was asked for")?;
             case.sides[1].prediction.one_cpu = prediction.one_cpu;
             case.sides[0] = Side::new(prediction, &command, base.cpus)?;

@@ -7,6 +7,7 @@ use foretrace_sim::{Attempt, Run};
 use foretrace_trace::{ExitStatus, Recording, ThreadClock, Trace};
 use serde::Serialize;
 
+use super::machine::MachineJson;
 use crate::core::Prediction;
 
 /// The document of `predict --json`.
@@ -167,6 +168,7 @@ struct PredictionJson<'a> {
     cpus: u32,
     scheduler: &'static str,
     bind: &'static str,
+    machine: MachineJson,
     /// `null` where every model that was tried ended in a deadlock, as are the next two.
     model: Option<&'static str>,
     makespan_ns: Option<u64>,
@@ -190,6 +192,7 @@ impl<'a> PredictionJson<'a> {
             cpus: machine.cpus,
             scheduler: machine.scheduler.name(),
             bind: machine.bind.name(),
+            machine: MachineJson::new(machine),
             model: answer.map(|attempt| attempt.model.name()),
             makespan_ns: run.map(|run| run.end.as_nanos()),
             speedup: run.map(|run| prediction.speedup(run)),

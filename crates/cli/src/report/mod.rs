@@ -1,7 +1,9 @@
 //! How traces and predictions are shown: tables for people, JSON for programs.
 
+pub mod calibration;
 pub mod info;
 pub mod json;
+pub mod machine;
 pub mod prediction;
 pub mod series;
 pub mod sites;

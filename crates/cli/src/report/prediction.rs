@@ -26,6 +26,7 @@ pub fn text(predictions: &[Prediction]) -> String {
         ("efficiency", Align::Right),
     ];
     let mut text = render(columns, predictions.iter().map(row));
+    text += &machine(predictions);
     text += &deadlocks(predictions);
     text
 }
@@ -69,6 +70,7 @@ pub fn all_models(predictions: &[Prediction]) -> String {
         })
     });
     let mut text = render(columns, rows);
+    text += &machine(predictions);
     text += &deadlocks(predictions);
     text
 }
@@ -88,6 +90,16 @@ fn attempt_row(prediction: &Prediction, attempt: &Attempt, note: String) -> [Str
         speedup,
         note,
     ]
+}
+
+/// Returns a paragraph that names the machine: the one with the most CPUs, which shows most of it.
+fn machine(predictions: &[Prediction]) -> String {
+    let largest = predictions
+        .iter()
+        .max_by_key(|prediction| prediction.cpus());
+    largest.map_or_else(String::new, |prediction| {
+        format!("\n{}\n", super::machine::text(&prediction.result.machine))
+    })
 }
 
 fn deadlocks(predictions: &[Prediction]) -> String {

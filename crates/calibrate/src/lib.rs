@@ -1,0 +1,181 @@
+//! What it costs here to let threads on other CPUs go on: measured with threads that are pinned.
+//!
+//! ```
+//! # fn main() -> std::io::Result<()> {
+//! let measured = foretrace_calibrate::calibrate(foretrace_calibrate::Effort::Least)?;
+//! assert!(measured.one_cpu_hop.nanos > 0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A token goes to and fro between two threads that wait for it by futexes, in turn on one CPU and between two; medians are
+//! compared, since a median is not moved by the few times that others had the CPU.
+//!
+//! Deliberately absent: files, printing, and what to make of the numbers.
+
+mod estimate;
+mod system;
+mod threads;
+
+use std::io;
+
+pub use estimate::Estimate;
+
+/// How often to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// Just to see whether it works: some milliseconds.
+    Least,
+    /// Some seconds.
+    Usual,
+}
+
+impl Effort {
+    /// Returns how many series to measure, and how many rounds each is of.
+    fn series(self) -> (usize, usize) {
+        match self {
+            Self::Least => (3, 20),
+            Self::Usual => (31, 500),
+        }
+    }
+}
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Calibration {
+    /// The CPU time that measuring took.
+    pub cpu_nanos: u64,
+    /// The CPUs this process may run on.
+    pub allowed: Vec<u32>,
+    /// From one thread's letting another go on to that one's having done so in turn, on one CPU.
+    pub one_cpu_hop: Estimate,
+    /// What is between CPUs; nothing where this process may run on one only.
+    pub between: Option<Between>,
+}
+
+/// What is between two CPUs, beyond what it is on one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Between {
+    /// The CPUs, which do not share a core where there are such.
+    pub cpus: [u32; 2],
+    /// Whether they share one.
+    pub share_core: bool,
+    /// The hop, whole.
+    pub hop: Estimate,
+    /// From a thread's being let go on to its running on a CPU that was idle.
+    pub wake_latency: Estimate,
+    /// The CPU time that this takes the one that lets it go on.
+    pub wake_cost: Estimate,
+    /// The CPU time of a wait.
+    pub block_cost: Estimate,
+    /// The CPU time by which creating a thread takes longer where it begins elsewhere, beyond that of letting one go on
+    /// there; nothing where the system never lets it begin elsewhere.
+    pub create_cost: Option<Estimate>,
+}
+
+/// Measures.
+///
+/// # Errors
+///
+/// Where threads cannot be made or pinned.
+pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
+    let begun = system::process_cpu_nanos();
+    let allowed = system::allowed_cpus()?;
+    let Some(&first) = allowed.first() else {
+        return Err(io::Error::other("this process may run on no CPU"));
+    };
+    let (series, rounds) = effort.series();
+    let other = other_cpu(first, &allowed);
+    let [mut same, mut across] = [(); 2].map(|()| Samples::default());
+    // In turn, so that what changes meanwhile changes both.
+    for _ in 0..series {
+        same.measure([first, first], rounds)?;
+        if let Some((second, _)) = other {
+            across.measure([first, second], rounds)?;
+        }
+    }
+    let one_cpu_hop = Estimate::of(&mut same.hops);
+    let Some((second, share_core)) = other else {
+        return Ok(Calibration {
+            cpu_nanos: system::process_cpu_nanos() - begun,
+            allowed,
+            one_cpu_hop,
+            between: None,
+        });
+    };
+    let hop = Estimate::of(&mut across.hops);
+    let wake_cost = Estimate::of(&mut across.calls).beyond(Estimate::of(&mut same.calls));
+    let create_cost = (!across.creations.is_empty() && !same.creations.is_empty()).then(|| {
+        let elsewhere = Estimate::of(&mut across.creations);
+        elsewhere
+            .beyond(Estimate::of(&mut same.creations))
+            .beyond(wake_cost)
+    });
+    Ok(Calibration {
+        cpu_nanos: system::process_cpu_nanos() - begun,
+        allowed,
+        one_cpu_hop,
+        between: Some(Between {
+            cpus: [first, second],
+            share_core,
+            hop,
+            wake_latency: hop.beyond(one_cpu_hop),
+            wake_cost,
+            block_cost: Estimate::of(&mut across.waits).beyond(Estimate::of(&mut same.passes)),
+            create_cost,
+        }),
+    })
+}
+
+/// What was measured with the threads on the same CPUs, in nanoseconds.
+#[derive(Default)]
+struct Samples {
+    hops: Vec<u64>,
+    /// CPU times of letting the other one go on.
+    calls: Vec<u64>,
+    /// CPU times of waiting.
+    waits: Vec<u64>,
+    /// CPU times of a wait for what is there already.
+    passes: Vec<u64>,
+    creations: Vec<u64>,
+}
+
+impl Samples {
+    fn measure(&mut self, cpus: [u32; 2], rounds: usize) -> io::Result<()> {
+        self.hops.push(threads::hop(cpus, rounds)?);
+        let parts = threads::parts(cpus, rounds)?;
+        self.calls.extend(parts.calls);
+        self.waits.extend(parts.waits);
+        self.passes.extend(parts.passes);
+        self.creations
+            .extend(threads::creations(cpus, rounds / 10)?);
+        Ok(())
+    }
+}
+
+/// Returns another CPU, of another core where there is one, and whether it shares the core.
+fn other_cpu(first: u32, allowed: &[u32]) -> Option<(u32, bool)> {
+    let siblings = system::siblings(first);
+    let others = || allowed.iter().copied().filter(|&cpu| cpu != first);
+    let elsewhere = others().find(|cpu| !siblings.contains(cpu));
+    match elsewhere {
+        Some(cpu) => Some((cpu, false)),
+        None => others().next().map(|cpu| (cpu, true)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_machine_this_is_something_is_measured() {
+        let measured = calibrate(Effort::Least).expect("threads can be pinned to allowed CPUs");
+        assert!(measured.one_cpu_hop.nanos > 0);
+        assert_eq!(measured.between.is_some(), measured.allowed.len() > 1);
+        if let Some(between) = measured.between {
+            assert_ne!(between.cpus[0], between.cpus[1]);
+            assert!(between.hop.nanos > 0);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The calls of the C library that the measurements need.
+
+#![expect(
+    unsafe_code,
+    reason = "the C library's functions are unsafe to call; each block holds one call"
+)]
+
+use std::{fs, io, mem::MaybeUninit};
+
+/// As many CPUs as a mask of the kernel's holds.
+const MOST_CPUS: usize = libc::CPU_SETSIZE as usize;
+
+fn empty_set() -> libc::cpu_set_t {
+    // SAFETY: all zeros are an empty set.
+    unsafe { MaybeUninit::<libc::cpu_set_t>::zeroed().assume_init() }
+}
+
+/// Returns the CPUs that this thread may run on, increasing.
+pub(crate) fn allowed_cpus() -> io::Result<Vec<u32>> {
+    let mut set = empty_set();
+    // SAFETY: the set is of the size that is told, and outlives the call.
+    let result = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let is_allowed = |cpu: &usize| {
+        // SAFETY: the number is below that of the set's members.
+        unsafe { libc::CPU_ISSET(*cpu, &set) }
+    };
+    let cpus = (0..MOST_CPUS).filter(is_allowed);
+    Ok(cpus.map(|cpu| cpu as u32).collect())
+}
+
+/// Lets this thread, and those it creates, run on these CPUs only.
+pub(crate) fn pin(cpus: &[u32]) -> io::Result<()> {
+    let mut set = empty_set();
+    for &cpu in cpus.iter().filter(|cpu| (**cpu as usize) < MOST_CPUS) {
+        // SAFETY: the number is below that of the set's members.
+        unsafe { libc::CPU_SET(cpu as usize, &mut set) };
+    }
+    // SAFETY: the set is of the size that is told, and outlives the call.
+    let result = unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Returns the CPU that this thread runs on.
+pub(crate) fn current_cpu() -> Option<u32> {
+    // SAFETY: it takes nothing and only tells.
+    let cpu = unsafe { libc::sched_getcpu() };
+    u32::try_from(cpu).ok()
+}
+
+/// Returns this thread's CPU time in nanoseconds.
+pub(crate) fn thread_cpu_nanos() -> u64 {
+    cpu_nanos(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Returns this process's CPU time in nanoseconds.
+pub(crate) fn process_cpu_nanos() -> u64 {
+    cpu_nanos(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn cpu_nanos(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the structure outlives the call. The clocks exist since Linux 2.6; without them all times are zero.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
+        + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+/// Returns the CPUs that share a core with this one, itself included; nothing where the kernel does not tell.
+pub(crate) fn siblings(cpu: u32) -> Vec<u32> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    parse_list(&fs::read_to_string(path).unwrap_or_default())
+}
+
+fn parse_list(text: &str) -> Vec<u32> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
+    };
+    text.split(',').filter_map(range).flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus_are_numbers_and_ranges() {
+        assert_eq!(parse_list("0,4\n"), [0, 4]);
+        assert_eq!(parse_list("0-2,7\n"), [0, 1, 2, 7]);
+        assert_eq!(parse_list(""), [0; 0]);
+    }
+
+    #[test]
+    fn a_thread_runs_where_it_is_pinned() {
+        let allowed = allowed_cpus().expect("the kernel tells");
+        let last = allowed[allowed.len() - 1];
+        let ran = std::thread::spawn(move || {
+            pin(&[last]).expect("it is allowed");
+            current_cpu()
+        });
+        assert_eq!(ran.join().expect("it ran"), Some(last));
+    }
+}

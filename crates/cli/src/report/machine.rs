@@ -1,0 +1,152 @@
+//! The machine in force, in a few words and as JSON.
+
+use foretrace_sim::{Costs, Machine, Processor, Rate, SchedulerKind};
+use foretrace_trace::Nanos;
+use serde::Serialize;
+
+/// Returns a line that names it.
+pub fn text(machine: &Machine) -> String {
+    let mut parts = vec![scheduler(machine)];
+    parts.extend(processors(&machine.processors));
+    if let Some(limit) = machine.runnable_limit {
+        parts.push(format!("at most {limit} threads of a process runnable"));
+    }
+    parts.push(costs(&machine.costs));
+    format!("Machine: {} (--machine changes it)", parts.join("; "))
+}
+
+fn scheduler(machine: &Machine) -> String {
+    let name = machine.scheduler.name();
+    match machine.scheduler {
+        SchedulerKind::Priority => format!("{name} scheduler"),
+        SchedulerKind::Fair | SchedulerKind::RoundRobin => {
+            format!(
+                "{name} scheduler, slices of {}",
+                brief(machine.slice.as_nanos())
+            )
+        }
+    }
+}
+
+fn processors(processors: &[Processor]) -> Vec<String> {
+    let mut parts = Vec::new();
+    let speeds = processors.iter().map(|cpu| cpu.speed);
+    if let (Some(slowest), Some(fastest)) = (speeds.clone().min(), speeds.max())
+        && (slowest, fastest) != (Rate::ONE, Rate::ONE)
+    {
+        parts.push(if slowest == fastest {
+            format!("CPUs of speed {}", factor(slowest))
+        } else {
+            format!("CPUs of speeds {} to {}", factor(slowest), factor(fastest))
+        });
+    }
+    let shared = processors
+        .iter()
+        .zip(0..)
+        .find(|(cpu, index)| cpu.core != *index);
+    if let Some((cpu, _)) = shared {
+        parts.push(format!(
+            "{} CPUs a core that do {} of one",
+            cpu.ways,
+            factor(cpu.throughput)
+        ));
+    }
+    let sockets = processors.iter().map(|cpu| cpu.socket + 1).max();
+    parts.extend(
+        sockets
+            .filter(|&count| count > 1)
+            .map(|count| format!("{count} sockets")),
+    );
+    parts
+}
+
+fn costs(costs: &Costs) -> String {
+    if *costs == Costs::NONE {
+        return "nothing but work takes time".to_owned();
+    }
+    if costs.wake_latency.0 == 0 {
+        return "idle CPUs wake at once".to_owned();
+    }
+    format!(
+        "waking an idle CPU takes {}",
+        brief(costs.wake_latency.as_nanos())
+    )
+}
+
+/// Returns a time without the zeros behind its point.
+fn brief(nanos: u64) -> String {
+    let text = Nanos(nanos).to_string();
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            let number = number.trim_end_matches('0').trim_end_matches('.');
+            format!("{number} {unit}")
+        }
+        _ => text,
+    }
+}
+
+fn factor(rate: Rate) -> f64 {
+    rate.0 as f64 / Rate::ONE.0 as f64
+}
+
+/// The machine of a prediction.
+#[derive(Debug, Serialize)]
+pub struct MachineJson {
+    slice_ns: u64,
+    handover: &'static str,
+    costs: CostsJson,
+    runnable_limit: Option<u32>,
+    /// Nothing where all CPUs are of speed one and alone in their cores.
+    processors: Vec<ProcessorJson>,
+}
+
+#[derive(Debug, Serialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the names in the document say their units"
+)]
+struct CostsJson {
+    wake_latency_ns: u64,
+    wake_cost_ns: u64,
+    block_cost_ns: u64,
+    switch_cost_ns: u64,
+    create_cost_ns: u64,
+    migration_ns: u64,
+    socket_migration_ns: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct ProcessorJson {
+    speed: f64,
+    core: u32,
+    core_throughput: f64,
+    socket: u32,
+}
+
+impl MachineJson {
+    /// Takes it from the machine.
+    pub fn new(machine: &Machine) -> Self {
+        let costs = &machine.costs;
+        let processor = |cpu: &Processor| ProcessorJson {
+            speed: factor(cpu.speed),
+            core: cpu.core,
+            core_throughput: factor(cpu.throughput),
+            socket: cpu.socket,
+        };
+        Self {
+            slice_ns: machine.slice.as_nanos(),
+            handover: machine.handover.name(),
+            costs: CostsJson {
+                wake_latency_ns: costs.wake_latency.as_nanos(),
+                wake_cost_ns: costs.wake_cost.as_nanos(),
+                block_cost_ns: costs.block_cost.as_nanos(),
+                switch_cost_ns: costs.switch_cost.as_nanos(),
+                create_cost_ns: costs.create_cost.as_nanos(),
+                migration_ns: costs.migration.as_nanos(),
+                socket_migration_ns: costs.socket_migration.as_nanos(),
+            },
+            runnable_limit: machine.runnable_limit,
+            processors: machine.processors.iter().map(processor).collect(),
+        }
+    }
+}

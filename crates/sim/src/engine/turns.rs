@@ -1,0 +1,164 @@
+//! Turns on CPUs: who gets which, what that costs, and how far a thread's work gets in them.
+
+use foretrace_schedule::State;
+
+use super::{DELAY, Engine};
+use crate::{
+    SchedulerKind,
+    core::{NOBODY, Status},
+    models::Model,
+    observer::Observer,
+    processors::Change,
+};
+
+impl<M: Model, O: Observer> Engine<'_, M, O> {
+    /// Gives the CPUs to those that are to have them.
+    pub(super) fn share_out(&mut self) {
+        loop {
+            let threads = &self.core.threads;
+            match self
+                .processors
+                .next_change(|thread| threads[thread as usize].cpu)
+            {
+                Some(Change::Start(thread, cpu)) => self.start(thread, cpu),
+                Some(Change::Preempt { loser, winner, cpu }) => {
+                    if self.core.threads[loser as usize].status == Status::Running {
+                        self.account(loser);
+                    }
+                    self.note_ready(loser);
+                    self.vacated[cpu as usize] = self.core.now;
+                    self.start(winner, cpu);
+                }
+                None => return self.settle_cores(),
+            }
+        }
+    }
+
+    /// Lets threads that share their cores with more or fewer others than before go on as fast as they can now.
+    pub(super) fn settle_cores(&mut self) {
+        if !self.speeds.shared {
+            return;
+        }
+        while let Some(core) = self.speeds.next_changed() {
+            let cpus = self.speeds.cpus_of(core).iter();
+            let threads: Vec<u32> = cpus
+                .filter_map(|&cpu| self.processors.occupant(cpu))
+                .filter(|&thread| {
+                    let state = &self.core.threads[thread as usize];
+                    state.status == Status::Running && (thread, state.turn) != self.operating
+                })
+                .collect();
+            for &thread in &threads {
+                self.account(thread);
+            }
+            self.speeds.settle(core);
+            for thread in threads {
+                let state = &mut self.core.threads[thread as usize];
+                // One that has no work left is due, or rings now.
+                if state.work_left > 0 {
+                    state.turn = state.turn.wrapping_add(1) % DELAY;
+                    self.arm(thread);
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, thread: u32, cpu: u32) {
+        if !self.ran_last.is_empty() {
+            self.charge_for_place(thread, cpu);
+        }
+        let state = &mut self.core.threads[thread as usize];
+        state.cpu = cpu;
+        state.turn = state.turn.wrapping_add(1) % DELAY;
+        // What it costs to take turns on one CPU is within the recorded times.
+        let was_idle = self.vacated[cpu as usize] != self.core.now;
+        let latency = self.machine.costs.wake_latency.0;
+        if latency == 0 || !was_idle || self.machine.cpus == 1 {
+            return self.begin_turn(thread);
+        }
+        state.status = Status::Waking;
+        let turn = state.turn;
+        self.called += 1;
+        self.set_alarm(self.core.now.saturating_add(latency), thread, turn);
+    }
+
+    /// Lets a thread pay for running where another ran last, or elsewhere than before.
+    fn charge_for_place(&mut self, thread: u32, cpu: u32) {
+        let costs = self.machine.costs;
+        let ran_here = std::mem::replace(&mut self.ran_last[cpu as usize], thread);
+        let state = &mut self.core.threads[thread as usize];
+        if ran_here != thread && ran_here != NOBODY {
+            state.work_left += costs.switch_cost.0;
+        }
+        let ran_before = state.turn > 0;
+        if ran_before && state.cpu != cpu {
+            let processor = |cpu: u32| self.machine.processors.get(cpu as usize);
+            state.work_left += match (processor(state.cpu), processor(cpu)) {
+                (Some(from), Some(to)) if from.socket != to.socket => costs.socket_migration.0,
+                // What a core holds, all its CPUs use.
+                (Some(from), Some(to)) if from.core == to.core => 0,
+                _ => costs.migration.0,
+            };
+        }
+    }
+
+    /// A thread runs on the CPU that it was given.
+    pub(super) fn begin_turn(&mut self, thread: u32) {
+        let now = self.core.now;
+        let slice_end = match self.machine.scheduler {
+            SchedulerKind::Priority => u64::MAX,
+            SchedulerKind::Fair | SchedulerKind::RoundRobin => {
+                now.saturating_add(self.machine.slice.0)
+            }
+        };
+        let state = &mut self.core.threads[thread as usize];
+        state.status = Status::Running;
+        let cpu = state.cpu;
+        state.since = now;
+        state.slice_end = slice_end;
+        self.least_ran = self.least_ran.max(state.ran);
+        let event = self.core.event(thread);
+        self.observer
+            .state(thread, now, State::Running(cpu), None, event);
+        if self.speeds.shared {
+            self.speeds.note(cpu, true);
+        }
+        self.arm(thread);
+    }
+
+    /// Brings a running thread's remaining work up to date.
+    pub(super) fn account(&mut self, thread: u32) {
+        let now = self.core.now;
+        let state = &mut self.core.threads[thread as usize];
+        let ran = now - state.since;
+        state.since = now;
+        state.ran += ran;
+        let done = if self.speeds.all_one {
+            ran
+        } else {
+            self.speeds
+                .work_done(thread, state.cpu, ran, state.work_left)
+        };
+        state.work_left = state.work_left.saturating_sub(done);
+    }
+
+    /// Returns how long a running thread needs for its work.
+    pub(super) fn time_left(&self, thread: u32) -> u64 {
+        let state = &self.core.threads[thread as usize];
+        if self.speeds.all_one {
+            state.work_left
+        } else {
+            self.speeds.time_for(thread, state.cpu, state.work_left)
+        }
+    }
+
+    /// Sets the alarm of a running thread, or notes that it can do its operation now.
+    pub(super) fn arm(&mut self, thread: u32) {
+        let state = self.core.threads[thread as usize];
+        if state.work_left == 0 {
+            return self.push_due(thread);
+        }
+        let done = self.core.now.saturating_add(self.time_left(thread));
+        self.set_alarm(done.min(state.slice_end), thread, state.turn);
+    }
+}

@@ -1,0 +1,170 @@
+//! How fast CPUs are: their speeds, and what those that share a core leave each other.
+
+use crate::Machine;
+
+/// A speed, or a part of one, in billionths: work a time.
+///
+/// Rates are rounded once, to a billionth; what is worked at a rate is accounted exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rate(pub u64);
+
+impl Rate {
+    /// The speed of the CPU of the recording.
+    pub const ONE: Self = Self(1_000_000_000);
+}
+
+/// A CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Processor {
+    /// How many seconds of recorded work it does a second.
+    pub speed: Rate,
+    /// The core that it is in.
+    pub core: u32,
+    /// How many CPUs share a core of this kind, counting those that the machine has not got.
+    pub ways: u32,
+    /// What a core of this kind does when all its CPUs are busy, where one alone does [`Rate::ONE`].
+    pub throughput: Rate,
+    /// The socket that its core is in.
+    pub socket: u32,
+}
+
+impl Processor {
+    /// Returns the rate at which it works when so many CPUs of its core are busy, itself included.
+    pub fn rate(&self, busy: u32) -> Rate {
+        let (busy, others) = (u128::from(busy.max(1)), u128::from(busy.max(1) - 1));
+        let one = u128::from(Rate::ONE.0);
+        // Between one busy CPU and all, what the core does grows evenly.
+        let most_others = u128::from(self.ways.max(2) - 1);
+        let whole = one * most_others - one * others + u128::from(self.throughput.0) * others;
+        let rate = u128::from(self.speed.0) * whole / (busy * most_others * one);
+        Rate(u64::try_from(rate).unwrap_or(u64::MAX).max(1))
+    }
+}
+
+/// The rates at which the CPUs work now, and what each thread worked beyond a whole picosecond.
+pub(crate) struct Speeds {
+    processors: Vec<Processor>,
+    rates: Vec<u64>,
+    /// What each thread did in advance of its next work, in billionths of a picosecond.
+    credits: Vec<u64>,
+    /// The CPUs of each core.
+    cores: Vec<Vec<u32>>,
+    /// How many CPUs of each core are busy.
+    busy: Vec<u32>,
+    occupied: Vec<bool>,
+    /// Cores in which CPUs became busy or idle.
+    changed: Vec<u32>,
+    /// Whether CPUs share cores.
+    pub shared: bool,
+    /// Whether all CPUs are of speed one, always.
+    pub all_one: bool,
+}
+
+impl Speeds {
+    pub fn new(machine: &Machine, threads: usize) -> Self {
+        let processors = machine.processors.clone();
+        let count = processors.iter().map(|cpu| cpu.core as usize + 1).max();
+        let mut cores = vec![Vec::new(); count.unwrap_or(0)];
+        for (index, cpu) in processors.iter().enumerate() {
+            cores[cpu.core as usize].push(index as u32);
+        }
+        let shared = cores.iter().any(|cpus: &Vec<u32>| cpus.len() > 1);
+        let all_one = !shared && processors.iter().all(|cpu| cpu.speed == Rate::ONE);
+        Self {
+            rates: processors.iter().map(|cpu| cpu.rate(1).0).collect(),
+            credits: vec![0; if all_one { 0 } else { threads }],
+            busy: vec![0; cores.len()],
+            occupied: vec![false; processors.len()],
+            changed: Vec::new(),
+            processors,
+            cores,
+            shared,
+            all_one,
+        }
+    }
+
+    /// Returns what a thread did in some time on a CPU, of what it had left.
+    #[cold]
+    pub fn work_done(&mut self, thread: u32, cpu: u32, time: u64, left: u64) -> u64 {
+        let one = u128::from(Rate::ONE.0);
+        let credit = &mut self.credits[thread as usize];
+        let done = u128::from(time) * u128::from(self.rates[cpu as usize]) + u128::from(*credit);
+        let whole = (done / one).min(u128::from(left));
+        // Less than one picosecond's work: nobody works on beyond that.
+        *credit = (done - whole * one) as u64;
+        whole as u64
+    }
+
+    /// Returns how long a thread needs on a CPU for some work; the picosecond in which it is done counts whole.
+    #[cold]
+    pub fn time_for(&self, thread: u32, cpu: u32, work: u64) -> u64 {
+        let credit = u128::from(self.credits[thread as usize]);
+        let work = (u128::from(work) * u128::from(Rate::ONE.0)).saturating_sub(credit);
+        let time = work.div_ceil(u128::from(self.rates[cpu as usize]));
+        u64::try_from(time).unwrap_or(u64::MAX)
+    }
+
+    /// Notes that a CPU became busy or idle; what that changes is settled later in the same instant.
+    pub fn note(&mut self, cpu: u32, occupied: bool) {
+        if std::mem::replace(&mut self.occupied[cpu as usize], occupied) != occupied {
+            self.changed.push(self.processors[cpu as usize].core);
+        }
+    }
+
+    /// Returns a core whose number of busy CPUs changed.
+    pub fn next_changed(&mut self) -> Option<u32> {
+        loop {
+            let core = self.changed.pop()?;
+            let cpus = &self.cores[core as usize];
+            let busy = cpus.iter().filter(|&&cpu| self.occupied[cpu as usize]);
+            let busy = busy.count() as u32;
+            if std::mem::replace(&mut self.busy[core as usize], busy) != busy {
+                return Some(core);
+            }
+        }
+    }
+
+    /// Returns the CPUs of a core.
+    pub fn cpus_of(&self, core: u32) -> &[u32] {
+        &self.cores[core as usize]
+    }
+
+    /// Sets the rates of a core's CPUs by how many of them are busy.
+    pub fn settle(&mut self, core: u32) {
+        for &cpu in &self.cores[core as usize] {
+            let rate = self.processors[cpu as usize].rate(self.busy[core as usize]);
+            self.rates[cpu as usize] = rate.0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpu(speed: u64, ways: u32, throughput: u64) -> Processor {
+        Processor {
+            speed: Rate(speed),
+            core: 0,
+            ways,
+            throughput: Rate(throughput),
+            socket: 0,
+        }
+    }
+
+    #[test]
+    fn busy_cpus_share_what_their_core_does() {
+        let pair = cpu(1_000_000_000, 2, 1_250_000_000);
+        assert_eq!(pair.rate(0), Rate(1_000_000_000));
+        assert_eq!(pair.rate(1), Rate(1_000_000_000));
+        assert_eq!(pair.rate(2), Rate(625_000_000));
+        // Of four ways, the second adds a third of what all three others add.
+        let four = cpu(1_000_000_000, 4, 1_600_000_000);
+        assert_eq!(four.rate(2), Rate(600_000_000));
+        assert_eq!(four.rate(4), Rate(400_000_000));
+        assert_eq!(
+            cpu(550_000_000, 1, 1_000_000_000).rate(1),
+            Rate(550_000_000)
+        );
+    }
+}

@@ -1,0 +1,321 @@
+//! Programs on machines whose CPUs are not all alike, or not free for all: where one can tell by hand.
+
+use foretrace_program::Program;
+use foretrace_schedule::{Activity, Outcome, SimTime};
+use foretrace_sim::{
+    Costs, Machine, ModelKind, Processor, Rate, SchedulerKind, ThreadSetting, run, schedule,
+};
+use foretrace_testkit::trace;
+
+const ONE: u64 = 1_000_000_000;
+
+/// A CPU alone in its core.
+fn alone(core: u32, speed: u64) -> Processor {
+    Processor {
+        speed: Rate(speed),
+        core,
+        ways: 1,
+        throughput: Rate::ONE,
+        socket: 0,
+    }
+}
+
+/// A CPU of a core of two that together do 1.25 of one.
+fn paired(core: u32) -> Processor {
+    Processor {
+        ways: 2,
+        throughput: Rate(1_250_000_000),
+        ..alone(core, ONE)
+    }
+}
+
+/// Returns when each thread ends, in picoseconds, on the program's machine after a change.
+fn ends_in_picos(text: &str, cpus: u32, change: impl Fn(&mut Machine)) -> Vec<u64> {
+    let program = Program::from_trace(&trace(text));
+    let mut machine = Machine::new(cpus, &program);
+    change(&mut machine);
+    let done = run(&program, &machine, ModelKind::Direct);
+    assert_eq!(done.outcome, Outcome::Completed, "{text}");
+    let course = schedule(&program, &machine, ModelKind::Direct);
+    assert_eq!(course.check(), Ok(()), "{text}");
+    assert_eq!(course.end, done.end, "{text}");
+    done.finish.into_iter().flatten().map(|end| end.0).collect()
+}
+
+/// The same in nanoseconds.
+fn ends(text: &str, cpus: u32, change: impl Fn(&mut Machine)) -> Vec<u64> {
+    let picos = ends_in_picos(text, cpus, change);
+    picos
+        .into_iter()
+        .map(|end| SimTime(end).as_nanos())
+        .collect()
+}
+
+/// A works for 10, B for 20 and C for 40, from the begin; A has the highest priority.
+const THREE: &str = "process A priority 3\nprocess B priority 2\nprocess C priority 1\n0 A create B\n0 A create C\n\
+                     10 A terminate\n30 B terminate\n70 C terminate\n";
+
+/// The same without priorities.
+const FAIR: &str = "process A\nprocess B\nprocess C\n0 A create B\n0 A create C\n10 A terminate\n30 B terminate\n\
+                    70 C terminate\n";
+
+fn nanos(nanos: u64) -> SimTime {
+    SimTime::from_nanos(nanos)
+}
+
+#[test]
+fn a_slow_cpu_takes_longer_and_the_fastest_idle_one_is_taken_first() {
+    let speeds = |machine: &mut Machine| {
+        machine.processors = vec![alone(0, ONE / 2), alone(1, 2 * ONE), alone(2, ONE)];
+    };
+    // A begins on CPU 1 at twice the speed, B goes to CPU 2, C to CPU 0, where it stays.
+    assert_eq!(ends(THREE, 3, speeds), [5, 20, 80]);
+}
+
+#[test]
+fn a_thread_moves_to_a_faster_cpu_at_the_end_of_its_slice() {
+    let speeds = |machine: &mut Machine| {
+        machine.processors = vec![alone(0, ONE), alone(1, ONE / 2)];
+        machine.slice = nanos(10);
+    };
+    // At 10 B, which did 5 on CPU 1, makes way for C, and takes the place of A. When B ends at 25, C is in its second slice,
+    // at whose end, at 30, it has done 10; it does the rest on CPU 0.
+    assert_eq!(ends(FAIR, 2, speeds), [10, 25, 60]);
+    let bound = |machine: &mut Machine| {
+        speeds(machine);
+        machine.threads = [0, 1, 1].map(on_cpu).to_vec();
+    };
+    // B and C take turns of 10 on the slow CPU: 5 of work each; B ends with its fourth, which is the seventh of all.
+    assert_eq!(ends(FAIR, 2, bound), [10, 70, 120]);
+}
+
+fn on_cpu(cpu: u32) -> ThreadSetting {
+    ThreadSetting {
+        cpu: Some(cpu),
+        ..ThreadSetting::default()
+    }
+}
+
+#[test]
+fn odd_speeds_do_not_drift() {
+    // A thousand pieces of 1 ns at a third of the speed take 3000 ns, to the picosecond, however they are cut.
+    let rows = (1..=1_000).map(|row| format!("{row} A lock m\n{row} A unlock m\n"));
+    let rows: String = rows.collect();
+    let pieces = format!("process A priority 1\n{rows}1000 A terminate\n");
+    let third = |machine: &mut Machine| machine.processors = vec![alone(0, ONE / 3)];
+    let whole = "process A priority 1\n1000 A terminate\n";
+    let exact = 1_000_000 * u128::from(ONE);
+    let exact = exact.div_ceil(u128::from(ONE / 3)) as u64;
+    assert_eq!(ends_in_picos(whole, 1, third), [exact]);
+    assert_eq!(ends_in_picos(&pieces, 1, third), [exact]);
+}
+
+#[test]
+fn a_preempted_thread_keeps_what_it_did_to_the_last_bit() {
+    // B and C share one CPU of seven tenths in slices of 1 ns, which is no whole number of work.
+    let slices = |machine: &mut Machine| {
+        machine.processors = vec![alone(0, 700_000_001)];
+        machine.slice = SimTime(1_001);
+    };
+    let exact = (70_000 * u128::from(ONE)).div_ceil(700_000_001) as u64;
+    let picos = ends_in_picos(FAIR, 1, slices);
+    // Each thread's end may take up to a picosecond that it does not use.
+    assert!((exact..=exact + 2).contains(&picos[2]), "{picos:?} {exact}");
+}
+
+#[test]
+fn threads_on_one_core_share_what_it_does() {
+    let pair = |machine: &mut Machine| machine.processors = vec![paired(0), paired(0)];
+    let two = "process A priority 2\nprocess B priority 1\n0 A create B\n10 A terminate\n40 B terminate\n";
+    // Both at 0.625 until A has done its 10 at 16; B has done 10 of 30 by then, and goes on alone.
+    assert_eq!(ends(two, 2, pair), [16, 36]);
+    // On one of them alone there is nothing to share.
+    let single = |machine: &mut Machine| machine.processors = vec![paired(0)];
+    assert_eq!(ends(two, 1, single), [10, 40]);
+}
+
+#[test]
+fn a_thread_takes_a_core_of_its_own_while_there_is_one() {
+    let two_cores = |machine: &mut Machine| {
+        machine.processors = vec![paired(0), paired(0), paired(1), paired(1)];
+    };
+    // A and B have a core each; C shares that of A until 16; B ends at 20, C has 30 left at 16.
+    assert_eq!(ends(THREE, 4, two_cores), [16, 20, 46]);
+}
+
+#[test]
+fn a_wake_up_on_the_other_cpu_of_a_core_slows_the_waker_down_at_once() {
+    // A posts at 4 and at 8, when B waits for it; each time B works for 5.
+    let rows = "semaphore s 0\nprocess B priority 2\nprocess A priority 1\n0 B create A\n0 B sem_wait s\n4 A sem_post s\n\
+                9 B sem_wait s\n13 A sem_post s\n18 B terminate\n20 A terminate\n";
+    let pair = |machine: &mut Machine| machine.processors = vec![paired(0), paired(0)];
+    // Alone until 4. Together: A's second 4 and B's first 5 at 0.625: A posts at 4 + 6.4 = 10.4, B has done 4 then and
+    // asks at 12, when the token is there; it has done its last 5 at 20. A's last 2 are done at 10.4 + 3.2 = 13.6, when
+    // B has 4 left, which it does alone: until 17.6.
+    assert_eq!(ends_in_picos(rows, 2, pair), [17_600, 13_600]);
+}
+
+#[test]
+fn going_on_elsewhere_costs_more_between_sockets() {
+    // B waits on CPU 1 while A works on CPU 0; C, which ranks before B, takes B's place before it goes on.
+    let rows = "semaphore s 0\nprocess A priority 3\nprocess C priority 2\nprocess B priority 1\n0 A create B\n0 A create C\n\
+                0 C sem_wait s\n1 B sem_post s\n11 A terminate\n31 C terminate\n41 B terminate\n";
+    let machine = |machine: &mut Machine, socket: u32| {
+        machine.processors = vec![
+            alone(0, ONE),
+            Processor {
+                socket,
+                ..alone(1, ONE)
+            },
+        ];
+        machine.costs.migration = nanos(3);
+        machine.costs.socket_migration = nanos(30);
+    };
+    // C waits at once; B runs from 0 on CPU 1 until it posts at 1 and loses that to C, which works there from 1 to 21. A ends
+    // at 10, B goes on on CPU 0 for 10.
+    assert_eq!(ends(rows, 2, |_| {}), [10, 21, 20]);
+    assert_eq!(ends(rows, 2, |change| machine(change, 0)), [10, 21, 23]);
+    assert_eq!(ends(rows, 2, |change| machine(change, 1)), [10, 21, 50]);
+}
+
+#[test]
+fn a_thread_goes_on_in_the_socket_where_it_was() {
+    // Five CPUs in two sockets: CPU 3 is the first idle one of B's socket, CPU 0 the first of all.
+    let rows = "process A\nprocess B\nprocess C\n0 A create B\n10 A terminate\n20 B create C\n30 B terminate\n40 C terminate\n";
+    let program = Program::from_trace(&trace(rows));
+    let mut machine = Machine::new(4, &program);
+    machine.processors = (0..4)
+        .map(|cpu| Processor {
+            socket: cpu / 2,
+            ..alone(cpu, ONE)
+        })
+        .collect();
+    machine.threads = vec![on_cpu(0), on_cpu(2), ThreadSetting::default()];
+    assert_eq!(ends(rows, 4, |own| *own = machine.clone()), [10, 20, 20]);
+}
+
+#[test]
+fn switching_costs_the_one_that_comes() {
+    let switching = |machine: &mut Machine| machine.costs.switch_cost = nanos(2);
+    // A, then B and C, each of which pays; also on one CPU.
+    assert_eq!(ends(THREE, 1, switching), [10, 32, 74]);
+    // On three CPUs nobody follows another.
+    assert_eq!(ends(THREE, 3, switching), [10, 20, 40]);
+}
+
+#[test]
+fn creating_threads_costs_their_creator_between_cpus() {
+    let creating = |machine: &mut Machine| {
+        machine.costs = Costs {
+            create_cost: nanos(4),
+            ..Costs::NONE
+        };
+    };
+    // C is created once A has paid for B.
+    assert_eq!(ends(THREE, 3, creating), [18, 20, 44]);
+    assert_eq!(ends(THREE, 1, creating), [10, 30, 70]);
+}
+
+#[test]
+fn threads_of_equal_priority_take_turns_of_a_slice() {
+    let round = |machine: &mut Machine| {
+        machine.scheduler = SchedulerKind::RoundRobin;
+        machine.slice = nanos(10);
+    };
+    // A, B, C for 10 each, then B ends with its second turn, and C goes on.
+    assert_eq!(ends(FAIR, 1, round), [10, 40, 70]);
+    // With a priority of its own, C comes first from when it is created, and A and B take turns after it.
+    let urgent = |machine: &mut Machine| {
+        round(machine);
+        machine.threads = vec![ThreadSetting::default(); 2];
+        machine.threads.push(ThreadSetting {
+            priority: Some(1),
+            cpu: None,
+        });
+    };
+    assert_eq!(ends(FAIR, 1, urgent), [50, 70, 40]);
+}
+
+#[test]
+fn a_thread_that_lost_its_cpu_goes_on_before_others_of_its_priority() {
+    // B is called at 4 and takes the CPU from A for 10; A goes on before C, which waits for its turn.
+    let rows = "process A priority 1\nprocess C priority 1\nprocess B priority 2\n0 A create C\n4 A create B\n14 B terminate\n\
+                20 A terminate\n30 C terminate\n";
+    let round = |machine: &mut Machine| {
+        machine.scheduler = SchedulerKind::RoundRobin;
+        machine.slice = nanos(100);
+    };
+    // B stands first, by its priority.
+    assert_eq!(ends(rows, 1, round), [14, 20, 30]);
+}
+
+#[test]
+fn a_priority_that_is_said_takes_the_place_of_the_threads_own() {
+    let last_first = |machine: &mut Machine| {
+        machine.threads = (0..3)
+            .map(|priority| ThreadSetting {
+                priority: Some(priority),
+                cpu: None,
+            })
+            .collect();
+    };
+    // B takes the CPU when it is created, and C when A comes to create it.
+    assert_eq!(ends(THREE, 1, last_first), [70, 20, 60]);
+}
+
+#[test]
+fn a_binding_that_is_said_takes_the_place_of_all_others() {
+    let bound = |machine: &mut Machine| {
+        machine.bind = foretrace_sim::Bind::Block;
+        machine.threads = vec![on_cpu(1), on_cpu(1), on_cpu(5)];
+    };
+    // On two CPUs CPU 5 is CPU 1.
+    assert_eq!(ends(THREE, 2, bound), [10, 30, 70]);
+    assert_eq!(ends(THREE, 6, bound), [10, 30, 40]);
+}
+
+#[test]
+fn a_thread_that_is_sent_to_another_cpu_by_one_that_is_bound_works_once() {
+    // B is bound to the CPU of A, which creates it at 5 and has to go to the other CPU; it does its locks there, in turn.
+    let rows = "process A priority 1\nprocess B priority 2\n5 A create B\n7 A lock m\n10 A unlock m\n14 A terminate\n\
+                34 B terminate\n";
+    let bound = |machine: &mut Machine| {
+        machine.threads = vec![on_cpu(0)];
+    };
+    // B stands first, by its priority.
+    assert_eq!(ends(rows, 2, bound), [25, 14]);
+}
+
+#[test]
+fn only_so_many_threads_of_a_process_run_at_once() {
+    let rows = "program one\nprogram two\nthread A\nthread A1\nthread A2\nthread B program=1\n0 A create A1\n0 A create A2\n0 A create B\n10 A terminate\n\
+                30 A1 terminate\n70 A2 terminate\n75 B terminate\n";
+    let limit = |limit: u32| move |machine: &mut Machine| machine.runnable_limit = Some(limit);
+    assert_eq!(ends(rows, 4, limit(4)), [10, 20, 40, 5]);
+    assert_eq!(ends(rows, 4, limit(2)), [10, 20, 50, 5]);
+    assert_eq!(ends(rows, 4, limit(1)), [10, 30, 70, 5]);
+}
+
+#[test]
+fn one_that_waits_leaves_its_place_to_another() {
+    // A waits for B with its only place, which B gets.
+    let rows = "thread A\nthread B\n0 A create B\n5 A join B\n15 B terminate\n25 A terminate\n";
+    let one = |machine: &mut Machine| machine.runnable_limit = Some(1);
+    assert_eq!(ends(rows, 2, one), [25, 15]);
+    assert_eq!(ends(rows, 2, |_| {}), [20, 10]);
+}
+
+#[test]
+fn the_work_of_a_thread_on_a_slow_cpu_shows_as_longer_running() {
+    let program = Program::from_trace(&trace(THREE));
+    let machine = Machine {
+        processors: vec![alone(0, ONE / 4)],
+        ..Machine::new(1, &program)
+    };
+    let course = schedule(&program, &machine, ModelKind::Strict);
+    let ran = course
+        .lanes
+        .iter()
+        .map(|lane| lane.totals()[Activity::Running].as_nanos());
+    assert_eq!(ran.collect::<Vec<_>>(), [40, 80, 160]);
+}
