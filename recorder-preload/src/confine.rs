@@ -1,30 +1,85 @@
 //! Programs that give up system calls by a filter (seccomp). A filter may kill for a call that the program would never
-//! have made, so that from then on the recorder makes none but those that every program with threads needs: it goes
-//! on in the room that it has.
+//! have made, so that from then on the recorder makes only a few, and goes on in the room that it has; where the filter
+//! does not let those pass, it ends.
 
 use core::ffi::{c_int, c_long, c_void};
 
 use foretrace_recorder::process;
 
 use crate::affinity;
+use crate::filter::Filter;
 use crate::futex::futex;
 use crate::jump::jump;
 use crate::next::Next;
 
+const SECCOMP_MODE_STRICT: c_int = libc::SECCOMP_MODE_STRICT.cast_signed();
+
 static PRCTL: Next = Next::new(c"prctl", None);
 pub static SYSCALL: Next = Next::new(c"syscall", None);
 
-extern "C" fn before_prctl(option: c_int) -> *mut c_void {
-    if option == libc::PR_SET_SECCOMP {
+/// The system calls that the recorder makes also when others were given up, with their first arguments: to look at the
+/// time, to say which thread is new, to end.
+const NEEDED: [(c_long, c_long); 6] = [
+    (
+        libc::SYS_clock_gettime,
+        libc::CLOCK_THREAD_CPUTIME_ID as c_long,
+    ),
+    (
+        libc::SYS_clock_gettime,
+        libc::CLOCK_PROCESS_CPUTIME_ID as c_long,
+    ),
+    (libc::SYS_getpid, 0),
+    (libc::SYS_gettid, 0),
+    (libc::SYS_rt_sigprocmask, libc::SIG_BLOCK as c_long),
+    (libc::SYS_rt_sigprocmask, libc::SIG_SETMASK as c_long),
+];
+
+/// Notes that the program asks for a filter. One that would kill for what the recorder needs ends the recording.
+fn filter(program: c_long) {
+    // SAFETY: the program's own, which the kernel is about to read.
+    let Some(filter) = (unsafe { Filter::at(program.cast_unsigned()) }) else {
+        // It asks what the kernel can do.
+        return;
+    };
+    if NEEDED
+        .iter()
+        .all(|&(number, first)| filter.allows(number, first))
+    {
         process::confine();
+    } else {
+        process::silence();
     }
+}
+
+extern "C" fn before_prctl(option: c_long, first: c_long, second: c_long) -> *mut c_void {
+    control(option, first, second);
     PRCTL.address()
 }
 
-extern "C" fn before_syscall(number: c_long, first: c_long) -> *mut c_void {
-    let by_prctl = number == libc::SYS_prctl && first == c_long::from(libc::PR_SET_SECCOMP);
-    if number == libc::SYS_seccomp || by_prctl {
-        process::confine();
+fn control(option: c_long, first: c_long, second: c_long) {
+    match (option as c_int, first as c_int) {
+        // From then on nothing but to read, to write and to end, and no look at the counter.
+        (libc::PR_SET_SECCOMP, SECCOMP_MODE_STRICT) | (libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV) => {
+            process::silence();
+        }
+        (libc::PR_SET_SECCOMP, _) => filter(second),
+        _ => {}
+    }
+}
+
+extern "C" fn before_syscall(
+    number: c_long,
+    first: c_long,
+    second: c_long,
+    third: c_long,
+) -> *mut c_void {
+    match number {
+        libc::SYS_prctl => control(first, second, third),
+        libc::SYS_seccomp if first == c_long::from(libc::SECCOMP_SET_MODE_STRICT) => {
+            process::silence();
+        }
+        libc::SYS_seccomp if first == c_long::from(libc::SECCOMP_SET_MODE_FILTER) => filter(third),
+        _ => {}
     }
     if let Some(ours) = affinity::stands_in_for(number) {
         return ours;

@@ -1,6 +1,6 @@
 //! How the library comes to life in a process: by its constructor, or by a hook that ran even earlier.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use foretrace_recorder::{clock, process, stack, turns};
@@ -73,19 +73,31 @@ fn wake_up() -> bool {
     let stacks = number(c"FORETRACE_STACKS");
     turns::set_length(u64::from(number(c"FORETRACE_TURN")));
     // SAFETY: as above.
+    let clock_known = unsafe { libc::getenv(c"FORETRACE_RSEQ".as_ptr()) };
+    // SAFETY: null, or a string.
+    let falls = !clock_known.is_null() && unsafe { clock_known.read() } == KNOWN;
+    // SAFETY: as above.
     if !unsafe { libc::getenv(c"FORETRACE_ALONE".as_ptr()) }.is_null() {
         ALONE.store(1, Ordering::Relaxed);
         // SAFETY: the process has one thread, or its others do not change the environment while libraries are set up.
         unsafe { environment::restore() };
     }
-    if !process::start(directory, cpus, area, began) {
+    if !process::start(directory, cpus, area, falls, began) {
         return false;
+    }
+    if !clock_known.is_null() && clock::notices() {
+        // The programs that this one becomes or starts find it in their environment.
+        // SAFETY: the string has a character, and is the process's own, at the end of its stack.
+        unsafe { clock_known.write(KNOWN) };
     }
     stack::set_depth(stacks);
     thread::watch_first();
     watch_forks();
     true
 }
+
+/// What stands in `FORETRACE_RSEQ` once a process found that rseq works as a clock; before it is another character.
+const KNOWN: c_char = b'1'.cast_signed();
 
 /// Not zero where the children of this process are not to be recorded.
 static ALONE: AtomicU32 = AtomicU32::new(0);

@@ -31,6 +31,7 @@ mod cpus;
 mod environment;
 mod exit;
 mod files;
+mod filter;
 mod futex;
 mod hook;
 mod init;

@@ -282,23 +282,28 @@ impl<'t> Lowering<'t> {
         if self.trace.recording.is_none() || elapsed == 0 || known {
             return;
         }
+        // The delay precedes the work of the first event.
         let delay = self.delay(elapsed);
-        self.push(index, thread, delay);
+        self.push_with_work(index, thread, delay, 0);
         self.late_comers.push(thread);
     }
 
     /// Adds an operation to a thread; the first of an event carries the event's work.
     pub fn push(&mut self, event: usize, thread: u32, action: Action) -> OpRef {
+        let work = std::mem::take(&mut self.work.before[event])
+            + std::mem::take(&mut self.carried[thread as usize]);
+        self.push_with_work(event, thread, action, work)
+    }
+
+    fn push_with_work(
+        &mut self,
+        event: usize,
+        thread: u32,
+        action: Action,
+        work_nanos: u64,
+    ) -> OpRef {
         let waited = self.return_of(event).is_some();
         let list = &mut self.lists[thread as usize];
-        let work_nanos = match action {
-            // A late comer's delay precedes the work of its first event.
-            Action::Delay(_) if list.is_empty() => 0,
-            _ => {
-                std::mem::take(&mut self.work.before[event])
-                    + std::mem::take(&mut self.carried[thread as usize])
-            }
-        };
         list.push(Operation {
             work_nanos,
             action,

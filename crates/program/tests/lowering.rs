@@ -315,6 +315,19 @@ fn a_sleep_and_a_read_from_a_disk_take_as_long_as_they_took() {
 }
 
 #[test]
+fn a_created_thread_that_first_sleeps_has_worked_before() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n10 A terminate cpu=10\n\
+                50 B sleep cpu=40\n90 B return cpu=40\n100 B terminate cpu=50\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 10 terminate",
+            "B; 40 timed wait 40; 10 terminate"
+        ]
+    );
+}
+
+#[test]
 fn a_futexs_wait_that_was_not_ended_by_a_wake_up_needs_nothing() {
     let rows = "process A\nprocess B\nreturns explicit\n0 A create B\n1 B futex_wait f\n1 B return busy\n\
                 2 B futex_timedwait f\n5 B return timedout\n6 B futex_wait f\n6 B return\n7 A futex_wake f 0\n\

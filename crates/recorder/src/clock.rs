@@ -125,9 +125,12 @@ pub struct RseqArea {
 }
 
 /// Tries the clocks out, best first, and returns which one will be used.
-pub fn choose(area: Option<RseqArea>) -> u32 {
+///
+/// `falls` says that the kernel is known to clear the pointer of a thread that blocked. Trying that means to sleep, which
+/// takes long where other programs want the CPU: too long for each of the processes that a shell starts.
+pub fn choose(area: Option<RseqArea>, falls: bool) -> u32 {
     KIND.store(layout::CLOCK_RSEQ, Relaxed);
-    let works = area.is_some_and(|area| area.size > 0 && rseq_works(area));
+    let works = area.is_some_and(|area| area.size > 0 && rseq_works(area, falls));
     if !works {
         let zero = ThreadState::current().never_armed.as_ptr() as u64;
         WORD_OFFSET.store(zero.wrapping_sub(thread_pointer()), Relaxed);
@@ -152,7 +155,7 @@ fn thread_pointer() -> u64 {
     pointer
 }
 
-fn rseq_works(area: RseqArea) -> bool {
+fn rseq_works(area: RseqArea, known_to_fall: bool) -> bool {
     WORD_OFFSET.store((area.offset as u64).wrapping_add(POINTER_OFFSET), Relaxed);
     if word() != 0 {
         // Somebody else uses it, and is in the midst of it.
@@ -166,11 +169,12 @@ fn rseq_works(area: RseqArea) -> bool {
         }
         undisturbed()
     });
-    let falls = (0..3).all(|_| {
-        set_word(descriptor());
-        sys::sleep_nanos(1_000);
-        !undisturbed()
-    });
+    let falls = known_to_fall
+        || (0..3).all(|_| {
+            set_word(descriptor());
+            sys::sleep_nanos(1_000);
+            !undisturbed()
+        });
     set_word(0);
     stands && falls
 }
@@ -235,10 +239,24 @@ pub fn synchronize(state: &ThreadState) -> Now {
         state.switches_plus_one.set(0);
     }
     match KIND.load(Relaxed) {
-        layout::CLOCK_RSEQ => pair_with(|| set_word(descriptor()), undisturbed),
+        layout::CLOCK_RSEQ => synchronize_rseq(),
         layout::CLOCK_COUNTER => synchronize_counter(state),
         _ => pair_with(|| {}, || true),
     }
+}
+
+fn synchronize_rseq() -> Now {
+    let mut reading = pair_with(|| set_word(descriptor()), undisturbed);
+    if !undisturbed() {
+        // Something disturbs every system call: a debugger or strace. Watch from the reading's end on, else each event
+        // would ask again, at a cost that stops such a program.
+        set_word(descriptor());
+        reading.tsc = tsc();
+        if let Some(pair) = &mut reading.pair {
+            pair.tsc = reading.tsc;
+        }
+    }
+    reading
 }
 
 fn synchronize_counter(state: &ThreadState) -> Now {

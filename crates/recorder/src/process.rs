@@ -42,6 +42,8 @@ static DIRECTORY: Directory = Directory(UnsafeCell::new([0; 4096]));
 static CLOCK: AtomicU32 = AtomicU32::new(0);
 /// Not zero once system calls may have been given up; a forked child inherits that.
 static CONFINED: AtomicU32 = AtomicU32::new(0);
+/// Not zero once nothing may be done at all.
+static SILENT: AtomicU32 = AtomicU32::new(0);
 static PRETENDED_CPUS: AtomicU32 = AtomicU32::new(0);
 
 struct Directory(UnsafeCell<[u8; 4096]>);
@@ -100,6 +102,16 @@ pub fn confine() {
     CONFINED.store(1, Ordering::Relaxed);
 }
 
+/// Ends recording because the thread is about to give up even what recording needs to look at the time, and to end.
+pub fn silence() {
+    if recording() {
+        note_end();
+        stop();
+    }
+    confine();
+    SILENT.store(1, Ordering::Relaxed);
+}
+
 /// Returns whether system calls may have been given up.
 pub fn confined() -> bool {
     CONFINED.load(Ordering::Relaxed) != 0
@@ -107,8 +119,15 @@ pub fn confined() -> bool {
 
 /// Begins recording into a directory, and returns whether that worked.
 ///
-/// `began` is the thread's CPU time when the recorder's own work began, which is not the program's.
-pub fn start(directory: &CStr, pretended_cpus: u32, rseq: Option<RseqArea>, began: u64) -> bool {
+/// `rseq` is what there is for the best clock, `falls` whether another process found that it works. `began` is the
+/// thread's CPU time when the recorder's own work began, which is not the program's.
+pub fn start(
+    directory: &CStr,
+    pretended_cpus: u32,
+    rseq: Option<RseqArea>,
+    falls: bool,
+    began: u64,
+) -> bool {
     let bytes = directory.to_bytes_with_nul();
     // SAFETY: no thread records yet, so nobody reads the directory.
     let kept = unsafe { &mut *DIRECTORY.0.get() };
@@ -118,7 +137,7 @@ pub fn start(directory: &CStr, pretended_cpus: u32, rseq: Option<RseqArea>, bega
     };
     place.copy_from_slice(bytes);
     PRETENDED_CPUS.store(pretended_cpus, Ordering::Relaxed);
-    CLOCK.store(clock::choose(rseq), Ordering::Relaxed);
+    CLOCK.store(clock::choose(rseq, falls), Ordering::Relaxed);
     if let Ok(page) = sys::map_wiped_on_fork(4096) {
         let page: *mut AtomicU32 = page.cast();
         // SAFETY: fresh zeroed memory, aligned to a page.
@@ -134,6 +153,11 @@ pub fn start(directory: &CStr, pretended_cpus: u32, rseq: Option<RseqArea>, bega
 
 /// Begins recording anew, in the child of a fork.
 pub fn restart() -> bool {
+    if confined() {
+        file::forget();
+        stay_passive();
+        return false;
+    }
     let began = own_cpu_nanos();
     let thread = ThreadState::current();
     clock::forget(thread);
@@ -217,13 +241,23 @@ pub fn lose() {
 
 /// Records how things stand at the process's end: the clocks, and every thread's CPU time. The last call counts.
 pub fn finish() {
+    if SILENT.load(Ordering::Relaxed) == 0
+        && note_end()
+        && let Some(header) = file::header()
+    {
+        header.flags.fetch_or(FLAG_CLEAN_EXIT, Ordering::Relaxed);
+    }
+}
+
+/// Records how things stand. Returns whether they are this process's.
+fn note_end() -> bool {
     let state = current();
     let Some(header) = file::header() else {
-        return;
+        return false;
     };
     // The child of a vfork shares our memory, and its end is not ours.
     if header.pid.load(Ordering::Relaxed) != sys::getpid() {
-        return;
+        return false;
     }
     if state == RECORDING {
         if maps::STALE.load(Ordering::Relaxed) > 0 {
@@ -237,7 +271,7 @@ pub fn finish() {
     header.end_monotonic_nanos.store(monotonic, relaxed);
     let cpu = sys::clock_nanos(libc::CLOCK_PROCESS_CPUTIME_ID);
     header.end_cpu_nanos.store(cpu, relaxed);
-    header.flags.fetch_or(FLAG_CLEAN_EXIT, relaxed);
+    true
 }
 
 fn record_final_times(state: &ThreadState) {

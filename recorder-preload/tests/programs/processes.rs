@@ -1,6 +1,9 @@
 //! Processes: forks, programs that become others, sudden ends, and what programs do to their files and limits.
 
-use crate::harness::{Run, record, record_with};
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::harness::{Run, compile, record, record_command, record_with};
 use foretrace_trace::Nanos;
 
 #[test]
@@ -139,4 +142,36 @@ fn a_program_that_gave_up_system_calls_is_not_killed_for_the_recorders() {
     assert_eq!(run.stdout(), "0 0\n");
     assert!(run.count("lock mutex1") > 100);
     assert!(run.trace.warnings[0].contains("for want of space"));
+}
+
+#[test]
+fn a_program_that_gives_up_what_recording_needs_is_recorded_until_then() {
+    let program = compile("gives_up_calls.c", "gives_up_calls", &[]);
+    for how in ["strict", "filter", "tsc"] {
+        let run = record_command(&program, &[OsStr::new(how)], &[]);
+        assert_eq!(run.output.status.code(), Some(4), "{how}");
+        assert_eq!(run.stdout(), "done\n", "{how}");
+        assert!(run.count("lock mutex1") >= 2, "{how}");
+        let warning = &run.trace.warnings[0];
+        assert!(warning.contains("gave up the system calls"), "{warning}");
+    }
+}
+
+#[test]
+fn a_program_whose_system_calls_are_traced_makes_few_for_the_recorder() {
+    let run = record("traced.c");
+    assert_eq!(run.stdout(), "few stops, then 7\n");
+}
+
+#[test]
+fn the_programs_that_are_started_learn_whether_rseq_works() {
+    let shell = Path::new("/bin/sh");
+    let arguments = ["-c", "echo $FORETRACE_RSEQ"].map(OsStr::new);
+    let without = ("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
+    let told = |variables: &[(&str, &str)]| record_command(shell, &arguments, variables).stdout();
+    assert_eq!(told(&[("FORETRACE_RSEQ", "0"), without]), "0\n");
+    assert_eq!(told(&[("FORETRACE_RSEQ", "1"), without]), "1\n");
+    let found = told(&[("FORETRACE_RSEQ", "0")]);
+    assert!(["0\n", "1\n"].contains(&found.as_str()), "{found}");
+    assert_eq!(told(&[]), "\n");
 }

@@ -3,7 +3,10 @@
 use std::{
     env, fs,
     io::Write as _,
-    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{MetadataExt as _, PermissionsExt as _},
+    },
     path::{Path, PathBuf},
 };
 
@@ -40,12 +43,30 @@ pub struct Unpacked {
 impl Embedded {
     /// Unpacks the file below the user's cache directory, where it stays for the next time, or else into a private
     /// temporary directory.
+    ///
+    /// Programs of root's may go on as another user's, who cannot look into root's home; the loader complains in their
+    /// name then. So what root unpacks lies where everybody can read it, if there is such a place.
     pub fn unpack(&self) -> anyhow::Result<Unpacked> {
-        if let Some(cache) = cache_directory(
+        let own = cache_directory(
             env::var_os("XDG_CACHE_HOME").map(PathBuf::from),
             env::var_os("HOME").map(PathBuf::from),
-        ) && let Ok(path) = self.unpack_below(&cache)
-        {
+        );
+        let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+        let shared = is_root.then(|| PathBuf::from("/var/cache/foretrace"));
+        let mut unpacked = None;
+        for cache in own.into_iter().chain(shared) {
+            let Ok(path) = self.unpack_below(&cache) else {
+                continue;
+            };
+            let is_for_all = !is_root || everybody_can_read(&path);
+            if is_for_all || unpacked.is_none() {
+                unpacked = Some(path);
+            }
+            if is_for_all {
+                break;
+            }
+        }
+        if let Some(path) = unpacked {
             return Ok(Unpacked {
                 path,
                 _directory: None,
@@ -71,6 +92,10 @@ impl Embedded {
         }
         let context = || format!("cannot unpack {}", path.display());
         fs::create_dir_all(&directory).with_context(context)?;
+        // Whatever the file mode creation mask says: these hold nothing else.
+        for ours in directory.ancestors().take(2) {
+            let _ = fs::set_permissions(ours, fs::Permissions::from_mode(0o755));
+        }
         // Written beside and moved into place: another foretrace may be starting a program from it right now.
         let mut file = tempfile::NamedTempFile::new_in(&directory).with_context(context)?;
         file.write_all(self.bytes).with_context(context)?;
@@ -88,6 +113,14 @@ fn cache_directory(xdg: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBu
         .filter(|path| path.is_absolute())
         .or_else(|| Some(home.filter(|path| path.is_absolute())?.join(".cache")))?;
     preloadable(&base).then(|| base.join("foretrace"))
+}
+
+/// Returns whether every user can read a file.
+fn everybody_can_read(path: &Path) -> bool {
+    let allows = |path: &Path, bits: u32| {
+        fs::metadata(path).is_ok_and(|there| there.permissions().mode() & bits == bits)
+    };
+    allows(path, 0o004) && path.ancestors().skip(1).all(|above| allows(above, 0o001))
 }
 
 /// Returns whether a file below this directory can be named in `LD_PRELOAD`, which separates names by colons and spaces
@@ -112,6 +145,26 @@ mod tests {
         fs::write(&path, "damaged").expect("it is ours");
         assert_eq!(DEMO.unpack_below(cache.path()).expect("writable"), path);
         assert_eq!(fs::read(&path).expect("it is there"), DEMO.bytes);
+    }
+
+    #[test]
+    fn a_file_in_a_private_directory_is_not_for_everybody() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let set = |mode| fs::set_permissions(home.path(), fs::Permissions::from_mode(mode));
+        let path = DEMO
+            .unpack_below(&home.path().join("foretrace"))
+            .expect("it is writable");
+        set(0o700).expect("it is ours");
+        assert!(!everybody_can_read(&path));
+        set(0o711).expect("it is ours");
+        let above = home.path().parent().expect("it lies in a directory");
+        assert_eq!(everybody_can_read(&path), everybody_can_read_below(above));
+    }
+
+    fn everybody_can_read_below(directory: &Path) -> bool {
+        directory.ancestors().all(|above| {
+            fs::metadata(above).is_ok_and(|there| there.permissions().mode() & 0o001 != 0)
+        })
     }
 
     #[test]

@@ -93,6 +93,8 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         .env("FORETRACE_PRETEND_CPUS", launch.pretended_cpus.to_string());
     if let Some(journal) = launch.journal {
         command.env("FORETRACE_JOURNAL", journal);
+        // The library writes here, for the programs that are started, that rseq works.
+        command.env("FORETRACE_RSEQ", "0");
     }
     if let Some(slice) = launch.slice.filter(|_| launch.journal.is_some()) {
         command.env("FORETRACE_TURN", slice.0.to_string());

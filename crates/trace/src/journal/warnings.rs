@@ -24,7 +24,7 @@ impl Builder<'_> {
             }
             if journal.stopped || journal.lost_events > 0 {
                 warnings.push(format!(
-                    "{program}: recording stopped for want of space, {} events are missing; give the recording more room",
+                    "{program}: recording stopped for want of space, or as the program gave up the system calls that recording needs: {} events are missing",
                     journal.lost_events
                 ));
             }
