@@ -33,7 +33,11 @@ int main(void) {
             omp_fulfill_event(event);
         }
         for (int i = 0; i < 10; i++) {
+#ifdef __clang__ /* Its library sometimes aborts where a task that waits for others is done at once (LLVM issue 85963). */
+#pragma omp task depend(inout : count) final(i > 7) shared(count)
+#else
 #pragma omp task depend(inout : count) if (i % 2) final(i > 7) shared(count)
+#endif
 #pragma omp atomic
             count++;
         }
