@@ -247,19 +247,28 @@ impl Machine<'_> {
     }
 }
 
-/// Returns how long the program takes where a free worker takes the next task, with a CPU for each worker.
+/// Returns how long the program takes where a free worker takes the next task, with a CPU for each worker. One after the
+/// other, workers hold the lock.
 pub fn greedy(pool: &Pool, workers: usize) -> u64 {
     let mut now = 0;
     for tasks in &pool.phases {
         let mut free_at = vec![now; workers];
+        let mut unlocked = now;
+        let mut take = |first: &mut u64, there: u64| match pool.queue {
+            Queue::Semaphore => *first = (*first).max(there),
+            Queue::Index => {
+                *first = (*first).max(unlocked) + LOCKED;
+                unlocked = *first;
+            }
+        };
         for (index, task) in tasks.iter().enumerate() {
-            let there = match pool.queue {
-                Queue::Index => 0,
-                Queue::Semaphore => POST * (index as u64 + 1),
-            };
             let first = free_at.iter_mut().min().expect("there are workers");
-            let locked = if pool.queue == Queue::Index { LOCKED } else { 0 };
-            *first = (*first).max(there) + locked + task;
+            take(first, POST * (index as u64 + 1));
+            *first += task;
+        }
+        free_at.sort_unstable();
+        for (worker, free) in free_at.iter_mut().enumerate() {
+            take(free, POST * (tasks.len() + worker + 1) as u64);
         }
         now = free_at.into_iter().max().expect("there are workers");
     }
