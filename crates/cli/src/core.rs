@@ -1,6 +1,6 @@
 //! The one place where the command line calls the crates below it.
 
-use std::{fs, io::Read as _, path::Path};
+use std::{borrow::Cow, fs, io::Read as _, path::Path};
 
 use anyhow::{Context as _, bail};
 use foretrace_program::Program;
@@ -10,7 +10,9 @@ use foretrace_trace::{Error, Trace, journal::JournalError};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::args::{Bind, Model, ModelArgs, Scheduler};
+use crate::failure::Usage;
 use crate::launch::note;
+use crate::report::pools::{self, PoolJson};
 use crate::series::Series;
 
 /// A traced program, and how its run is to be predicted.
@@ -27,6 +29,8 @@ pub struct Prediction {
     pub result: foretrace_sim::Prediction,
     /// The makespan on one CPU, under the same options, that speed-ups refer to.
     pub one_cpu: SimTime,
+    /// The number of workers of each pool, where it is not the recorded one.
+    pub workers: Option<u32>,
 }
 
 impl Prediction {
@@ -66,6 +70,14 @@ impl Study {
         }
         let program = Program::from_trace(trace);
         trace.warnings.extend_from_slice(&program.warnings);
+        trace.warnings.extend(pools::warnings(trace, &program));
+        if how.workers.is_some() && !matches!(how.model, Model::Auto | Model::Pool) {
+            let message = "--workers: only the model pool knows the program with another number of workers; leave --model out";
+            return Err(Usage(message.to_owned()).into());
+        }
+        if (how.workers.is_some() || how.model == Model::Pool) && program.pools.is_empty() {
+            bail!(pools::none_found(trace, &program));
+        }
         Ok(Self {
             program,
             how,
@@ -75,12 +87,14 @@ impl Study {
 
     /// Predicts the run on each of these numbers of CPUs, calling `on_progress` after each.
     pub fn predict(&self, cpus: &[u32], on_progress: impl Fn() + Sync) -> Vec<Prediction> {
+        // With as many workers as CPUs, one CPU means one worker.
         let one_cpu = self.one_cpu();
         cpus.par_iter()
             .map(|&cpus| {
                 let prediction = Prediction {
                     result: self.predict_on(&self.machine(cpus)),
                     one_cpu,
+                    workers: self.how.workers.map(|workers| workers.on(cpus)),
                 };
                 on_progress();
                 prediction
@@ -89,10 +103,22 @@ impl Study {
     }
 
     fn predict_on(&self, machine: &Machine) -> foretrace_sim::Prediction {
+        let program = self.program_on(machine.cpus);
         if self.all_models {
-            foretrace_sim::predict_all(&self.program, machine)
+            foretrace_sim::predict_all(&program, machine)
+        } else if self.how.workers.is_some() {
+            // The other models know nothing but the recorded workers.
+            foretrace_sim::predict(&program, machine, Choice::Only(ModelKind::Pool))
         } else {
-            foretrace_sim::predict(&self.program, machine, choice(self.how.model))
+            foretrace_sim::predict(&program, machine, choice(self.how.model))
+        }
+    }
+
+    /// Returns the program as it is on so many CPUs: with the number of workers that was asked for.
+    fn program_on(&self, cpus: u32) -> Cow<'_, Program> {
+        match self.how.workers {
+            Some(workers) => Cow::Owned(self.program.with_workers(workers.on(cpus))),
+            None => Cow::Borrowed(&self.program),
         }
     }
 
@@ -114,7 +140,7 @@ impl Study {
             .context("a prediction tries at least one model")?;
         let machine = &prediction.result.machine;
         Ok(foretrace_sim::schedule(
-            &self.program,
+            &self.program_on(machine.cpus),
             machine,
             attempt.model,
         ))
@@ -133,6 +159,7 @@ impl Study {
 fn choice(model: Model) -> Choice {
     match model {
         Model::Auto => Choice::Auto,
+        Model::Pool => Choice::Only(ModelKind::Pool),
         Model::Direct => Choice::Only(ModelKind::Direct),
         Model::ClientServer => Choice::Only(ModelKind::ClientServer),
         Model::Strict => Choice::Only(ModelKind::Strict),
@@ -195,9 +222,12 @@ fn versions_told(path: &Path, error: foretrace_trace::Error) -> anyhow::Error {
     }
 }
 
-/// Returns what a prediction has to assume about a trace's program.
-pub fn assumptions(trace: &Trace) -> Vec<String> {
-    Program::from_trace(trace).warnings
+/// Returns what a prediction has to assume about a trace's program, and its work pools.
+pub fn assumptions(trace: &Trace) -> (Vec<String>, Vec<PoolJson>) {
+    let program = Program::from_trace(trace);
+    let found = PoolJson::all(trace, &program);
+    let warnings = pools::warnings(trace, &program);
+    (program.warnings.into_iter().chain(warnings).collect(), found)
 }
 
 /// Reads a schedule; `None` where the file is something else.

@@ -52,6 +52,7 @@ pub fn run() -> anyhow::Result<Finish> {
 
     let how = ModelArgs {
         model: Model::Auto,
+        workers: None,
         scheduler: None,
         bind: Bind::None,
     };

@@ -17,8 +17,9 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<Finish> {
         return run_series(args, &series);
     }
     let mut trace = core::read_trace(&args.file)?;
-    trace.warnings.extend(core::assumptions(&trace));
-    let info = Info::new(&trace);
+    let (assumptions, pools) = core::assumptions(&trace);
+    trace.warnings.extend(assumptions);
+    let info = Info::new(&trace, pools);
     if args.json {
         output::print_json(&info.json())?;
     } else {
@@ -31,7 +32,8 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<Finish> {
 fn run_series(args: &InfoArgs, series: &Series) -> anyhow::Result<Finish> {
     let read = |run: &Run| -> anyhow::Result<Trace> {
         let mut trace = run.read(&args.file)?;
-        trace.warnings.extend(core::assumptions(&trace));
+        let (assumptions, _) = core::assumptions(&trace);
+        trace.warnings.extend(assumptions);
         Ok(trace)
     };
     let traces: Vec<(u32, Trace)> = series

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{
     json::{TraceJson, clock_name},
+    pools::PoolJson,
     sites::{SiteJson, Sites},
     spins::{self, SpinJson},
 };
@@ -31,13 +32,15 @@ pub struct Info<'a> {
     operations: Vec<OperationCount>,
     spins: Vec<Spin>,
     sites: Sites<'a>,
+    pools: Vec<PoolJson>,
 }
 
 impl<'a> Info<'a> {
     /// Analyzes the trace.
-    pub fn new(trace: &'a Trace) -> Self {
+    pub fn new(trace: &'a Trace, pools: Vec<PoolJson>) -> Self {
         Self {
             trace,
+            pools,
             threads: foretrace_analysis::threads(trace),
             objects: foretrace_analysis::contention(trace),
             operations: foretrace_analysis::operation_counts(trace),
@@ -67,6 +70,8 @@ impl<'a> Info<'a> {
         if let Some((heading, table)) = spins::table(&self.spins, self.sites.sources()) {
             section(&heading, &table);
         }
+        let pools: Vec<String> = self.pools.iter().map(PoolJson::text).collect();
+        section("Work pools", &list(&pools));
         section("Events by operation", &self.operation_table());
         section(
             "Warnings: what limits a prediction from this trace",
@@ -208,6 +213,7 @@ impl<'a> Info<'a> {
                 .collect(),
             sites,
             spins,
+            pools: &self.pools,
             // Last, since they are about what was looked up for the others.
             notes: self.sites.notes(),
         }
@@ -308,6 +314,8 @@ struct InfoJson<'a> {
     events: Vec<OperationJson>,
     sites: Vec<SiteJson<'a>>,
     spins: Vec<SpinJson<'a>>,
+    #[serde(skip_serializing_if = "<[PoolJson]>::is_empty")]
+    pools: &'a [PoolJson],
     notes: Vec<String>,
 }
 

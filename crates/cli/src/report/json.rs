@@ -167,6 +167,9 @@ struct PredictionJson<'a> {
     cpus: u32,
     scheduler: &'static str,
     bind: &'static str,
+    /// The number of workers of each pool, where it is not the recorded one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workers: Option<u32>,
     /// `null` where every model that was tried ended in a deadlock, as are the next two.
     model: Option<&'static str>,
     makespan_ns: Option<u64>,
@@ -190,6 +193,7 @@ impl<'a> PredictionJson<'a> {
             cpus: machine.cpus,
             scheduler: machine.scheduler.name(),
             bind: machine.bind.name(),
+            workers: prediction.workers,
             model: answer.map(|attempt| attempt.model.name()),
             makespan_ns: run.map(|run| run.end.as_nanos()),
             speedup: run.map(|run| prediction.speedup(run)),
@@ -219,6 +223,9 @@ struct AttemptJson<'a> {
     model: &'static str,
     #[serde(flatten)]
     outcome: OutcomeJson<'a>,
+    /// The shortest and the longest makespan, where the order of a pool's tasks is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    makespan_range_ns: Option<[u64; 2]>,
 }
 
 #[derive(Debug, Serialize)]
@@ -245,6 +252,9 @@ impl<'a> AttemptJson<'a> {
                     blocked: blocked.iter().map(BlockedJson::new).collect(),
                 },
             },
+            makespan_range_ns: attempt
+                .spread
+                .map(|(least, most)| [least.as_nanos(), most.as_nanos()]),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod info;
 pub mod json;
+pub mod pools;
 pub mod prediction;
 pub mod series;
 pub mod sites;

@@ -26,13 +26,14 @@ pub fn text(predictions: &[Prediction]) -> String {
         ("efficiency", Align::Right),
     ];
     let mut text = render(columns, predictions.iter().map(row));
+    text += &spreads(predictions);
     text += &deadlocks(predictions);
     text
 }
 
 fn row(prediction: &Prediction) -> [String; 5] {
     let cpus = prediction.cpus().to_string();
-    let Some(Attempt { model, run }) = prediction.answered() else {
+    let Some(Attempt { model, run, .. }) = prediction.answered() else {
         let dash = || "-".to_owned();
         return [cpus, "deadlock".to_owned(), dash(), dash(), dash()];
     };
@@ -69,6 +70,7 @@ pub fn all_models(predictions: &[Prediction]) -> String {
         })
     });
     let mut text = render(columns, rows);
+    text += &spreads(predictions);
     text += &deadlocks(predictions);
     text
 }
@@ -88,6 +90,27 @@ fn attempt_row(prediction: &Prediction, attempt: &Attempt, note: String) -> [Str
         speedup,
         note,
     ]
+}
+
+/// Tells between what makespans lie that depend on the order in which a pool's tasks are taken.
+fn spreads(predictions: &[Prediction]) -> String {
+    let mut lines = String::new();
+    for prediction in predictions {
+        let mut spreads = prediction.result.attempts.iter().filter_map(|attempt| attempt.spread);
+        if let Some((least, most)) = spreads.next().filter(|(least, most)| {
+            // What the table would not show is not worth a line.
+            least.to_string() != most.to_string()
+        }) {
+            let cpus = prediction.cpus();
+            let plural = if cpus == 1 { "" } else { "s" };
+            // Writing to a string cannot fail.
+            let _ = writeln!(lines, "  {cpus} CPU{plural}: {least} to {most}");
+        }
+    }
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("\nThe makespan depends on the order in which the pool's tasks are taken, which is not known:\n{lines}")
 }
 
 fn deadlocks(predictions: &[Prediction]) -> String {
