@@ -71,8 +71,10 @@ impl Study {
         let program = Program::from_trace(trace);
         trace.warnings.extend_from_slice(&program.warnings);
         trace.warnings.extend(pools::warnings(trace, &program));
-        if how.workers.is_some() && !matches!(how.model, Model::Auto | Model::Pool) {
-            let message = "--workers: only the model pool knows the program with another number of workers; leave --model out";
+        let other_models = all_models || !matches!(how.model, Model::Auto | Model::Pool);
+        if how.workers.is_some() && other_models {
+            let message = "--workers: only the model pool knows the program with another number of workers; leave --model \
+                           and --all-models out";
             return Err(Usage(message.to_owned()).into());
         }
         if (how.workers.is_some() || how.model == Model::Pool) && program.pools.is_empty() {
@@ -87,7 +89,6 @@ impl Study {
 
     /// Predicts the run on each of these numbers of CPUs, calling `on_progress` after each.
     pub fn predict(&self, cpus: &[u32], on_progress: impl Fn() + Sync) -> Vec<Prediction> {
-        // With as many workers as CPUs, one CPU means one worker.
         let one_cpu = self.one_cpu();
         cpus.par_iter()
             .map(|&cpus| {

@@ -197,7 +197,7 @@ pub struct ModelArgs {
     ///
     /// A pool is made of threads that take tasks from a shared queue; `info` tells which there are. Only the model pool
     /// knows the program with another number of them.
-    #[arg(long, value_name = "W", conflicts_with = "all_models")]
+    #[arg(long, value_name = "W")]
     pub workers: Option<Workers>,
     /// Who runs when there are more threads than CPUs [default: priority where every thread carries one, else fair]
     #[arg(long, value_enum)]

@@ -16,6 +16,9 @@ const MOST_DEADLOCKS: usize = 3;
 /// As many blocked threads of a deadlock as are listed; the JSON form has them all.
 const MOST_BLOCKED: usize = 12;
 
+/// The share of the makespan from which on it is told that the order of tasks matters; the JSON form always does.
+const LEAST_SPREAD: f64 = 0.01;
+
 /// Returns the table of the answers, and the deadlocks on the way to them.
 pub fn text(predictions: &[Prediction]) -> String {
     let columns = [
@@ -98,8 +101,8 @@ fn spreads(predictions: &[Prediction]) -> String {
     for prediction in predictions {
         let mut spreads = prediction.result.attempts.iter().filter_map(|attempt| attempt.spread);
         if let Some((least, most)) = spreads.next().filter(|(least, most)| {
-            // What the table would not show is not worth a line.
-            least.to_string() != most.to_string()
+            // What other things make as uncertain is not worth a line.
+            (most.0 - least.0) as f64 >= LEAST_SPREAD * most.0 as f64
         }) {
             let cpus = prediction.cpus();
             let plural = if cpus == 1 { "" } else { "s" };

@@ -78,7 +78,7 @@ fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
         TakePoint::Token(semaphore) => program.objects[semaphore.index()].name.clone(),
     };
     let work = takes.segment_work();
-    if takes.segments.is_empty() || 2 * work < takes.group_work {
+    if takes.segments.len() < 2 || 2 * work < takes.group_work {
         return Err(format!(
             "less than half of their CPU time lies between one take of {name} and the next"
         ));

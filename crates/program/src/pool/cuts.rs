@@ -118,10 +118,7 @@ impl Takes {
 
     /// Puts the segments into the order in which the recording took them.
     fn rank(&mut self, program: &LaidOut<'_>) {
-        let done = |position: u32| {
-            let operation = &program.operations[position as usize];
-            (program.done_at(operation), position)
-        };
+        let done = |position: u32| (program.done_at(position), position);
         let mut order: Vec<(u32, u32)> = self.cuts.iter().map(|cut| done(cut.operation)).collect();
         order.sort_unstable();
         for segment in &mut self.segments {

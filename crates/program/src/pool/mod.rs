@@ -146,17 +146,22 @@ impl LaidOut<'_> {
         range.map(|position| (position, &self.operations[position as usize]))
     }
 
-    /// Returns the event by which an operation was done: its call, or the return where it had to wait.
-    pub fn done_at(&self, operation: &Operation) -> u32 {
-        let next = self
-            .next
-            .get(operation.event as usize)
-            .copied()
-            .unwrap_or(operation.event);
-        if operation.waited && next != NONE {
-            next
-        } else {
-            operation.event
+    /// Returns the event by which a take was done: its call, or the return where that had to wait.
+    pub fn done_at(&self, position: u32) -> u32 {
+        let take = &self.operations[position as usize];
+        // What is taken within a section is there when its lock is held, which is the operation after it then.
+        let lock = self.operations.get(position as usize + 1);
+        let lock = lock.filter(|lock| lock.event == take.event);
+        let waited = take.waited || lock.is_some_and(|lock| lock.waited);
+        let event = take.event as usize;
+        let is_return = self
+            .trace
+            .events
+            .get(event)
+            .is_some_and(|event| self.trace.call(event).operation == Call::Return);
+        match self.next.get(event) {
+            Some(&next) if waited && !is_return && next != NONE => next,
+            _ => take.event,
         }
     }
 }

@@ -137,6 +137,8 @@ impl Program {
             name: format!("{}+{beside}", model.name),
             operations: start..self.operations.len() as u32,
             created: true,
+            // Where it would be bound to is not known.
+            cpu: None,
             ..model
         });
         added

@@ -182,7 +182,7 @@ fn puts_cover_takes(
         if operation.action != Action::TakeToken(semaphore) {
             continue;
         }
-        let done = program.done_at(operation);
+        let done = program.done_at(position);
         first.get_or_insert(done);
         taken += 1;
         if given_before(done) < taken {
