@@ -228,7 +228,10 @@ pub fn assumptions(trace: &Trace) -> (Vec<String>, Vec<PoolJson>) {
     let program = Program::from_trace(trace);
     let found = PoolJson::all(trace, &program);
     let warnings = pools::warnings(trace, &program);
-    (program.warnings.into_iter().chain(warnings).collect(), found)
+    (
+        program.warnings.into_iter().chain(warnings).collect(),
+        found,
+    )
 }
 
 /// Reads a schedule; `None` where the file is something else.

@@ -77,7 +77,11 @@ fn workers_that_take_tasks_by_a_shared_index_are_a_pool() {
     };
     assert_eq!(pool.workers.len(), 3);
     assert!(matches!(&pool.queue, Queue::Mutexes(mutexes) if mutexes.len() == 1));
-    let work: Vec<u64> = pool.segments.iter().map(|segment| segment.work_nanos).collect();
+    let work: Vec<u64> = pool
+        .segments
+        .iter()
+        .map(|segment| segment.work_nanos)
+        .collect();
     assert_eq!(work, [1000; 6]);
     assert!(pool.ordered);
 }
@@ -94,7 +98,11 @@ fn a_semaphore_s_tokens_are_tasks_in_the_order_in_which_they_come() {
         panic!("{:?}", program.no_pools)
     };
     assert!(matches!(pool.queue, Queue::Tokens(_)));
-    let work: Vec<u64> = pool.segments.iter().map(|segment| segment.work_nanos).collect();
+    let work: Vec<u64> = pool
+        .segments
+        .iter()
+        .map(|segment| segment.work_nanos)
+        .collect();
     assert_eq!(work, [50, 100]);
     assert!(pool.ordered);
 }
@@ -132,7 +140,13 @@ fn tasks_that_hang_on_their_worker_are_not_for_any_worker() {
     let with = |task| Worker { task, ..INDEX };
     let cases: [(Worker, &str); 3] = [
         (
-            with(&["lock m|site=a+0x20", "unlock m|site=a+0x28", "join main", "return", "work 1000"]),
+            with(&[
+                "lock m|site=a+0x20",
+                "unlock m|site=a+0x28",
+                "join main",
+                "return",
+                "work 1000",
+            ]),
             "the end of main",
         ),
         (
@@ -152,7 +166,12 @@ fn tasks_that_hang_on_their_worker_are_not_for_any_worker() {
         (
             Worker {
                 last: &["lock m|site=a+0x20", "unlock m|site=a+0x28", "unlock n"],
-                ..with(&["lock m|site=a+0x20", "unlock m|site=a+0x28", "work 1000", "lock n|site=a+0x40"])
+                ..with(&[
+                    "lock m|site=a+0x20",
+                    "unlock m|site=a+0x28",
+                    "work 1000",
+                    "lock n|site=a+0x40",
+                ])
             },
             "less than half",
         ),
@@ -174,9 +193,15 @@ fn a_creator_that_locks_the_queue_meanwhile_may_put_tasks_there() {
     );
     // Before B's last take, so that more tasks may have come.
     let mut lines: Vec<&str> = rows.lines().collect();
-    let put = lines.iter().position(|line| line.contains("+0x60")).expect("it was put there");
+    let put = lines
+        .iter()
+        .position(|line| line.contains("+0x60"))
+        .expect("it was put there");
     let pair: Vec<&str> = lines.drain(put..put + 2).collect();
-    let take = lines.iter().position(|line| line.contains("C lock")).expect("C takes a task");
+    let take = lines
+        .iter()
+        .position(|line| line.contains("C lock"))
+        .expect("C takes a task");
     let put: Vec<String> = pair
         .iter()
         .map(|line| format!("5000 {}", line.split_once(' ').expect("a time").1))
@@ -184,7 +209,11 @@ fn a_creator_that_locks_the_queue_meanwhile_may_put_tasks_there() {
     lines.splice(take..take, put.iter().map(String::as_str));
     let program = Program::from_trace(&foretrace_testkit::trace(&lines.join("\n")));
     assert_eq!(program.pools, []);
-    assert!(program.no_pools[0].reason.contains("main locks"), "{:?}", program.no_pools);
+    assert!(
+        program.no_pools[0].reason.contains("main locks"),
+        "{:?}",
+        program.no_pools
+    );
 }
 
 #[test]
@@ -194,7 +223,10 @@ fn another_number_of_workers_keeps_the_tasks() {
         let resized = program.with_workers(workers);
         let pool = &resized.pools[0];
         assert_eq!(pool.segments, program.pools[0].segments);
-        let there = pool.workers.iter().filter(|worker| worker.origin != Origin::LeftOut);
+        let there = pool
+            .workers
+            .iter()
+            .filter(|worker| worker.origin != Origin::LeftOut);
         assert_eq!(there.count(), workers as usize);
         for worker in &pool.workers {
             let operations = &resized.threads[worker.thread.index()].operations;

@@ -27,7 +27,9 @@ fn machine(workers: u32, program: &Program) -> Machine {
 fn skewed(count: usize, seed: u64) -> Vec<u64> {
     let mut state = seed;
     let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % 1_000
     };
     (0..count)
@@ -47,7 +49,12 @@ fn pools(slice: u64) -> Vec<Pool> {
             let constant: Vec<Vec<u64>> = vec![vec![50_000; count]; 5];
             let skewed: Vec<Vec<u64>> = (0..5).map(|phase| skewed(count, phase)).collect();
             for phases in [constant, skewed] {
-                let pool = |queue, phases| Pool { workers, phases, queue, slice };
+                let pool = |queue, phases| Pool {
+                    workers,
+                    phases,
+                    queue,
+                    slice,
+                };
                 pools.push(pool(Queue::Semaphore, vec![phases.concat()]));
                 pools.push(pool(Queue::Index, phases));
             }
@@ -61,7 +68,10 @@ fn of(pool: &Pool) -> String {
     let tasks: Vec<usize> = pool.phases.iter().map(Vec::len).collect();
     format!(
         "{} workers, {:?}, slices of {} ns, tasks {tasks:?}, first {:?}",
-        pool.workers, pool.queue, pool.slice, &pool.phases[0][..4]
+        pool.workers,
+        pool.queue,
+        pool.slice,
+        &pool.phases[0][..4]
     )
 }
 
@@ -75,11 +85,22 @@ fn predictions_are_those_of_greedy_schedules() {
     for slice in [SHORT, LONG] {
         for pool in pools(slice) {
             let program = program(&pool);
-            assert_eq!(program.pools.len(), 1, "{}: {:?}", of(&pool), program.no_pools);
+            assert_eq!(
+                program.pools.len(),
+                1,
+                "{}: {:?}",
+                of(&pool),
+                program.no_pools
+            );
             let machine = machine(pool.workers as u32, &program);
             let truth = greedy(&pool, pool.workers);
             let predicted = run(&program, &machine, ModelKind::Pool);
-            assert!(predicted.is_complete(), "{}: {:?}", of(&pool), predicted.blocked());
+            assert!(
+                predicted.is_complete(),
+                "{}: {:?}",
+                of(&pool),
+                predicted.blocked()
+            );
             let direct = run(&program, &machine, ModelKind::Direct);
             let off = error(predicted.end.as_nanos(), truth);
             assert!(off.abs() < 5.0, "{off:.1} % of {truth}: {}", of(&pool));
@@ -88,7 +109,10 @@ fn predictions_are_those_of_greedy_schedules() {
         }
     }
     // The model is there because the recorded assignment misleads.
-    assert!(worst_direct > 20.0, "direct is off by {worst_direct:.1} %, pool by {worst:.1} %");
+    assert!(
+        worst_direct > 20.0,
+        "direct is off by {worst_direct:.1} %, pool by {worst:.1} %"
+    );
 }
 
 #[test]
@@ -100,10 +124,18 @@ fn the_number_of_workers_is_a_parameter() {
                 let resized = program.with_workers(workers);
                 let machine = machine(workers, &resized);
                 let predicted = run(&resized, &machine, ModelKind::Pool);
-                assert!(predicted.is_complete(), "{workers}: {:?}", predicted.blocked());
+                assert!(
+                    predicted.is_complete(),
+                    "{workers}: {:?}",
+                    predicted.blocked()
+                );
                 let truth = greedy(&pool, workers as usize);
                 let off = error(predicted.end.as_nanos(), truth);
-                assert!(off.abs() < 5.0, "{workers} workers: {off:.1} % of {truth}: {}", of(&pool));
+                assert!(
+                    off.abs() < 5.0,
+                    "{workers} workers: {off:.1} % of {truth}: {}",
+                    of(&pool)
+                );
             }
         }
     }
@@ -114,6 +146,10 @@ fn a_pool_answers_before_the_other_models() {
     let pool = &pools(LONG)[1];
     let program = program(pool);
     let prediction = predict(&program, &Machine::new(8, &program), Choice::Auto);
-    let models: Vec<ModelKind> = prediction.attempts.iter().map(|attempt| attempt.model).collect();
+    let models: Vec<ModelKind> = prediction
+        .attempts
+        .iter()
+        .map(|attempt| attempt.model)
+        .collect();
     assert_eq!(models, [ModelKind::Pool]);
 }

@@ -43,7 +43,9 @@ impl FromStr for Workers {
         match text.parse() {
             _ if text == "cpus" => Ok(Self::Cpus),
             Ok(count) if (1..=MOST_WORKERS).contains(&count) => Ok(Self::Count(count)),
-            _ => Err(format!("expected a number from 1 to {MOST_WORKERS}, or cpus")),
+            _ => Err(format!(
+                "expected a number from 1 to {MOST_WORKERS}, or cpus"
+            )),
         }
     }
 }

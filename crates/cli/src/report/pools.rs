@@ -54,8 +54,15 @@ impl PoolJson {
         } else {
             "; they come while others are done, so that their order on more CPUs is not known"
         };
-        let Self { start_routine, threads, tasks, .. } = self;
-        format!("{threads} threads that start at {start_routine} take {tasks} tasks by {queue}{order}")
+        let Self {
+            start_routine,
+            threads,
+            tasks,
+            ..
+        } = self;
+        format!(
+            "{threads} threads that start at {start_routine} take {tasks} tasks by {queue}{order}"
+        )
     }
 }
 

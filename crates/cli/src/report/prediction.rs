@@ -99,7 +99,11 @@ fn attempt_row(prediction: &Prediction, attempt: &Attempt, note: String) -> [Str
 fn spreads(predictions: &[Prediction]) -> String {
     let mut lines = String::new();
     for prediction in predictions {
-        let mut spreads = prediction.result.attempts.iter().filter_map(|attempt| attempt.spread);
+        let mut spreads = prediction
+            .result
+            .attempts
+            .iter()
+            .filter_map(|attempt| attempt.spread);
         if let Some((least, most)) = spreads.next().filter(|(least, most)| {
             // What other things make as uncertain is not worth a line.
             (most.0 - least.0) as f64 >= LEAST_SPREAD * most.0 as f64
@@ -113,7 +117,9 @@ fn spreads(predictions: &[Prediction]) -> String {
     if lines.is_empty() {
         return lines;
     }
-    format!("\nThe makespan depends on the order in which the pool's tasks are taken, which is not known:\n{lines}")
+    format!(
+        "\nThe makespan depends on the order in which the pool's tasks are taken, which is not known:\n{lines}"
+    )
 }
 
 fn deadlocks(predictions: &[Prediction]) -> String {

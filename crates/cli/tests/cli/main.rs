@@ -4,6 +4,7 @@ mod bad_input;
 mod environment;
 mod files;
 mod help;
+mod pools;
 mod predictions;
 mod real_programs;
 mod recording;

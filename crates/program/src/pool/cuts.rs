@@ -3,7 +3,7 @@
 use foretrace_trace::{ObjectId, SiteId, ThreadId};
 
 use super::{Cut, LaidOut, Origin, Queue, Segment, WorkPool, Worker};
-use crate::Action;
+use crate::{Action, Operation};
 
 /// Where tasks are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,11 +16,11 @@ pub(super) enum TakePoint {
 
 impl TakePoint {
     /// Returns whether an operation takes.
-    fn takes(&self, action: Action, site: Option<SiteId>, depth: u32) -> bool {
-        match (self, action) {
+    fn takes(&self, program: &LaidOut<'_>, operation: &Operation, depth: u32) -> bool {
+        match (self, operation.action) {
             (Self::Token(semaphore), Action::TakeToken(id)) => id == *semaphore,
             (Self::Lock(place, mutexes), Action::Lock(id)) => {
-                depth == 0 && site == Some(*place) && mutexes.contains(&id)
+                depth == 0 && mutexes.contains(&id) && program.site(operation) == Some(*place)
             }
             _ => false,
         }
@@ -33,7 +33,7 @@ pub(super) struct Takes {
     pub workers: Vec<Worker>,
     pub cuts: Vec<Cut>,
     pub segments: Vec<Segment>,
-    /// The takes that begin no segment: what is done there, and where the event is. In order of the recording.
+    /// All takes as positions, in the order of the recording; when they are sorted.
     pub ranks: Vec<u32>,
     /// The work of the workers of the group.
     pub group_work: u64,
@@ -45,7 +45,7 @@ pub(super) struct Takes {
 }
 
 impl Takes {
-    /// Collects the takes of a group and of the others that take at the same point.
+    /// Collects the takes of a group and of the others that take at the same point, thread by thread.
     pub fn collect(program: &LaidOut<'_>, group: &[ThreadId], point: TakePoint) -> Self {
         let mut takes = Self {
             point,
@@ -66,8 +66,6 @@ impl Takes {
                 takes.add(program, thread, false);
             }
         }
-        takes.cuts.sort_by_key(|cut| cut.operation);
-        takes.rank(program);
         takes
     }
 
@@ -78,9 +76,7 @@ impl Takes {
         let mut depth = 0_u32;
         for (position, operation) in program.operations_of(thread) {
             worker.work += operation.work_nanos;
-            let takes = self
-                .point
-                .takes(operation.action, program.site(operation), depth);
+            let takes = self.point.takes(program, operation, depth);
             if takes || left_blocked && position + 1 == end {
                 worker.cut(position);
             }
@@ -116,8 +112,9 @@ impl Takes {
         program.last_calls[thread.index()].is_some_and(|call| call.object() == Some(semaphore))
     }
 
-    /// Puts the segments into the order in which the recording took them.
-    fn rank(&mut self, program: &LaidOut<'_>) {
+    /// Puts the takes into the order of their positions, and the segments into that in which the recording took them.
+    pub fn sort(&mut self, program: &LaidOut<'_>) {
+        self.cuts.sort_by_key(|cut| cut.operation);
         let done = |position: u32| (program.done_at(position), position);
         let mut order: Vec<(u32, u32)> = self.cuts.iter().map(|cut| done(cut.operation)).collect();
         order.sort_unstable();

@@ -126,7 +126,12 @@ pub(crate) struct LaidOut<'a> {
 /// Returns the last call of each thread.
 pub(crate) fn last_calls(trace: &Trace, next: &[u32]) -> Vec<Option<Call>> {
     let mut calls = vec![None; trace.threads.len()];
-    for (event, _) in trace.events.iter().zip(next).filter(|(_, next)| **next == NONE) {
+    for (event, _) in trace
+        .events
+        .iter()
+        .zip(next)
+        .filter(|(_, next)| **next == NONE)
+    {
         let call = trace.call(event);
         calls[call.thread.index()] = Some(call.operation);
     }

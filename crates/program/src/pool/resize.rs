@@ -20,7 +20,9 @@ impl Program {
             .map(|pool| (workers as usize).saturating_sub(pool.workers.len()))
             .sum();
         program.renumber_gates(self.threads.len(), self.threads.len() + added);
-        let resized = pools.into_iter().map(|pool| program.resize(pool, workers as usize));
+        let resized = pools
+            .into_iter()
+            .map(|pool| program.resize(pool, workers as usize));
         program.pools = resized.collect();
         program
     }
@@ -38,7 +40,10 @@ impl Program {
         self.resize_barriers(&pool, workers);
         // The first ones stay; those that take part without being of the group come last, and stay in any case.
         let of_group = |worker: &Worker| self.threads[worker.thread.index()].created;
-        for index in (0..recorded).rev().take(recorded.saturating_sub(workers.max(1))) {
+        for index in (0..recorded)
+            .rev()
+            .take(recorded.saturating_sub(workers.max(1)))
+        {
             if of_group(&pool.workers[index]) {
                 pool.workers[index].origin = Origin::LeftOut;
             }
@@ -104,7 +109,10 @@ impl Program {
         let mut within = false;
         for position in model.operations.clone() {
             let operation = self.operations[position as usize];
-            let is_cut = pool.cuts.binary_search_by_key(&position, |cut| cut.operation).is_ok();
+            let is_cut = pool
+                .cuts
+                .binary_search_by_key(&position, |cut| cut.operation)
+                .is_ok();
             if let (true, None, Some(tail)) = (is_cut, tails[epoch], original.tails[epoch]) {
                 let cut = self.operations.len() as u32;
                 tails[epoch] = Some(cut);
@@ -132,7 +140,11 @@ impl Program {
             tails,
             origin: Origin::Added(original.thread),
         };
-        let beside = self.threads.iter().filter(|other| other.name.starts_with(&model.name)).count();
+        let beside = self
+            .threads
+            .iter()
+            .filter(|other| other.name.starts_with(&model.name))
+            .count();
         self.threads.push(Thread {
             name: format!("{}+{beside}", model.name),
             operations: start..self.operations.len() as u32,

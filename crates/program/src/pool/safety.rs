@@ -11,7 +11,10 @@ use crate::{Action, Opener};
 /// Says why the segments cannot be run by any worker, or whether the order of the tasks is known.
 pub(super) fn check(program: &LaidOut<'_>, takes: &Takes) -> Result<bool, String> {
     same_barriers(program, takes)?;
-    let mut counts = takes.segments.iter().map(|segment| segment_uses(program, takes, segment.cut));
+    let mut counts = takes
+        .segments
+        .iter()
+        .map(|segment| segment_uses(program, takes, segment.cut));
     let mutexes: &[ObjectId] = match &takes.point {
         TakePoint::Lock(_, mutexes) => mutexes,
         TakePoint::Token(_) => &[],
@@ -54,11 +57,16 @@ fn same_barriers(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
         let other = barriers(worker.thread);
         if other != all {
             let differs = all.iter().zip(&other).find(|(one, other)| one != other);
-            let longer = if all.len() > other.len() { &all } else { &other };
+            let longer = if all.len() > other.len() {
+                &all
+            } else {
+                &other
+            };
             let barrier = differs.map_or(longer[all.len().min(other.len())], |(one, _)| *one);
             return Err(format!(
                 "not all of them wait at barrier {} as often as {} does",
-                program.objects[barrier.index()].name, program.threads[first.thread.index()].name
+                program.objects[barrier.index()].name,
+                program.threads[first.thread.index()].name
             ));
         }
     }
@@ -95,7 +103,10 @@ fn segment_uses(program: &LaidOut<'_>, takes: &Takes, cut: u32) -> Result<u32, S
                 return Err(format!("a task waits for futex {}", name(futex)));
             }
             Action::Unlock(lock) | Action::RwUnlock(lock) if depth == 0 => {
-                return Err(format!("a task gives {} up, which it did not lock", name(lock)));
+                return Err(format!(
+                    "a task gives {} up, which it did not lock",
+                    name(lock)
+                ));
             }
             Action::Lock(mutex) if mutexes.contains(&mutex) => locks += 1,
             Action::Send { .. } | Action::Wait(_) => {
@@ -149,9 +160,7 @@ fn no_puts_by_others(
 fn waits_inside(program: &LaidOut<'_>, lock: u32) -> bool {
     program.operations[lock as usize + 1..]
         .iter()
-        .take_while(|operation| {
-            !matches!(operation.action, Action::Unlock(_) | Action::Terminate)
-        })
+        .take_while(|operation| !matches!(operation.action, Action::Unlock(_) | Action::Terminate))
         .any(|operation| matches!(operation.action, Action::CondWait { .. }))
 }
 
@@ -164,7 +173,10 @@ fn puts_cover_takes(
 ) -> Result<bool, String> {
     let object = &program.objects[semaphore.index()];
     if program.short.contains(&semaphore) {
-        return Err(format!("more tokens of {} were taken than are known to have been put there", object.name));
+        return Err(format!(
+            "more tokens of {} were taken than are known to have been put there",
+            object.name
+        ));
     }
     let mut gives: Vec<u32> = Vec::new();
     for operation in program.operations {

@@ -264,7 +264,11 @@ impl State {
                 Queue::Mutexes(_) => None,
             },
             epochs: (0..epochs.unwrap_or(0)).map(|_| Epoch::default()).collect(),
-            tails: pool.workers.iter().map(|worker| worker.tails.clone()).collect(),
+            tails: pool
+                .workers
+                .iter()
+                .map(|worker| worker.tails.clone())
+                .collect(),
             is_added: pool
                 .workers
                 .iter()
@@ -292,7 +296,10 @@ impl State {
         for worker in &pool.workers {
             for (epoch, tail) in state.epochs.iter_mut().zip(&worker.tails) {
                 let takes = tail.is_some_and(|tail| {
-                    matches!(program.operations[tail as usize].action, Action::TakeToken(_))
+                    matches!(
+                        program.operations[tail as usize].action,
+                        Action::TakeToken(_)
+                    )
                 });
                 match worker.origin {
                     Origin::Recorded => epoch.enders += u64::from(takes),
@@ -329,7 +336,10 @@ impl State {
 
     fn wait(&mut self, thread: u32) -> Flow {
         self.waiting.push_back(thread);
-        Flow::Block(WaitKind::Semaphore, self.semaphore.map(|semaphore| semaphore.0))
+        Flow::Block(
+            WaitKind::Semaphore,
+            self.semaphore.map(|semaphore| semaphore.0),
+        )
     }
 
     fn give(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {

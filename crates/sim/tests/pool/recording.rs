@@ -107,7 +107,10 @@ pub fn record(pool: &Pool) -> String {
     while let Some(thread) = machine.ready.pop_front() {
         machine.turn(thread);
     }
-    assert!(machine.threads.iter().all(|thread| thread.ended), "a deadlock");
+    assert!(
+        machine.threads.iter().all(|thread| thread.ended),
+        "a deadlock"
+    );
     machine.text
 }
 
@@ -125,7 +128,9 @@ impl Machine<'_> {
                 self.threads[thread].cpu += part;
                 left -= part;
                 if part < length {
-                    self.threads[thread].steps.push_front(Step::Work(length - part));
+                    self.threads[thread]
+                        .steps
+                        .push_front(Step::Work(length - part));
                     self.ready.push_back(thread);
                     return;
                 }
