@@ -187,7 +187,7 @@ fn puts_cover_takes(
     gives.sort_unstable();
     let initial = object.initial.unwrap_or(0) as usize;
     let given_before = |event: u32| initial + gives.partition_point(|&give| give < event);
-    let mut taken = 0;
+    let mut count = 0;
     let mut first = None;
     for &position in &takes.ranks {
         let operation = &program.operations[position as usize];
@@ -196,10 +196,10 @@ fn puts_cover_takes(
         }
         let done = program.done_at(position);
         first.get_or_insert(done);
-        taken += 1;
-        if given_before(done) < taken {
+        count += 1;
+        if given_before(done) < count {
             return Err(format!(
-                "token {taken} of {} was taken before it was put there",
+                "token {count} of {} was taken before it was put there",
                 object.name
             ));
         }
