@@ -4,7 +4,8 @@
 mod recording;
 
 use foretrace_program::Program;
-use foretrace_sim::{Choice, Costs, Machine, ModelKind, predict, run};
+use foretrace_schedule::State;
+use foretrace_sim::{Choice, Costs, Machine, ModelKind, predict, run, schedule};
 use recording::{Pool, Queue, greedy, record};
 
 const SHORT: u64 = 100_000;
@@ -137,6 +138,48 @@ fn the_number_of_workers_is_a_parameter() {
                     of(&pool)
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn all_work_is_done_once_whoever_does_it() {
+    for pool in pools(LONG).iter().take(8) {
+        let program = program(pool);
+        for workers in [3, 8, 20] {
+            // Workers that are left out or added do nothing of their own but to look for tasks.
+            let resized = program.with_workers(workers);
+            let schedule = schedule(&resized, &machine(workers, &resized), ModelKind::Pool);
+            assert_eq!(schedule.check(), Ok(()), "{}", of(pool));
+            let ran = schedule.lanes.iter().flat_map(|lane| &lane.segments);
+            let ran: u64 = ran
+                .filter(|segment| matches!(segment.state, State::Running(_)))
+                .map(|segment| segment.duration().as_nanos())
+                .sum();
+            let tasks: u64 = pool.phases.iter().flatten().sum();
+            let looks = ran.checked_sub(tasks).expect("all tasks are done");
+            assert!(looks < tasks / 50, "{looks} of {tasks}: {}", of(pool));
+        }
+    }
+}
+
+#[test]
+fn an_unknown_order_of_tasks_gives_a_range() {
+    let phases = vec![skewed(400, 1)];
+    let pool = |queue| Pool {
+        workers: 8,
+        phases: phases.clone(),
+        queue,
+        slice: SHORT,
+    };
+    for (queue, known) in [(Queue::Index, true), (Queue::Semaphore, false)] {
+        let program = program(&pool(queue));
+        assert_eq!(program.pools[0].ordered, known);
+        let prediction = predict(&program, &machine(8, &program), Choice::Auto);
+        let answer = prediction.answered().expect("it ends");
+        match answer.spread {
+            None => assert!(known),
+            Some((least, most)) => assert!((least..=most).contains(&answer.run.end) && !known),
         }
     }
 }
