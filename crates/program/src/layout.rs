@@ -44,7 +44,7 @@ impl Lowering<'_> {
         let Pools { pools, others } = pool::find(&LaidOut {
             trace: self.trace,
             next: &self.next,
-            last_calls: pool::last_calls(self.trace, &self.next),
+            ends: pool::ends(self.trace, &self.next),
             threads: &threads,
             objects: &objects,
             operations: &operations,

@@ -108,6 +108,26 @@ fn a_semaphore_s_tokens_are_tasks_in_the_order_in_which_they_come() {
 }
 
 #[test]
+fn workers_that_end_with_their_process_may_leave_every_task_to_others() {
+    const DETACHED: &str = "foretrace-text 1\nreturns explicit\nmodule a /a\nthread main\nthread A start=a+0x10\n\
+        thread B start=a+0x10\nsemaphore s 0\nsemaphore done 0\n\
+        0 main create A cpu=0\n0 main create B cpu=0\n0 main sem_post s cpu=0\n0 main sem_post s cpu=0\n\
+        0 main sem_wait done cpu=0\n0 A sem_wait s cpu=0\n0 B sem_wait s cpu=0\n50 A sem_post done cpu=50\n\
+        50 A sem_wait s cpu=50\n50 main return cpu=0\n50 main sem_wait done cpu=0\n90 B sem_post done cpu=40\n\
+        90 main return cpu=0\n90 A terminate cpu=50\n90 B terminate cpu=40\n90 main terminate cpu=0\n";
+    let program = Program::from_trace(&foretrace_testkit::trace(DETACHED));
+    let [pool] = &program.pools[..] else {
+        panic!("{:?}", program.no_pools)
+    };
+    let work: Vec<u64> = pool
+        .segments
+        .iter()
+        .map(|segment| segment.work_nanos)
+        .collect();
+    assert_eq!(work, [50, 40]);
+}
+
+#[test]
 fn those_who_add_up_results_are_no_pool() {
     let (is_pool, reason) = refusal(&Worker {
         first: &[],

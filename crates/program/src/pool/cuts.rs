@@ -1,6 +1,6 @@
 //! The takes of a group's threads, and the segments between them.
 
-use foretrace_trace::{ObjectId, SiteId, ThreadId};
+use foretrace_trace::{ObjectId, Operation as Call, SiteId, ThreadId};
 
 use super::{Cut, LaidOut, Origin, Queue, Segment, WorkPool, Worker};
 use crate::{Action, Operation};
@@ -61,8 +61,11 @@ impl Takes {
         for &thread in group {
             takes.add(program, thread, true);
         }
+        // Those of the same routine that are not of the group are there at other times.
+        let routine = |thread: ThreadId| program.trace.threads[thread.index()].start_routine;
+        let own = group.first().copied().map(routine);
         for thread in (0..program.threads.len()).map(ThreadId::from_index) {
-            if !group.contains(&thread) {
+            if own != Some(routine(thread)) {
                 takes.add(program, thread, false);
             }
         }
@@ -104,12 +107,14 @@ impl Takes {
         });
     }
 
-    /// Returns whether the recording left a thread waiting for a task.
+    /// Returns whether a thread was waiting for a task, or doing one, when its process or the recording ended.
     fn left_blocked(&self, program: &LaidOut<'_>, thread: ThreadId) -> bool {
         let TakePoint::Token(semaphore) = self.point else {
             return false;
         };
-        program.last_calls[thread.index()].is_some_and(|call| call.object() == Some(semaphore))
+        let end = program.ends[thread.index()];
+        let waits = end.last_call.and_then(Call::object) == Some(semaphore);
+        waits || end.with_process && program.threads[thread.index()].created
     }
 
     /// Puts the takes into the order of their positions, and the segments into that in which the recording took them.

@@ -109,13 +109,21 @@ pub(crate) struct Pools {
     pub others: Vec<NoPool>,
 }
 
+/// How a thread ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct End {
+    pub last_call: Option<Call>,
+    /// Whether it may have ended because its process did.
+    pub with_process: bool,
+}
+
 /// A program under construction, as far as it is laid out.
 pub(crate) struct LaidOut<'a> {
     pub trace: &'a Trace,
     /// The next event of the same thread, per event.
     pub next: &'a [u32],
-    /// The last call of each thread.
-    pub last_calls: Vec<Option<Call>>,
+    /// How each thread ended.
+    pub ends: Vec<End>,
     pub threads: &'a [Thread],
     pub objects: &'a [Object],
     pub operations: &'a [Operation],
@@ -123,9 +131,9 @@ pub(crate) struct LaidOut<'a> {
     pub short: &'a [ObjectId],
 }
 
-/// Returns the last call of each thread.
-pub(crate) fn last_calls(trace: &Trace, next: &[u32]) -> Vec<Option<Call>> {
-    let mut calls = vec![None; trace.threads.len()];
+/// Returns how each thread ended.
+pub(crate) fn ends(trace: &Trace, next: &[u32]) -> Vec<End> {
+    let mut ends = vec![End::default(); trace.threads.len()];
     for (event, _) in trace
         .events
         .iter()
@@ -133,9 +141,14 @@ pub(crate) fn last_calls(trace: &Trace, next: &[u32]) -> Vec<Option<Call>> {
         .filter(|(_, next)| **next == NONE)
     {
         let call = trace.call(event);
-        calls[call.thread.index()] = Some(call.operation);
+        ends[call.thread.index()].last_call = Some(call.operation);
     }
-    calls
+    // When a process ends, its threads end with it, one after the other.
+    let calls = trace.events.iter().rev().map(|event| trace.call(event));
+    for call in calls.take_while(|call| call.operation == Call::Terminate) {
+        ends[call.thread.index()].with_process = true;
+    }
+    ends
 }
 
 impl LaidOut<'_> {

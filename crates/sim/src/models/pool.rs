@@ -45,6 +45,8 @@ pub(crate) struct Pool {
     added: Vec<Vec<u32>>,
     /// Beside whom each thread was added: itself for one that was recorded.
     beside: Vec<u32>,
+    /// Whether each thread is a worker that is left out, which only ends.
+    left_out: Vec<bool>,
     /// How many of a thread and of those added beside it have not ended.
     not_ended: Vec<u32>,
 }
@@ -99,6 +101,7 @@ impl Model for Pool {
             given: vec![NOBODY; threads],
             added: vec![Vec::new(); threads],
             beside: (0..threads as u32).collect(),
+            left_out: vec![false; threads],
             not_ended: vec![1; threads],
         };
         for work_pool in &program.pools {
@@ -113,7 +116,8 @@ impl Model for Pool {
             return self.direct.perform(core, thread, action);
         }
         self.given[thread as usize] = NOBODY;
-        if let Some((pool, epoch)) = self.takes[position as usize] {
+        let take = self.takes[position as usize];
+        if let Some((pool, epoch)) = take.filter(|_| !self.left_out[thread as usize]) {
             return if self.pools[usize::from(pool)].semaphore.is_some() {
                 self.take_token(core, thread, pool, epoch)
             } else {
@@ -156,6 +160,7 @@ impl Pool {
         for (place, worker) in pool.workers.iter().enumerate() {
             let thread = worker.thread.index();
             self.places[thread] = Some((index, place as u32));
+            self.left_out[thread] = worker.origin == Origin::LeftOut;
             if let Origin::Added(original) = worker.origin {
                 self.added[original.index()].push(worker.thread.0);
                 self.beside[thread] = original.0;
