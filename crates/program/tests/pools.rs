@@ -113,7 +113,7 @@ fn workers_that_end_with_their_process_may_leave_every_task_to_others() {
         thread B start=a+0x10\nsemaphore s 0\nsemaphore done 0\n\
         0 main create A cpu=0\n0 main create B cpu=0\n0 main sem_post s cpu=0\n0 main sem_post s cpu=0\n\
         0 main sem_wait done cpu=0\n0 A sem_wait s cpu=0\n0 B sem_wait s cpu=0\n50 A sem_post done cpu=50\n\
-        50 A sem_wait s cpu=50\n50 main return cpu=0\n50 main sem_wait done cpu=0\n90 B sem_post done cpu=40\n\
+        50 A sem_wait s cpu=50\n50 A return failed:4 cpu=50\n50 main return cpu=0\n50 main sem_wait done cpu=0\n90 B sem_post done cpu=40\n\
         90 main return cpu=0\n90 A terminate cpu=50\n90 B terminate cpu=40\n90 main terminate cpu=0\n";
     let program = Program::from_trace(&foretrace_testkit::trace(DETACHED));
     let [pool] = &program.pools[..] else {

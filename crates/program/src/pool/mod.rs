@@ -14,6 +14,8 @@ mod groups;
 mod resize;
 mod safety;
 
+use std::collections::BTreeMap;
+
 use foretrace_trace::{Object, ObjectId, Operation as Call, SiteId, ThreadId, Trace};
 
 use crate::{Operation, Thread, lower::NONE};
@@ -143,10 +145,28 @@ pub(crate) fn ends(trace: &Trace, next: &[u32]) -> Vec<End> {
         let call = trace.call(event);
         ends[call.thread.index()].last_call = Some(call.operation);
     }
-    // When a process ends, its threads end with it, one after the other.
-    let calls = trace.events.iter().rev().map(|event| trace.call(event));
-    for call in calls.take_while(|call| call.operation == Call::Terminate) {
-        ends[call.thread.index()].with_process = true;
+    // When a process ends, its threads end with it, at the time of its first thread's end.
+    let last = || {
+        let events = trace.events.iter().rev();
+        events
+            .map(|event| (event.time, trace.call(event)))
+            .take_while(|(_, call)| call.operation == Call::Terminate)
+    };
+    let mut firsts = BTreeMap::new();
+    for (index, thread) in trace.threads.iter().enumerate() {
+        firsts.entry(thread.process).or_insert(index);
+    }
+    let first_of = |thread: ThreadId| firsts[&trace.threads[thread.index()].process];
+    let mut ended_at = BTreeMap::new();
+    for (time, call) in last() {
+        if first_of(call.thread) == call.thread.index() {
+            ended_at.insert(call.thread.index(), time);
+        }
+    }
+    for (time, call) in last() {
+        let first = first_of(call.thread);
+        ends[call.thread.index()].with_process =
+            first != call.thread.index() && ended_at.get(&first) == Some(&time);
     }
     ends
 }

@@ -179,18 +179,18 @@ fn puts_cover_takes(
         ));
     }
     let mut gives: Vec<u32> = Vec::new();
-    let mut takers = 0;
+    let mut all = 0;
     for operation in program.operations {
         match operation.action {
             Action::GiveToken(id) if id == semaphore => gives.push(operation.event),
-            Action::TakeToken(id) if id == semaphore => takers += 1,
+            Action::TakeToken(id) if id == semaphore => all += 1,
             _ => {}
         }
     }
     let is_take = |position: &&u32| {
         program.operations[**position as usize].action == Action::TakeToken(semaphore)
     };
-    if takes.ranks.iter().filter(is_take).count() < takers {
+    if takes.ranks.iter().filter(is_take).count() < all {
         return Err(format!("other threads take tokens of {}, too", object.name));
     }
     gives.sort_unstable();
