@@ -1,6 +1,6 @@
 //! The one place where the command line calls the crates below it.
 
-use std::{fs, io::Read as _, path::Path};
+use std::{borrow::Cow, fs, io::Read as _, path::Path};
 
 use anyhow::{Context as _, bail};
 use foretrace_calibrate::{Calibration, Effort, Estimate};
@@ -12,7 +12,9 @@ use foretrace_trace::{Error, Trace, journal::JournalError};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::args::{Bind, Model, ModelArgs, Scheduler};
+use crate::failure::Usage;
 use crate::launch::note;
+use crate::report::pools::{self, PoolJson};
 use crate::series::Series;
 
 /// A traced program, and how its run is to be predicted.
@@ -30,6 +32,8 @@ pub struct Prediction {
     pub result: foretrace_sim::Prediction,
     /// The makespan on one CPU, under the same options, that speed-ups refer to.
     pub one_cpu: SimTime,
+    /// The number of workers of each pool, where it is not the recorded one.
+    pub workers: Option<u32>,
 }
 
 impl Prediction {
@@ -71,6 +75,16 @@ impl Study {
         trace.warnings.extend_from_slice(&program.warnings);
         let description = read_machine(how.machine.as_deref())?;
         trace.warnings.extend(description.warnings(&program));
+        trace.warnings.extend(pools::warnings(trace, &program));
+        let other_models = all_models || !matches!(how.model, Model::Auto | Model::Pool);
+        if how.workers.is_some() && other_models {
+            let message = "--workers: only the model pool knows the program with another number of workers; leave --model \
+                           and --all-models out";
+            return Err(Usage(message.to_owned()).into());
+        }
+        if (how.workers.is_some() || how.model == Model::Pool) && program.pools.is_empty() {
+            bail!(pools::none_found(trace, &program));
+        }
         Ok(Self {
             program,
             how: how.clone(),
@@ -103,6 +117,7 @@ impl Study {
                 let prediction = Prediction {
                     result: self.predict_on(&self.machine(cpus)?),
                     one_cpu,
+                    workers: self.how.workers.map(|workers| workers.on(cpus)),
                 };
                 on_progress();
                 Ok(prediction)
@@ -111,10 +126,22 @@ impl Study {
     }
 
     fn predict_on(&self, machine: &Machine) -> foretrace_sim::Prediction {
+        let program = self.program_on(machine.cpus);
         if self.all_models {
-            foretrace_sim::predict_all(&self.program, machine)
+            foretrace_sim::predict_all(&program, machine)
+        } else if self.how.workers.is_some() {
+            // The other models know nothing but the recorded workers.
+            foretrace_sim::predict(&program, machine, Choice::Only(ModelKind::Pool))
         } else {
-            foretrace_sim::predict(&self.program, machine, choice(self.how.model))
+            foretrace_sim::predict(&program, machine, choice(self.how.model))
+        }
+    }
+
+    /// Returns the program as it is on so many CPUs: with the number of workers that was asked for.
+    fn program_on(&self, cpus: u32) -> Cow<'_, Program> {
+        match self.how.workers {
+            Some(workers) => Cow::Owned(self.program.with_workers(workers.on(cpus))),
+            None => Cow::Borrowed(&self.program),
         }
     }
 
@@ -140,7 +167,7 @@ impl Study {
             .context("a prediction tries at least one model")?;
         let machine = &prediction.result.machine;
         Ok(foretrace_sim::schedule(
-            &self.program,
+            &self.program_on(machine.cpus),
             machine,
             attempt.model,
         ))
@@ -158,6 +185,7 @@ impl Study {
 fn choice(model: Model) -> Choice {
     match model {
         Model::Auto => Choice::Auto,
+        Model::Pool => Choice::Only(ModelKind::Pool),
         Model::Direct => Choice::Only(ModelKind::Direct),
         Model::ClientServer => Choice::Only(ModelKind::ClientServer),
         Model::Strict => Choice::Only(ModelKind::Strict),
@@ -228,14 +256,19 @@ pub struct Findings {
     pub assumptions: Vec<String>,
     /// What its condition variables are.
     pub structures: Vec<Structure>,
+    /// Its work pools.
+    pub pools: Vec<PoolJson>,
 }
 
 /// Finds out what there is to know about a trace's program without a prediction.
 pub fn findings(trace: &Trace) -> Findings {
     let program = Program::from_trace(trace);
+    let pools = PoolJson::all(trace, &program);
+    let warnings = pools::warnings(trace, &program);
     Findings {
-        assumptions: program.warnings,
+        assumptions: program.warnings.into_iter().chain(warnings).collect(),
         structures: program.structures,
+        pools,
     }
 }
 

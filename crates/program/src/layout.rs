@@ -8,6 +8,7 @@ use crate::{
     Action, Operation, Program, Thread,
     lower::{Lowering, ObjectLog},
     matching::OpRef,
+    pool::{self, LaidOut, Pools},
 };
 
 /// Threads beyond this many are counted, not named, in a warning.
@@ -20,10 +21,12 @@ impl Lowering<'_> {
             log.edges(&mut self.edges);
         }
         let mut objects = std::mem::take(&mut self.objects);
-        for (object, log) in objects.iter_mut().zip(&self.logs) {
+        let mut short = Vec::new();
+        for (index, (object, log)) in objects.iter_mut().zip(&self.logs).enumerate() {
             if let ObjectLog::Semaphore(log) = log {
                 let missing = log.missing_tokens();
                 if missing > 0 && object.initial.is_some() {
+                    short.push(ObjectId::from_index(index));
                     self.warnings.push(format!(
                         "semaphore {}: {missing} more waits than tokens in the recording; taken as initial tokens",
                         object.name
@@ -38,6 +41,15 @@ impl Lowering<'_> {
         self.tell_assumptions();
         let threads = self.lay_out_threads();
         let (operations, requirements) = self.lay_out_operations(&threads);
+        let Pools { pools, others } = pool::find(&LaidOut {
+            trace: self.trace,
+            next: &self.next,
+            ends: pool::ends(self.trace, &self.next),
+            threads: &threads,
+            objects: &objects,
+            operations: &operations,
+            short: &short,
+        });
         Program {
             source: self.trace.source.clone(),
             recorded: self.trace.recording.is_some(),
@@ -48,6 +60,8 @@ impl Lowering<'_> {
             requirements,
             delays: self.delays,
             structures: self.structures,
+            pools,
+            no_pools: others,
             warnings: self.warnings,
         }
     }

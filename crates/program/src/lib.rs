@@ -25,6 +25,7 @@ mod lower;
 mod matching;
 mod operation;
 mod polls;
+mod pool;
 mod program;
 mod roles;
 mod sections;
@@ -33,6 +34,7 @@ mod work;
 
 pub use {
     operation::{Action, GateId, Opener, Operation},
+    pool::{Cut, NoPool, Origin, Queue, Segment, WorkPool, Worker},
     program::{Program, Thread},
     structure::{Pattern, Structure},
 };

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use foretrace_trace::{Object, ObjectId, ObjectKind, Process, ProcessId, Trace};
 
-use crate::{Action, GateId, Opener, Operation, Structure, lower};
+use crate::{Action, GateId, NoPool, Opener, Operation, Structure, WorkPool, lower};
 
 /// Lists of operations, one per thread, and who released what to whom in the recording.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +27,10 @@ pub struct Program {
     pub delays: Vec<u64>,
     /// The condition variables that are waited on, and what each was found to be.
     pub structures: Vec<Structure>,
+    /// Threads that take tasks from a shared queue, so that the Pool model can let any of them run any task.
+    pub pools: Vec<WorkPool>,
+    /// Threads of one start routine that are not replayed as a pool, and why.
+    pub no_pools: Vec<NoPool>,
     /// What had to be assumed, for the user's eyes; what the trace itself warns of is not repeated.
     pub warnings: Vec<String>,
 }

@@ -185,7 +185,7 @@ impl<'p> Core<'p> {
         }
     }
 
-    fn open_gate(&mut self, gate: foretrace_program::GateId, by: u32) {
+    pub fn open_gate(&mut self, gate: foretrace_program::GateId, by: u32) {
         for waiter in self.gates.open(gate) {
             self.woken.push((waiter, by));
         }

@@ -1,7 +1,7 @@
 //! The simulator: replays a program on a machine under a model and says what happens when.
 //!
 //! [`predict`] answers how long a [`Program`](foretrace_program::Program) takes on a [`Machine`], under one of the
-//! three replay models or with the fallback scheme; [`schedule`] gives the whole course of it.
+//! replay models or with the fallback scheme; [`schedule`] gives the whole course of it.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! Running models, one or in turn: Direct; on deadlock Client-Server; on deadlock Strict.
+//! Running models, one or in turn: Pool where there is one; Direct; on deadlock Client-Server; on deadlock Strict.
 //!
 //! # Source
 //!
@@ -11,7 +11,7 @@ use crate::{
     Machine, ModelKind,
     core::Status,
     engine::Engine,
-    models::{ClientServer, Direct, Model, Strict},
+    models::{ClientServer, Direct, Model, Pool, Strict, TaskOrder},
     observer::{LaneBuilder, Nobody, Observer},
     report,
 };
@@ -32,6 +32,8 @@ pub struct Attempt {
     pub model: ModelKind,
     /// What came of it.
     pub run: Run,
+    /// The shortest and the longest makespan, where the Pool model does not know in which order tasks are taken.
+    pub spread: Option<(SimTime, SimTime)>,
 }
 
 /// A finished simulation.
@@ -86,10 +88,10 @@ impl Prediction {
 /// Predicts a program's run on a machine.
 pub fn predict(program: &Program, machine: &Machine, choice: Choice) -> Prediction {
     let mut attempts = Vec::new();
-    for model in models(choice) {
-        let run = run(program, machine, *model);
-        let complete = run.is_complete();
-        attempts.push(Attempt { model: *model, run });
+    for model in models(program, choice) {
+        let attempt = attempt(program, machine, model);
+        let complete = attempt.run.is_complete();
+        attempts.push(attempt);
         if complete {
             break;
         }
@@ -102,12 +104,9 @@ pub fn predict(program: &Program, machine: &Machine, choice: Choice) -> Predicti
 
 /// Predicts with every model, whether or not an earlier one answered.
 pub fn predict_all(program: &Program, machine: &Machine) -> Prediction {
-    let attempts = ModelKind::ALL
-        .iter()
-        .map(|&model| Attempt {
-            model,
-            run: run(program, machine, model),
-        })
+    let attempts = models(program, Choice::Auto)
+        .into_iter()
+        .map(|model| attempt(program, machine, model))
         .collect();
     Prediction {
         machine: machine.clone(),
@@ -115,13 +114,43 @@ pub fn predict_all(program: &Program, machine: &Machine) -> Prediction {
     }
 }
 
-fn models(choice: Choice) -> &'static [ModelKind] {
+/// Returns the models to try, in order.
+fn models(program: &Program, choice: Choice) -> Vec<ModelKind> {
     match choice {
-        Choice::Auto => &ModelKind::ALL,
-        Choice::Only(ModelKind::Direct) => &ModelKind::ALL[..1],
-        Choice::Only(ModelKind::ClientServer) => &ModelKind::ALL[1..2],
-        Choice::Only(ModelKind::Strict) => &ModelKind::ALL[2..],
+        Choice::Auto => {
+            let pool = (!program.pools.is_empty()).then_some(ModelKind::Pool);
+            pool.into_iter().chain(ModelKind::ALL).collect()
+        }
+        Choice::Only(model) => vec![model],
     }
+}
+
+fn attempt(program: &Program, machine: &Machine, model: ModelKind) -> Attempt {
+    let run = run(program, machine, model);
+    Attempt {
+        model,
+        spread: spread(program, machine, model, &run),
+        run,
+    }
+}
+
+/// Returns between what the makespan lies where the order of a pool's tasks is not known.
+fn spread(
+    program: &Program,
+    machine: &Machine,
+    model: ModelKind,
+    run: &Run,
+) -> Option<(SimTime, SimTime)> {
+    let known = program.pools.iter().all(|pool| pool.ordered);
+    if model != ModelKind::Pool || known || !run.is_complete() {
+        return None;
+    }
+    let others = [TaskOrder::Last, TaskOrder::Longest].map(|order| {
+        let run = simulate_pool(program, machine, order, Nobody).0;
+        run.is_complete().then_some(run.end)
+    });
+    let ends = || others.into_iter().flatten().chain([run.end]);
+    Some((ends().min()?, ends().max()?)).filter(|(least, most)| least != most)
 }
 
 /// Runs one model.
@@ -130,6 +159,7 @@ pub fn run(program: &Program, machine: &Machine, model: ModelKind) -> Run {
         ModelKind::Direct => simulate::<Direct, _>(program, machine, Nobody).0,
         ModelKind::ClientServer => simulate::<ClientServer, _>(program, machine, Nobody).0,
         ModelKind::Strict => simulate::<Strict, _>(program, machine, Nobody).0,
+        ModelKind::Pool => simulate_pool(program, machine, TaskOrder::default(), Nobody).0,
     }
 }
 
@@ -145,6 +175,7 @@ pub fn schedule(program: &Program, machine: &Machine, model: ModelKind) -> Sched
         ModelKind::Direct => simulate::<Direct, _>(program, machine, builder),
         ModelKind::ClientServer => simulate::<ClientServer, _>(program, machine, builder),
         ModelKind::Strict => simulate::<Strict, _>(program, machine, builder),
+        ModelKind::Pool => simulate_pool(program, machine, TaskOrder::default(), builder),
     };
     let (lanes, wakes) = builder.finish(run.end.0);
     let label = |object: &foretrace_trace::Object| ObjectLabel {
@@ -169,7 +200,21 @@ pub fn schedule(program: &Program, machine: &Machine, model: ModelKind) -> Sched
 }
 
 fn simulate<M: Model, O: Observer>(program: &Program, machine: &Machine, observer: O) -> (Run, O) {
-    let mut engine = Engine::<M, O>::new(program, machine, observer);
+    finish(Engine::<M, O>::new(program, machine, observer))
+}
+
+fn simulate_pool<O: Observer>(
+    program: &Program,
+    machine: &Machine,
+    order: TaskOrder,
+    observer: O,
+) -> (Run, O) {
+    let mut engine = Engine::<Pool, O>::new(program, machine, observer);
+    engine.model.set_order(order);
+    finish(engine)
+}
+
+fn finish<M: Model, O: Observer>(mut engine: Engine<'_, M, O>) -> (Run, O) {
     engine.run();
     let blocked = report::blocked_threads(&engine);
     let finish = engine

@@ -10,7 +10,7 @@ use clap::{
 };
 use foretrace_interchange::{EXPORTERS, IMPORTERS};
 
-pub use values::{CpuList, Each, Slice};
+pub use values::{CpuList, Each, Slice, Workers};
 
 use crate::failure::EXIT_CODES;
 
@@ -196,6 +196,12 @@ pub struct ModelArgs {
     /// How recorded events constrain the predicted run
     #[arg(long, value_enum, default_value_t)]
     pub model: Model,
+    /// Predict with so many workers in each work pool, or `cpus` for as many as there are CPUs [default: as recorded]
+    ///
+    /// A pool is made of threads that take tasks from a shared queue; `info` tells which there are. Only the model pool
+    /// knows the program with another number of them.
+    #[arg(long, value_name = "W")]
+    pub workers: Option<Workers>,
     /// Who runs when there are more threads than CPUs [default: priority where every thread carries one, else fair]
     #[arg(long, value_enum)]
     pub scheduler: Option<Scheduler>,
@@ -215,6 +221,8 @@ pub enum Model {
     /// The first of the others, in this order, that does not run into a deadlock
     #[default]
     Auto,
+    /// As direct, but workers that take tasks from a shared queue take any task; of programs with such a pool, the first
+    Pool,
     /// Threads do their recorded operations in order; locks go to whoever comes first
     Direct,
     /// As direct, but what a thread does after a wait may go in another order, by what has come
@@ -256,6 +264,7 @@ CPU counts: a list of numbers and ranges. A..B is every count from A to B, A..Bx
 Examples:
   foretrace predict prog.ftrace
   foretrace predict prog.ftrace --cpus 1..16 --all-models
+  foretrace predict prog.ftrace --cpus 2,4,8 --workers cpus
   foretrace predict prog.ftseries
   foretrace predict prog.ftrace --cpus 4 --json | jq '.predictions[0].speedup'";
 

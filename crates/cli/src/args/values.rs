@@ -7,12 +7,48 @@ use foretrace_trace::Nanos;
 /// As many CPUs as a prediction may be asked for.
 pub const MOST_CPUS: u32 = 65_536;
 
+/// As many workers as a prediction may be asked for.
+const MOST_WORKERS: u32 = 4_096;
+
 /// As many predictions as one command makes.
 const MOST_COUNTS: usize = 1_024;
 
 /// Numbers of CPUs, increasing, each once: `1,2,4`, `1..16` (every count), `1..64x2` (doubling).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuList(pub Vec<u32>);
+
+/// A number of workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workers {
+    /// So many.
+    Count(u32),
+    /// As many as there are CPUs.
+    Cpus,
+}
+
+impl Workers {
+    /// Returns how many they are on so many CPUs.
+    pub fn on(self, cpus: u32) -> u32 {
+        match self {
+            Self::Count(count) => count,
+            Self::Cpus => cpus,
+        }
+    }
+}
+
+impl FromStr for Workers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            _ if text == "cpus" => Ok(Self::Cpus),
+            Ok(count) if (1..=MOST_WORKERS).contains(&count) => Ok(Self::Count(count)),
+            _ => Err(format!(
+                "expected a number from 1 to {MOST_WORKERS}, or cpus"
+            )),
+        }
+    }
+}
 
 impl CpuList {
     /// Returns the counts from 1 to `last`.

@@ -19,7 +19,7 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<Finish> {
     let mut trace = core::read_trace(&args.file)?;
     let findings = core::findings(&trace);
     trace.warnings.extend(findings.assumptions);
-    let info = Info::new(&trace, findings.structures);
+    let info = Info::new(&trace, findings.structures, findings.pools);
     if args.json {
         output::print_json(&info.json())?;
     } else {

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{
     json::{TraceJson, clock_name},
+    pools::PoolJson,
     sites::{SiteJson, Sites},
     spins::{self, SpinJson},
     structures::{self, StructureJson},
@@ -34,13 +35,15 @@ pub struct Info<'a> {
     spins: Vec<Spin>,
     structures: Vec<Structure>,
     sites: Sites<'a>,
+    pools: Vec<PoolJson>,
 }
 
 impl<'a> Info<'a> {
     /// Analyzes the trace.
-    pub fn new(trace: &'a Trace, structures: Vec<Structure>) -> Self {
+    pub fn new(trace: &'a Trace, structures: Vec<Structure>, pools: Vec<PoolJson>) -> Self {
         Self {
             trace,
+            pools,
             threads: foretrace_analysis::threads(trace),
             objects: foretrace_analysis::contention(trace),
             operations: foretrace_analysis::operation_counts(trace),
@@ -75,6 +78,8 @@ impl<'a> Info<'a> {
         if let Some((heading, table)) = found {
             section(&heading, &table);
         }
+        let pools: Vec<String> = self.pools.iter().map(PoolJson::text).collect();
+        section("Work pools", &list(&pools));
         section("Events by operation", &self.operation_table());
         section(
             "Warnings: what limits a prediction from this trace",
@@ -217,6 +222,7 @@ impl<'a> Info<'a> {
             sites,
             spins,
             structures: structures::json(self.trace, &self.structures, self.sites.sources()),
+            pools: &self.pools,
             // Last, since they are about what was looked up for the others.
             notes: self.sites.notes(),
         }
@@ -318,6 +324,8 @@ struct InfoJson<'a> {
     sites: Vec<SiteJson<'a>>,
     spins: Vec<SpinJson<'a>>,
     structures: Vec<StructureJson<'a>>,
+    #[serde(skip_serializing_if = "<[PoolJson]>::is_empty")]
+    pools: &'a [PoolJson],
     notes: Vec<String>,
 }
 

@@ -169,6 +169,9 @@ struct PredictionJson<'a> {
     scheduler: &'static str,
     bind: &'static str,
     machine: MachineJson,
+    /// The number of workers of each pool, where it is not the recorded one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workers: Option<u32>,
     /// `null` where every model that was tried ended in a deadlock, as are the next two.
     model: Option<&'static str>,
     makespan_ns: Option<u64>,
@@ -193,6 +196,7 @@ impl<'a> PredictionJson<'a> {
             scheduler: machine.scheduler.name(),
             bind: machine.bind.name(),
             machine: MachineJson::new(machine),
+            workers: prediction.workers,
             model: answer.map(|attempt| attempt.model.name()),
             makespan_ns: run.map(|run| run.end.as_nanos()),
             speedup: run.map(|run| prediction.speedup(run)),
@@ -222,6 +226,9 @@ struct AttemptJson<'a> {
     model: &'static str,
     #[serde(flatten)]
     outcome: OutcomeJson<'a>,
+    /// The shortest and the longest makespan, where the order of a pool's tasks is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    makespan_range_ns: Option<[u64; 2]>,
 }
 
 #[derive(Debug, Serialize)]
@@ -248,6 +255,9 @@ impl<'a> AttemptJson<'a> {
                     blocked: blocked.iter().map(BlockedJson::new).collect(),
                 },
             },
+            makespan_range_ns: attempt
+                .spread
+                .map(|(least, most)| [least.as_nanos(), most.as_nanos()]),
         }
     }
 }

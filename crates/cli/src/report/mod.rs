@@ -4,6 +4,7 @@ pub mod calibration;
 pub mod info;
 pub mod json;
 pub mod machine;
+pub mod pools;
 pub mod prediction;
 pub mod series;
 pub mod sites;

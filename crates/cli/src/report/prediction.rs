@@ -16,6 +16,9 @@ const MOST_DEADLOCKS: usize = 3;
 /// As many blocked threads of a deadlock as are listed; the JSON form has them all.
 const MOST_BLOCKED: usize = 12;
 
+/// The share of the makespan from which on it is told that the order of tasks matters; the JSON form always does.
+const LEAST_SPREAD: f64 = 0.01;
+
 /// Returns the table of the answers, and the deadlocks on the way to them.
 pub fn text(predictions: &[Prediction]) -> String {
     let columns = [
@@ -27,13 +30,14 @@ pub fn text(predictions: &[Prediction]) -> String {
     ];
     let mut text = render(columns, predictions.iter().map(row));
     text += &machine(predictions);
+    text += &spreads(predictions);
     text += &deadlocks(predictions);
     text
 }
 
 fn row(prediction: &Prediction) -> [String; 5] {
     let cpus = prediction.cpus().to_string();
-    let Some(Attempt { model, run }) = prediction.answered() else {
+    let Some(Attempt { model, run, .. }) = prediction.answered() else {
         let dash = || "-".to_owned();
         return [cpus, "deadlock".to_owned(), dash(), dash(), dash()];
     };
@@ -71,6 +75,7 @@ pub fn all_models(predictions: &[Prediction]) -> String {
     });
     let mut text = render(columns, rows);
     text += &machine(predictions);
+    text += &spreads(predictions);
     text += &deadlocks(predictions);
     text
 }
@@ -100,6 +105,33 @@ fn machine(predictions: &[Prediction]) -> String {
     largest.map_or_else(String::new, |prediction| {
         format!("\n{}\n", super::machine::text(&prediction.result.machine))
     })
+}
+
+/// Tells between what makespans lie that depend on the order in which a pool's tasks are taken.
+fn spreads(predictions: &[Prediction]) -> String {
+    let mut lines = String::new();
+    for prediction in predictions {
+        let mut spreads = prediction
+            .result
+            .attempts
+            .iter()
+            .filter_map(|attempt| attempt.spread);
+        if let Some((least, most)) = spreads.next().filter(|(least, most)| {
+            // What other things make as uncertain is not worth a line.
+            (most.0 - least.0) as f64 >= LEAST_SPREAD * most.0 as f64
+        }) {
+            let cpus = prediction.cpus();
+            let plural = if cpus == 1 { "" } else { "s" };
+            // Writing to a string cannot fail.
+            let _ = writeln!(lines, "  {cpus} CPU{plural}: {least} to {most}");
+        }
+    }
+    if lines.is_empty() {
+        return lines;
+    }
+    format!(
+        "\nThe makespan depends on the order in which the pool's tasks are taken, which is not known:\n{lines}"
+    )
 }
 
 fn deadlocks(predictions: &[Prediction]) -> String {

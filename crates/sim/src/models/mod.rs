@@ -7,11 +7,17 @@
 mod client_server;
 mod direct;
 mod order;
+mod pool;
 mod strict;
 
 use foretrace_program::{Action, Opener, Program};
 
-pub(crate) use {client_server::ClientServer, direct::Direct, strict::Strict};
+pub(crate) use {
+    client_server::ClientServer,
+    direct::Direct,
+    pool::{Pool, TaskOrder},
+    strict::Strict,
+};
 
 use crate::{
     Machine,
@@ -27,10 +33,12 @@ pub enum ModelKind {
     ClientServer,
     /// Every acquisition waits for its recorded releaser, in program order.
     Strict,
+    /// As Direct, but any worker of a pool may run any task. Of programs with a pool, it is tried first.
+    Pool,
 }
 
 impl ModelKind {
-    /// All models, in the order in which the scheme tries them.
+    /// The models that replay any program, in the order in which the scheme tries them.
     pub const ALL: [Self; 3] = [Self::Direct, Self::ClientServer, Self::Strict];
 
     /// Returns its name on the command line and in JSON.
@@ -39,6 +47,7 @@ impl ModelKind {
             Self::Direct => "direct",
             Self::ClientServer => "client-server",
             Self::Strict => "strict",
+            Self::Pool => "pool",
         }
     }
 }

@@ -1,0 +1,109 @@
+//! What is told of a program's work pools.
+
+use std::fmt::Write as _;
+
+use foretrace_program::{Program, Queue, WorkPool};
+use foretrace_symbols::SourceMap;
+use foretrace_trace::{ObjectId, SiteId, Trace};
+use serde::Serialize;
+
+/// As many groups of threads as an error tells of.
+const MOST_GROUPS: usize = 4;
+
+/// A work pool, as `info` tells of it.
+#[derive(Debug, Serialize)]
+pub struct PoolJson {
+    start_routine: String,
+    threads: usize,
+    tasks: usize,
+    /// The mutexes that tasks are taken by, or the semaphore.
+    queue: Vec<String>,
+    /// Whether all tasks were there before the first was taken.
+    order_known: bool,
+    #[serde(skip)]
+    waits: bool,
+}
+
+impl PoolJson {
+    /// Describes the pools of a program.
+    pub fn all(trace: &Trace, program: &Program) -> Vec<Self> {
+        let name = |object: &ObjectId| program.objects[object.index()].name.clone();
+        let pool = |pool: &WorkPool| Self {
+            start_routine: start(trace, pool.routine),
+            threads: pool.workers.len(),
+            tasks: pool.segments.len(),
+            queue: match &pool.queue {
+                Queue::Mutexes(mutexes) => mutexes.iter().map(name).collect(),
+                Queue::Tokens(semaphore) => vec![name(semaphore)],
+            },
+            order_known: pool.ordered,
+            waits: matches!(pool.queue, Queue::Tokens(_)),
+        };
+        program.pools.iter().map(pool).collect()
+    }
+
+    /// Returns it as one line.
+    pub fn text(&self) -> String {
+        let queue = match self.queue.as_slice() {
+            [semaphore] if self.waits => format!("waiting for {semaphore}"),
+            [mutex] => format!("locking {mutex}"),
+            several => format!("locking one of {} mutexes", several.len()),
+        };
+        let order = if self.order_known {
+            ""
+        } else {
+            "; they come while others are done, so that their order on more CPUs is not known"
+        };
+        let Self {
+            start_routine,
+            threads,
+            tasks,
+            ..
+        } = self;
+        format!(
+            "{threads} threads that start at {start_routine} take {tasks} tasks by {queue}{order}"
+        )
+    }
+}
+
+/// Warns of pools that are replayed as recorded, since not any worker can run any of their tasks.
+pub fn warnings(trace: &Trace, program: &Program) -> Vec<String> {
+    let others = program.no_pools.iter().filter(|group| group.is_pool);
+    others
+        .map(|group| {
+            format!(
+                "{} threads that start at {} take tasks from a queue, but are replayed as recorded, each with its own: {}",
+                group.threads,
+                start(trace, group.routine),
+                group.reason
+            )
+        })
+        .collect()
+}
+
+/// Says what was looked for where no pool can be replayed, and why it was not found.
+pub fn none_found(trace: &Trace, program: &Program) -> String {
+    let mut text = format!(
+        "{}: holds no work pool, that is threads of one start routine that take tasks from a queue, by a lock or a \
+         semaphore, with most of their work between one take and the next",
+        trace.source
+    );
+    if program.no_pools.is_empty() {
+        text += "; no two threads of it start at the same place";
+    }
+    for group in program.no_pools.iter().take(MOST_GROUPS) {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "; {} threads that start at {}: {}",
+            group.threads,
+            start(trace, group.routine),
+            group.reason
+        );
+    }
+    text
+}
+
+fn start(trace: &Trace, routine: SiteId) -> String {
+    SourceMap::new(trace).routine(routine).name()
+}

@@ -1,0 +1,169 @@
+//! Which operation of a group's threads takes tasks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use foretrace_trace::{ObjectId, SiteId, ThreadId};
+
+use super::{
+    LaidOut,
+    cuts::{TakePoint, Takes, depth_after},
+    groups::Group,
+};
+use crate::Action;
+
+/// As many lock sites as are tried; those that most threads use come first.
+const TRIED: usize = 8;
+
+/// The threads that lock or take at some place, by object.
+#[derive(Default)]
+struct Users {
+    threads: BTreeMap<ObjectId, BTreeSet<ThreadId>>,
+    count: u64,
+}
+
+/// Finds where the threads of a group take tasks; says why they do not, where so.
+pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes, String> {
+    let (sites, tokens) = users(program, &group.threads);
+    let mut points: Vec<(bool, u64, TakePoint)> = Vec::new();
+    for (semaphore, users) in tokens {
+        if users.threads.values().any(|threads| threads.len() >= 2) {
+            points.push((false, users.count, TakePoint::Token(semaphore)));
+        }
+    }
+    for (site, users) in sites {
+        // One that a single thread polls is its mailbox.
+        let shared = users
+            .threads
+            .iter()
+            .filter(|(_, threads)| threads.len() >= 2);
+        let mutexes: Vec<ObjectId> = shared.map(|(&mutex, _)| mutex).collect();
+        if !mutexes.is_empty() && mutexes.len() <= 2 * group.threads.len() {
+            points.push((true, users.count, TakePoint::Lock(site, mutexes)));
+        }
+    }
+    points.sort_by_key(|&(locks, count, _)| (locks, std::cmp::Reverse(count)));
+    // Of several places, the one that is used most is what one would look at.
+    let mut reason = None;
+    for (_, _, point) in points.into_iter().take(TRIED) {
+        let mut takes = Takes::collect(program, &group.threads, point);
+        match is_pool(program, &takes) {
+            Ok(()) => {
+                takes.sort(program);
+                return Ok(takes);
+            }
+            Err(no) => {
+                reason.get_or_insert(no);
+            }
+        }
+    }
+    Err(reason.unwrap_or_else(|| {
+        "no lock or semaphore that two or more of them take, holding no other lock".to_owned()
+    }))
+}
+
+/// Collects who locks at which place, holding no other lock, and who takes tokens of which semaphore.
+fn users(
+    program: &LaidOut<'_>,
+    threads: &[ThreadId],
+) -> (BTreeMap<SiteId, Users>, BTreeMap<ObjectId, Users>) {
+    // There are few distinct calls, and perhaps many millions of operations.
+    let mut locks = vec![0_u64; program.trace.calls.len()];
+    let mut taken = vec![0_u64; program.objects.len()];
+    let mut tokens: BTreeMap<ObjectId, Users> = BTreeMap::new();
+    for &thread in threads {
+        taken.fill(0);
+        let mut depth = 0;
+        for (_, operation) in program.operations_of(thread) {
+            match operation.action {
+                Action::TakeToken(semaphore) => taken[semaphore.index()] += 1,
+                Action::Lock(_) if depth == 0 => {
+                    if let Some(event) = program.trace.events.get(operation.event as usize) {
+                        locks[event.call.index()] += 1;
+                    }
+                }
+                _ => {}
+            }
+            depth = depth_after(operation.action, depth);
+        }
+        for (index, &count) in taken.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let semaphore = ObjectId::from_index(index);
+            let users = tokens.entry(semaphore).or_default();
+            users.add(semaphore, thread, count);
+        }
+    }
+    let mut sites: BTreeMap<SiteId, Users> = BTreeMap::new();
+    for (call, &count) in program.trace.calls.iter().zip(&locks) {
+        if let (Some(site), Some(object), 1..) = (call.site, call.operation.object(), count) {
+            let users = sites.entry(site).or_default();
+            users.add(object, call.thread, count);
+        }
+    }
+    (sites, tokens)
+}
+
+impl Users {
+    fn add(&mut self, object: ObjectId, thread: ThreadId, count: u64) {
+        self.threads.entry(object).or_default().insert(thread);
+        self.count += count;
+    }
+}
+
+/// Says why takes are not those of a pool, where so.
+fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
+    let name = match &takes.point {
+        TakePoint::Lock(_, mutexes) => match mutexes.as_slice() {
+            [mutex] => program.objects[mutex.index()].name.clone(),
+            several => format!("{} mutexes", several.len()),
+        },
+        TakePoint::Token(semaphore) => program.objects[semaphore.index()].name.clone(),
+    };
+    let work = takes.segment_work();
+    if takes.segments.len() < 2 || 2 * work < takes.group_work {
+        return Err(format!(
+            "less than half of their CPU time lies between one take of {name} and the next"
+        ));
+    }
+    if let TakePoint::Token(semaphore) = takes.point {
+        return if is_lock(program, takes, semaphore) {
+            Err(format!(
+                "{name} is given back by whoever took it, as a lock is"
+            ))
+        } else {
+            Ok(())
+        };
+    }
+    // Who takes a task from a list looks first and finds nothing at last; who adds up results works first.
+    let count = takes.segments.len() as u64;
+    let small = |edges: u64| {
+        u128::from(edges) * 2 * u128::from(count)
+            < u128::from(work) * u128::from(takes.edges.max(1))
+    };
+    if !small(takes.prologues) {
+        return Err(format!(
+            "they lock {name} after their work, not to find some"
+        ));
+    }
+    if !small(takes.tails) {
+        return Err(format!(
+            "they never find nothing left when they lock {name}"
+        ));
+    }
+    Ok(())
+}
+
+/// Returns whether every segment gives back the token that it took.
+fn is_lock(program: &LaidOut<'_>, takes: &Takes, semaphore: ObjectId) -> bool {
+    takes.segments.iter().all(|segment| {
+        let after = &program.operations[segment.cut as usize + 1..];
+        let mut given = 0;
+        for operation in after {
+            match operation.action {
+                Action::GiveToken(id) if id == semaphore => given += 1,
+                Action::TakeToken(id) if id == semaphore => break,
+                Action::Terminate => break,
+                _ => {}
+            }
+        }
+        given == 1
+    })
+}

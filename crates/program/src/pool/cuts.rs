@@ -1,0 +1,213 @@
+//! The takes of a group's threads, and the segments between them.
+
+use foretrace_trace::{ObjectId, Operation as Call, SiteId, ThreadId};
+
+use super::{Cut, LaidOut, Origin, Queue, Segment, WorkPool, Worker};
+use crate::{Action, Operation};
+
+/// Where tasks are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TakePoint {
+    /// By locking one of these mutexes from one place, holding no other lock.
+    Lock(SiteId, Vec<ObjectId>),
+    /// By taking a token of a semaphore.
+    Token(ObjectId),
+}
+
+impl TakePoint {
+    /// Returns whether an operation takes.
+    fn takes(&self, program: &LaidOut<'_>, operation: &Operation, depth: u32) -> bool {
+        match (self, operation.action) {
+            (Self::Token(semaphore), Action::TakeToken(id)) => id == *semaphore,
+            (Self::Lock(place, mutexes), Action::Lock(id)) => {
+                depth == 0 && mutexes.contains(&id) && program.site(operation) == Some(*place)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The takes of some threads.
+pub(super) struct Takes {
+    pub point: TakePoint,
+    pub workers: Vec<Worker>,
+    pub cuts: Vec<Cut>,
+    pub segments: Vec<Segment>,
+    /// All takes as positions, in the order of the recording; when they are sorted.
+    pub ranks: Vec<u32>,
+    /// The work of the workers of the group.
+    pub group_work: u64,
+    /// Their work before their first takes, and from their last on, in each epoch.
+    pub prologues: u64,
+    pub tails: u64,
+    /// How many prologues and tails there are.
+    pub edges: u64,
+}
+
+impl Takes {
+    /// Collects the takes of a group and of the others that take at the same point, thread by thread.
+    pub fn collect(program: &LaidOut<'_>, group: &[ThreadId], point: TakePoint) -> Self {
+        let mut takes = Self {
+            point,
+            workers: Vec::new(),
+            cuts: Vec::new(),
+            segments: Vec::new(),
+            ranks: Vec::new(),
+            group_work: 0,
+            prologues: 0,
+            tails: 0,
+            edges: 0,
+        };
+        for &thread in group {
+            takes.add(program, thread, true);
+        }
+        // Those of the same routine that are not of the group are there at other times.
+        let routine = |thread: ThreadId| program.trace.threads[thread.index()].start_routine;
+        let own = group.first().copied().map(routine);
+        for thread in (0..program.threads.len()).map(ThreadId::from_index) {
+            if own != Some(routine(thread)) {
+                takes.add(program, thread, false);
+            }
+        }
+        takes
+    }
+
+    fn add(&mut self, program: &LaidOut<'_>, thread: ThreadId, of_group: bool) {
+        let mut worker = Walk::default();
+        let left_blocked = self.left_blocked(program, thread);
+        let end = program.threads[thread.index()].operations.end;
+        let mut depth = 0_u32;
+        for (position, operation) in program.operations_of(thread) {
+            worker.work += operation.work_nanos;
+            let takes = self.point.takes(program, operation, depth);
+            if takes || left_blocked && position + 1 == end {
+                worker.cut(position);
+            }
+            match operation.action {
+                Action::Barrier(_) => worker.end_epoch(),
+                action => depth = depth_after(action, depth),
+            }
+        }
+        worker.end_epoch();
+        if worker.cuts.is_empty() && !of_group {
+            return;
+        }
+        if of_group {
+            self.group_work += worker.all_work;
+            self.prologues += worker.prologues;
+            self.tails += worker.tail_work;
+            self.edges += worker.cut_epochs;
+        }
+        self.cuts.extend(worker.cuts);
+        self.segments.extend(worker.segments);
+        self.workers.push(Worker {
+            thread,
+            tails: worker.tails,
+            origin: Origin::Recorded,
+        });
+    }
+
+    /// Returns whether a thread was waiting for a task, or doing one, when its process or the recording ended.
+    fn left_blocked(&self, program: &LaidOut<'_>, thread: ThreadId) -> bool {
+        let TakePoint::Token(semaphore) = self.point else {
+            return false;
+        };
+        let end = program.ends[thread.index()];
+        let waits = end.last_call.and_then(Call::object) == Some(semaphore);
+        waits || end.with_process && program.threads[thread.index()].created
+    }
+
+    /// Puts the takes into the order of their positions, and the segments into that in which the recording took them.
+    pub fn sort(&mut self, program: &LaidOut<'_>) {
+        self.cuts.sort_by_key(|cut| cut.operation);
+        let done = |position: u32| (program.done_at(position), position);
+        let mut order: Vec<(u32, u32)> = self.cuts.iter().map(|cut| done(cut.operation)).collect();
+        order.sort_unstable();
+        for segment in &mut self.segments {
+            let place = order.binary_search(&done(segment.cut));
+            segment.rank = place.unwrap_or(0) as u32;
+        }
+        self.segments.sort_by_key(|segment| segment.rank);
+        self.ranks = order.into_iter().map(|(_, position)| position).collect();
+    }
+
+    /// Returns the work of the segments.
+    pub fn segment_work(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.work_nanos).sum()
+    }
+
+    pub fn into_pool(self, routine: SiteId, ordered: bool) -> WorkPool {
+        WorkPool {
+            routine,
+            workers: self.workers,
+            queue: match self.point {
+                TakePoint::Lock(_, mutexes) => Queue::Mutexes(mutexes),
+                TakePoint::Token(semaphore) => Queue::Tokens(semaphore),
+            },
+            cuts: self.cuts,
+            segments: self.segments,
+            ordered,
+        }
+    }
+}
+
+/// Returns how many locks are held after an action.
+pub(super) fn depth_after(action: Action, depth: u32) -> u32 {
+    match action {
+        Action::Lock(_) | Action::ReadLock(_) | Action::WriteLock(_) => depth + 1,
+        Action::Unlock(_) | Action::RwUnlock(_) => depth.saturating_sub(1),
+        _ => depth,
+    }
+}
+
+/// One thread, from its first operation to its last.
+#[derive(Default)]
+struct Walk {
+    cuts: Vec<Cut>,
+    segments: Vec<Segment>,
+    tails: Vec<Option<u32>>,
+    /// The work so far since the last cut, or since the epoch began.
+    work: u64,
+    all_work: u64,
+    prologues: u64,
+    tail_work: u64,
+    cut_epochs: u64,
+    /// The last cut of this epoch.
+    last: Option<u32>,
+}
+
+impl Walk {
+    fn epoch(&self) -> u32 {
+        self.tails.len() as u32
+    }
+
+    fn cut(&mut self, position: u32) {
+        let work = std::mem::take(&mut self.work);
+        self.all_work += work;
+        let epoch = self.epoch();
+        match self.last {
+            None => self.prologues += work,
+            Some(cut) => self.segments.push(Segment {
+                cut,
+                epoch,
+                work_nanos: work,
+                rank: 0,
+            }),
+        }
+        self.last = Some(position);
+        self.cuts.push(Cut {
+            operation: position,
+            epoch,
+        });
+    }
+
+    fn end_epoch(&mut self) {
+        let work = std::mem::take(&mut self.work);
+        self.all_work += work;
+        if self.last.is_some() {
+            self.tail_work += work;
+            self.cut_epochs += 1;
+        }
+        self.tails.push(self.last.take());
+    }
+}

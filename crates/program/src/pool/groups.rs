@@ -1,0 +1,78 @@
+//! Threads of one start routine that one thread created and did not join in between.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use foretrace_trace::{SiteId, ThreadId};
+
+use super::LaidOut;
+use crate::{Action, Opener};
+
+/// Threads that may be a pool.
+pub(super) struct Group {
+    pub routine: SiteId,
+    pub threads: Vec<ThreadId>,
+}
+
+/// Threads of one start routine and creator that are there together, as far as one knows.
+#[derive(Default)]
+struct Generation {
+    threads: Vec<ThreadId>,
+    /// Whether some were joined: who is created now is of the next generation.
+    joined: bool,
+}
+
+/// Returns the groups of two and more threads.
+pub(super) fn groups(program: &LaidOut<'_>) -> Vec<Group> {
+    let mut groups = Vec::new();
+    if program
+        .trace
+        .threads
+        .iter()
+        .all(|thread| thread.start_routine.is_none())
+    {
+        return groups;
+    }
+    for creator in 0..program.threads.len() {
+        let mut generations: BTreeMap<SiteId, Generation> = BTreeMap::new();
+        let routine = |thread: ThreadId| program.trace.threads[thread.index()].start_routine;
+        let mut mine = BTreeSet::new();
+        for (_, operation) in program.operations_of(ThreadId::from_index(creator)) {
+            match operation.action {
+                Action::Create(child) => {
+                    let Some(routine) = routine(child) else {
+                        continue;
+                    };
+                    let generation = generations.entry(routine).or_default();
+                    if generation.joined {
+                        keep(&mut groups, routine, std::mem::take(generation));
+                    }
+                    generation.threads.push(child);
+                    mine.insert(child);
+                }
+                Action::Await(gate) => {
+                    if let Opener::End(child) = gate.opener(program.threads.len())
+                        && mine.contains(&child)
+                        && let Some(routine) = routine(child)
+                        && let Some(generation) = generations.get_mut(&routine)
+                    {
+                        generation.joined |= generation.threads.contains(&child);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for (routine, generation) in generations {
+            keep(&mut groups, routine, generation);
+        }
+    }
+    groups
+}
+
+fn keep(groups: &mut Vec<Group>, routine: SiteId, generation: Generation) {
+    if generation.threads.len() >= 2 {
+        groups.push(Group {
+            routine,
+            threads: generation.threads,
+        });
+    }
+}

@@ -1,0 +1,165 @@
+//! The same program with another number of workers.
+
+use foretrace_trace::{ObjectId, ThreadId};
+
+use super::{Cut, Origin, WorkPool, Worker};
+use crate::{Action, GateId, Operation, Program, Thread};
+
+impl Program {
+    /// Returns the program with so many workers in each of its pools; at least one.
+    ///
+    /// Those beyond the recorded ones do what the recorded ones did before their first task and after their last; those
+    /// that are left out end at once. Their creators and those that join them see no difference, and barriers that the
+    /// workers wait at are made for as many.
+    #[must_use]
+    pub fn with_workers(&self, workers: u32) -> Self {
+        let mut program = self.clone();
+        let pools = std::mem::take(&mut program.pools);
+        let added: usize = pools
+            .iter()
+            .map(|pool| (workers as usize).saturating_sub(pool.workers.len()))
+            .sum();
+        program.renumber_gates(self.threads.len(), self.threads.len() + added);
+        let resized = pools
+            .into_iter()
+            .map(|pool| program.resize(pool, workers as usize));
+        program.pools = resized.collect();
+        program
+    }
+
+    fn renumber_gates(&mut self, threads: usize, then: usize) {
+        for operation in &mut self.operations {
+            if let Action::Await(gate) | Action::Open(gate) = &mut operation.action {
+                *gate = GateId::of(gate.opener(threads), then);
+            }
+        }
+    }
+
+    fn resize(&mut self, mut pool: WorkPool, workers: usize) -> WorkPool {
+        let recorded = pool.workers.len();
+        self.resize_barriers(&pool, workers);
+        // The first ones stay; those that take part without being of the group come last, and stay in any case.
+        let of_group = |worker: &Worker| self.threads[worker.thread.index()].created;
+        for index in (0..recorded)
+            .rev()
+            .take(recorded.saturating_sub(workers.max(1)))
+        {
+            if of_group(&pool.workers[index]) {
+                pool.workers[index].origin = Origin::LeftOut;
+            }
+        }
+        for worker in &pool.workers {
+            if worker.origin == Origin::LeftOut {
+                self.leave_out(worker.thread);
+            }
+        }
+        for index in recorded..workers {
+            let originals: Vec<usize> = (0..recorded)
+                .filter(|&index| self.threads[pool.workers[index].thread.index()].created)
+                .collect();
+            let Some(&original) = originals.get(index % originals.len().max(1)) else {
+                break;
+            };
+            let added = self.add_beside(&mut pool, original);
+            pool.workers.push(added);
+        }
+        pool
+    }
+
+    /// Changes the sizes of the barriers that the workers wait at.
+    fn resize_barriers(&mut self, pool: &WorkPool, workers: usize) {
+        let recorded = pool.workers.len();
+        let Some(first) = pool.workers.first() else {
+            return;
+        };
+        let range = self.threads[first.thread.index()].operations.clone();
+        let operations = &self.operations[range.start as usize..range.end as usize];
+        let mut barriers: Vec<ObjectId> = operations
+            .iter()
+            .filter_map(|operation| match operation.action {
+                Action::Barrier(barrier) => Some(barrier),
+                _ => None,
+            })
+            .collect();
+        barriers.sort_unstable();
+        barriers.dedup();
+        for barrier in barriers {
+            let size = &mut self.objects[barrier.index()].initial;
+            let threads = size.unwrap_or(1) as usize + workers;
+            *size = Some(threads.saturating_sub(recorded).max(1) as u32);
+        }
+    }
+
+    /// Leaves a thread with nothing but its end.
+    fn leave_out(&mut self, thread: ThreadId) {
+        let range = &mut self.threads[thread.index()].operations;
+        range.start = range.end - 1;
+        self.operations[range.start as usize].work_nanos = 0;
+        self.operations[range.start as usize].action = Action::Terminate;
+    }
+
+    /// Adds a thread that does what a worker did, but for its segments.
+    fn add_beside(&mut self, pool: &mut WorkPool, original: usize) -> Worker {
+        let original = &pool.workers[original];
+        let thread = ThreadId::from_index(self.threads.len());
+        let model = self.threads[original.thread.index()].clone();
+        let mut tails = vec![None; original.tails.len()];
+        let start = self.operations.len() as u32;
+        let mut epoch = 0;
+        let mut within = false;
+        for position in model.operations.clone() {
+            let operation = self.operations[position as usize];
+            let is_cut = pool
+                .cuts
+                .binary_search_by_key(&position, |cut| cut.operation)
+                .is_ok();
+            if let (true, None, Some(tail)) = (is_cut, tails[epoch], original.tails[epoch]) {
+                let cut = self.operations.len() as u32;
+                tails[epoch] = Some(cut);
+                pool.cuts.push(Cut {
+                    operation: cut,
+                    epoch: epoch as u32,
+                });
+                // The work before the first take, and then what the last one does.
+                self.append(Operation {
+                    work_nanos: operation.work_nanos,
+                    ..self.operations[tail as usize]
+                });
+            }
+            let is_tail = original.tails[epoch] == Some(position);
+            within = (within || is_cut) && !is_tail;
+            if !is_cut && !within {
+                self.append(operation);
+            }
+            if matches!(operation.action, Action::Barrier(_)) {
+                epoch += 1;
+            }
+        }
+        let added = Worker {
+            thread,
+            tails,
+            origin: Origin::Added(original.thread),
+        };
+        let beside = self
+            .threads
+            .iter()
+            .filter(|other| other.name.starts_with(&model.name))
+            .count();
+        self.threads.push(Thread {
+            name: format!("{}+{beside}", model.name),
+            operations: start..self.operations.len() as u32,
+            created: true,
+            // Where it would be bound to is not known.
+            cpu: None,
+            ..model
+        });
+        added
+    }
+
+    fn append(&mut self, operation: Operation) {
+        self.operations.push(Operation {
+            requirements_start: self.requirements.len() as u32,
+            ..operation
+        });
+    }
+}

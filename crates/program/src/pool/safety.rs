@@ -1,0 +1,217 @@
+//! Whether the segments of a pool can be run by any worker.
+
+use foretrace_trace::{ObjectId, ThreadId};
+
+use super::{
+    LaidOut,
+    cuts::{TakePoint, Takes, depth_after},
+};
+use crate::{Action, Opener};
+
+/// Says why the segments cannot be run by any worker, or whether the order of the tasks is known.
+pub(super) fn check(program: &LaidOut<'_>, takes: &Takes) -> Result<bool, String> {
+    same_barriers(program, takes)?;
+    let mut counts = takes
+        .segments
+        .iter()
+        .map(|segment| segment_uses(program, takes, segment.cut));
+    let mutexes: &[ObjectId] = match &takes.point {
+        TakePoint::Lock(_, mutexes) => mutexes,
+        TakePoint::Token(_) => &[],
+    };
+    let first = counts.next().transpose()?;
+    for count in counts {
+        let differs = Some(count?) != first;
+        if differs && !mutexes.is_empty() {
+            return Err(
+                "some tasks lock the queue's mutex more often than others, perhaps to put new ones there".to_owned(),
+            );
+        }
+    }
+    match takes.point {
+        TakePoint::Lock(..) => {
+            no_puts_by_others(program, takes, mutexes)?;
+            Ok(true)
+        }
+        TakePoint::Token(semaphore) => puts_cover_takes(program, takes, semaphore),
+    }
+}
+
+/// Checks that all workers wait at the same barriers in the same order.
+fn same_barriers(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
+    let barriers = |thread: ThreadId| -> Vec<ObjectId> {
+        let operations = program.operations_of(thread);
+        operations
+            .filter_map(|(_, operation)| match operation.action {
+                Action::Barrier(barrier) => Some(barrier),
+                _ => None,
+            })
+            .collect()
+    };
+    let mut workers = takes.workers.iter();
+    let Some(first) = workers.next() else {
+        return Ok(());
+    };
+    let all = barriers(first.thread);
+    for worker in workers {
+        let other = barriers(worker.thread);
+        if other != all {
+            let differs = all.iter().zip(&other).find(|(one, other)| one != other);
+            let longer = if all.len() > other.len() {
+                &all
+            } else {
+                &other
+            };
+            let barrier = differs.map_or(longer[all.len().min(other.len())], |(one, _)| *one);
+            return Err(format!(
+                "not all of them wait at barrier {} as often as {} does",
+                program.objects[barrier.index()].name,
+                program.threads[first.thread.index()].name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Returns how often a segment locks the queue's mutexes beyond its take; says what in it ties it to its thread.
+fn segment_uses(program: &LaidOut<'_>, takes: &Takes, cut: u32) -> Result<u32, String> {
+    let mutexes: &[ObjectId] = match &takes.point {
+        TakePoint::Lock(_, mutexes) => mutexes,
+        TakePoint::Token(_) => &[],
+    };
+    let end = takes.cuts.partition_point(|other| other.operation <= cut);
+    let end = takes.cuts[end].operation;
+    let name = |object: ObjectId| &program.objects[object.index()].name;
+    let mut depth = depth_after(program.operations[cut as usize].action, 0);
+    let mut locks = 0;
+    for operation in &program.operations[cut as usize + 1..end as usize] {
+        match operation.action {
+            Action::Await(gate) => match gate.opener(program.threads.len()) {
+                Opener::Once(_) => {}
+                Opener::End(other) | Opener::Cancellation(other) => {
+                    let other = &program.threads[other.index()].name;
+                    return Err(format!("a task waits for the end of {other}"));
+                }
+            },
+            Action::CondWait { cond, .. } => {
+                return Err(format!(
+                    "a task waits on condition variable {}, of which it is not known what it stands for",
+                    name(cond)
+                ));
+            }
+            Action::AwaitWake(futex) => {
+                return Err(format!("a task waits for futex {}", name(futex)));
+            }
+            Action::Unlock(lock) | Action::RwUnlock(lock) if depth == 0 => {
+                return Err(format!(
+                    "a task gives {} up, which it did not lock",
+                    name(lock)
+                ));
+            }
+            Action::Lock(mutex) if mutexes.contains(&mutex) => locks += 1,
+            Action::Send { .. } | Action::Wait(_) => {
+                return Err("abstract processes wait for each other by name".to_owned());
+            }
+            _ => {}
+        }
+        depth = depth_after(operation.action, depth);
+    }
+    if depth > 0 {
+        return Err("a lock is held from one task to the next".to_owned());
+    }
+    Ok(locks)
+}
+
+/// Checks that nobody else may have put tasks into a queue that a mutex alone guards, while tasks were taken.
+fn no_puts_by_others(
+    program: &LaidOut<'_>,
+    takes: &Takes,
+    mutexes: &[ObjectId],
+) -> Result<(), String> {
+    let event = |position: u32| program.operations[position as usize].event;
+    let (Some(&first), Some(&last)) = (takes.ranks.first(), takes.ranks.last()) else {
+        return Ok(());
+    };
+    let (first, last) = (event(first), event(last));
+    for thread in (0..program.threads.len()).map(ThreadId::from_index) {
+        if takes.workers.iter().any(|worker| worker.thread == thread) {
+            continue;
+        }
+        let mut before = None;
+        for (position, operation) in program.operations_of(thread) {
+            let looks = waits_inside(program, position) || before == Some(operation.event);
+            if matches!(operation.action, Action::Lock(mutex) if mutexes.contains(&mutex))
+                && (first..=last).contains(&operation.event)
+                && !looks
+            {
+                return Err(format!(
+                    "{} locks the queue's mutex meanwhile, perhaps to put tasks there",
+                    program.threads[thread.index()].name
+                ));
+            }
+            before = matches!(operation.action, Action::TakeToken(_) | Action::Await(_))
+                .then_some(operation.event);
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a section waits on a condition variable: it looks at something, and puts nothing.
+fn waits_inside(program: &LaidOut<'_>, lock: u32) -> bool {
+    program.operations[lock as usize + 1..]
+        .iter()
+        .take_while(|operation| !matches!(operation.action, Action::Unlock(_) | Action::Terminate))
+        .any(|operation| matches!(operation.action, Action::CondWait { .. }))
+}
+
+/// Checks that at every moment of the recording as many tokens were there as were taken. Returns whether all were there
+/// before the first was taken.
+fn puts_cover_takes(
+    program: &LaidOut<'_>,
+    takes: &Takes,
+    semaphore: ObjectId,
+) -> Result<bool, String> {
+    let object = &program.objects[semaphore.index()];
+    if program.short.contains(&semaphore) {
+        return Err(format!(
+            "more tokens of {} were taken than are known to have been put there",
+            object.name
+        ));
+    }
+    let mut gives: Vec<u32> = Vec::new();
+    let mut all = 0;
+    for operation in program.operations {
+        match operation.action {
+            Action::GiveToken(id) if id == semaphore => gives.push(operation.event),
+            Action::TakeToken(id) if id == semaphore => all += 1,
+            _ => {}
+        }
+    }
+    let is_take = |position: &&u32| {
+        program.operations[**position as usize].action == Action::TakeToken(semaphore)
+    };
+    if takes.ranks.iter().filter(is_take).count() < all {
+        return Err(format!("other threads take tokens of {}, too", object.name));
+    }
+    gives.sort_unstable();
+    let initial = object.initial.unwrap_or(0) as usize;
+    let given_before = |event: u32| initial + gives.partition_point(|&give| give < event);
+    let mut count = 0;
+    let mut first = None;
+    for &position in &takes.ranks {
+        let operation = &program.operations[position as usize];
+        if operation.action != Action::TakeToken(semaphore) {
+            continue;
+        }
+        let done = program.done_at(position);
+        first.get_or_insert(done);
+        count += 1;
+        if given_before(done) < count {
+            return Err(format!(
+                "token {count} of {} was taken before it was put there",
+                object.name
+            ));
+        }
+    }
+    Ok(first.is_none_or(|first| given_before(first) >= takes.segments.len()))
+}

@@ -1,0 +1,257 @@
+//! Which threads are found to be a work pool, and which are replayed as recorded.
+
+use std::fmt::Write as _;
+
+use foretrace_program::{Action, Origin, Program, Queue};
+
+/// What a worker does for each task, and besides: rows of a text trace without time, thread and CPU time. `work N` uses CPU
+/// time.
+struct Worker {
+    first: &'static [&'static str],
+    task: &'static [&'static str],
+    last: &'static [&'static str],
+}
+
+const INDEX: Worker = Worker {
+    first: &[],
+    task: &["lock m|site=a+0x20", "unlock m|site=a+0x28", "work 1000"],
+    last: &["lock m|site=a+0x20", "unlock m|site=a+0x28"],
+};
+
+/// Records three workers of which the first takes three tasks, the second two and the third one.
+fn trace(worker: &Worker) -> String {
+    let mut text = String::from("foretrace-text 1\nreturns explicit\nmodule a /a\nthread main\n");
+    let mut rows = Vec::new();
+    for name in ["A", "B", "C"] {
+        writeln!(text, "thread {name} start=a+0x10").expect("a string");
+        rows.push(("main", format!("create {name}")));
+    }
+    for (name, tasks) in [("A", 3), ("B", 2), ("C", 1)] {
+        let mut add = |part: &'static [&'static str]| {
+            rows.extend(part.iter().map(|row| (name, (*row).to_owned())));
+        };
+        add(worker.first);
+        (0..tasks).for_each(|_| add(worker.task));
+        add(worker.last);
+        add(&["terminate"]);
+    }
+    for name in ["A", "B", "C"] {
+        rows.push(("main", format!("join {name}")));
+    }
+    rows.push(("main", "terminate".to_owned()));
+    let mut now = 0;
+    let mut used = std::collections::BTreeMap::new();
+    for (thread, row) in rows {
+        let cpu: &mut u64 = used.entry(thread).or_default();
+        if let Some(work) = row.strip_prefix("work ") {
+            let work: u64 = work.parse().expect("a number");
+            now += work;
+            *cpu += work;
+            continue;
+        }
+        let (call, site) = row.split_once('|').unwrap_or((&row, ""));
+        writeln!(text, "{now} {thread} {call} cpu={cpu} {site}").expect("a string");
+    }
+    text
+}
+
+fn program(worker: &Worker) -> Program {
+    Program::from_trace(&foretrace_testkit::trace(&trace(worker)))
+}
+
+/// Returns why the workers are not replayed as a pool, and whether they are one.
+fn refusal(worker: &Worker) -> (bool, String) {
+    let program = program(worker);
+    assert_eq!(program.pools, [], "{}", trace(worker));
+    let [group] = &program.no_pools[..] else {
+        panic!("one group, not {:?}", program.no_pools)
+    };
+    (group.is_pool, group.reason.clone())
+}
+
+#[test]
+fn workers_that_take_tasks_by_a_shared_index_are_a_pool() {
+    let program = program(&INDEX);
+    let [pool] = &program.pools[..] else {
+        panic!("{:?}", program.no_pools)
+    };
+    assert_eq!(pool.workers.len(), 3);
+    assert!(matches!(&pool.queue, Queue::Mutexes(mutexes) if mutexes.len() == 1));
+    let work: Vec<u64> = pool
+        .segments
+        .iter()
+        .map(|segment| segment.work_nanos)
+        .collect();
+    assert_eq!(work, [1000; 6]);
+    assert!(pool.ordered);
+}
+
+#[test]
+fn a_semaphore_s_tokens_are_tasks_in_the_order_in_which_they_come() {
+    const TOKENS: &str = "foretrace-text 1\nreturns explicit\nmodule a /a\nthread main\nthread A start=a+0x10\n\
+        thread B start=a+0x10\nsemaphore s 0\n\
+        0 main create A cpu=0\n0 main create B cpu=0\n0 main sem_post s cpu=0\n0 main sem_post s cpu=0\n\
+        0 A sem_wait s cpu=0\n50 B sem_wait s cpu=0\n90 main sem_post s cpu=0\n90 main sem_post s cpu=0\n\
+        150 A sem_wait s cpu=50\n250 A sem_wait s cpu=150\n250 B terminate cpu=80\n260 A terminate cpu=150\n";
+    let program = Program::from_trace(&foretrace_testkit::trace(TOKENS));
+    let [pool] = &program.pools[..] else {
+        panic!("{:?}", program.no_pools)
+    };
+    assert!(matches!(pool.queue, Queue::Tokens(_)));
+    let work: Vec<u64> = pool
+        .segments
+        .iter()
+        .map(|segment| segment.work_nanos)
+        .collect();
+    assert_eq!(work, [50, 100]);
+    assert!(pool.ordered);
+}
+
+#[test]
+fn workers_that_end_with_their_process_may_leave_every_task_to_others() {
+    const DETACHED: &str = "foretrace-text 1\nreturns explicit\nmodule a /a\nthread main\nthread A start=a+0x10\n\
+        thread B start=a+0x10\nsemaphore s 0\nsemaphore done 0\n\
+        0 main create A cpu=0\n0 main create B cpu=0\n0 main sem_post s cpu=0\n0 main sem_post s cpu=0\n\
+        0 main sem_wait done cpu=0\n0 A sem_wait s cpu=0\n0 B sem_wait s cpu=0\n50 A sem_post done cpu=50\n\
+        50 A sem_wait s cpu=50\n50 A return failed:4 cpu=50\n50 main return cpu=0\n50 main sem_wait done cpu=0\n90 B sem_post done cpu=40\n\
+        90 main return cpu=0\n90 A terminate cpu=50\n90 B terminate cpu=40\n90 main terminate cpu=0\n";
+    let program = Program::from_trace(&foretrace_testkit::trace(DETACHED));
+    let [pool] = &program.pools[..] else {
+        panic!("{:?}", program.no_pools)
+    };
+    let work: Vec<u64> = pool
+        .segments
+        .iter()
+        .map(|segment| segment.work_nanos)
+        .collect();
+    assert_eq!(work, [50, 40]);
+}
+
+#[test]
+fn those_who_add_up_results_are_no_pool() {
+    let (is_pool, reason) = refusal(&Worker {
+        first: &[],
+        task: &["work 1000", "lock m|site=a+0x20", "unlock m|site=a+0x28"],
+        last: &[],
+    });
+    assert!(!is_pool);
+    assert!(reason.contains("after their work"), "{reason}");
+}
+
+#[test]
+fn those_who_never_find_nothing_are_no_pool() {
+    let (is_pool, reason) = refusal(&Worker { last: &[], ..INDEX });
+    assert!(!is_pool);
+    assert!(reason.contains("never find nothing"), "{reason}");
+}
+
+#[test]
+fn little_work_between_takes_is_no_pool() {
+    let (is_pool, reason) = refusal(&Worker {
+        first: &["work 9000"],
+        ..INDEX
+    });
+    assert!(!is_pool);
+    assert!(reason.contains("less than half"), "{reason}");
+}
+
+#[test]
+fn tasks_that_hang_on_their_worker_are_not_for_any_worker() {
+    let with = |task| Worker { task, ..INDEX };
+    let cases: [(Worker, &str); 3] = [
+        (
+            with(&[
+                "lock m|site=a+0x20",
+                "unlock m|site=a+0x28",
+                "join main",
+                "return",
+                "work 1000",
+            ]),
+            "the end of main",
+        ),
+        (
+            Worker {
+                first: &["barrier_wait b 3"],
+                ..with(&[
+                    "lock m|site=a+0x20",
+                    "unlock m|site=a+0x28",
+                    "work 1000",
+                    "lock m|site=a+0x20",
+                    "unlock m|site=a+0x28",
+                    "barrier_wait b 3",
+                ])
+            },
+            "barrier b",
+        ),
+        (
+            Worker {
+                last: &["lock m|site=a+0x20", "unlock m|site=a+0x28", "unlock n"],
+                ..with(&[
+                    "lock m|site=a+0x20",
+                    "unlock m|site=a+0x28",
+                    "work 1000",
+                    "lock n|site=a+0x40",
+                ])
+            },
+            "less than half",
+        ),
+    ];
+    for (worker, expected) in cases {
+        if let Some(group) = program(&worker).no_pools.first() {
+            assert!(group.reason.contains(expected), "{}", group.reason);
+        } else {
+            panic!("a pool: {}", trace(&worker));
+        }
+    }
+}
+
+#[test]
+fn a_creator_that_locks_the_queue_meanwhile_may_put_tasks_there() {
+    let rows = trace(&INDEX).replace(
+        "main join A",
+        "main lock m cpu=0 site=a+0x60\n6000 main unlock m cpu=0\n6000 main join A",
+    );
+    // Before B's last take, so that more tasks may have come.
+    let mut lines: Vec<&str> = rows.lines().collect();
+    let put = lines
+        .iter()
+        .position(|line| line.contains("+0x60"))
+        .expect("it was put there");
+    let pair: Vec<&str> = lines.drain(put..put + 2).collect();
+    let take = lines
+        .iter()
+        .position(|line| line.contains("C lock"))
+        .expect("C takes a task");
+    let put: Vec<String> = pair
+        .iter()
+        .map(|line| format!("5000 {}", line.split_once(' ').expect("a time").1))
+        .collect();
+    lines.splice(take..take, put.iter().map(String::as_str));
+    let program = Program::from_trace(&foretrace_testkit::trace(&lines.join("\n")));
+    assert_eq!(program.pools, []);
+    assert!(
+        program.no_pools[0].reason.contains("main locks"),
+        "{:?}",
+        program.no_pools
+    );
+}
+
+#[test]
+fn another_number_of_workers_keeps_the_tasks() {
+    let program = program(&INDEX);
+    for workers in [1, 2, 5] {
+        let resized = program.with_workers(workers);
+        let pool = &resized.pools[0];
+        assert_eq!(pool.segments, program.pools[0].segments);
+        let there = pool
+            .workers
+            .iter()
+            .filter(|worker| worker.origin != Origin::LeftOut);
+        assert_eq!(there.count(), workers as usize);
+        for worker in &pool.workers {
+            let operations = &resized.threads[worker.thread.index()].operations;
+            let last = resized.operations[operations.end as usize - 1];
+            assert_eq!(last.action, Action::Terminate);
+        }
+    }
+}

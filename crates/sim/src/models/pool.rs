@@ -1,0 +1,384 @@
+//! The Pool model: as Direct, but a worker that is free takes the next task, whoever had it in the recording.
+//!
+//! A worker that comes to a take is given a segment, and goes on with the operations of that; where none is left, it goes
+//! on with what itself did from its last take on.
+//!
+//! # Source
+//!
+//! `docs/models.md`, "Pool".
+
+use std::collections::{BTreeSet, VecDeque};
+
+use foretrace_program::{Action, Opener, Origin, Program, Queue, WorkPool};
+use foretrace_schedule::WaitKind;
+use foretrace_trace::{ObjectId, ThreadId};
+
+use super::{Direct, Model};
+use crate::{
+    Machine,
+    core::{Core, Flow, NOBODY},
+};
+
+/// Which of the tasks that are there is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TaskOrder {
+    /// The one that the recording took first.
+    #[default]
+    Recorded,
+    /// The one that the recording took last.
+    Last,
+    /// The one with most work.
+    Longest,
+}
+
+/// The state of every object, and of every pool.
+pub(crate) struct Pool {
+    direct: Direct,
+    pools: Vec<State>,
+    /// Of each operation that is a take, its pool and its epoch.
+    takes: Vec<Option<(u16, u32)>>,
+    /// The pool of each thread, and its place among the workers.
+    places: Vec<Option<(u16, u32)>>,
+    /// The take that each thread was given, as long as it has not got its lock.
+    given: Vec<u32>,
+    /// The threads that were added beside each.
+    added: Vec<Vec<u32>>,
+    /// Beside whom each thread was added: itself for one that was recorded.
+    beside: Vec<u32>,
+    /// Whether each thread is a worker that is left out, which only ends.
+    left_out: Vec<bool>,
+    /// How many of a thread and of those added beside it have not ended.
+    not_ended: Vec<u32>,
+}
+
+/// The state of one pool.
+struct State {
+    semaphore: Option<ObjectId>,
+    epochs: Vec<Epoch>,
+    /// What each worker does when no task is left, by epoch.
+    tails: Vec<Vec<Option<u32>>>,
+    is_added: Vec<bool>,
+    order: TaskOrder,
+    tokens: u64,
+    /// How many tokens were given so far.
+    given: u64,
+    /// Tokens for workers that are left out: nobody takes them.
+    unwanted: u64,
+    /// Those who wait for a token.
+    waiting: VecDeque<u32>,
+}
+
+/// The tasks between two barriers.
+#[derive(Default)]
+struct Epoch {
+    /// Those that were not there yet, in the order of the recording.
+    pending: VecDeque<Task>,
+    /// Those that are there, the one to be taken next being the last.
+    ready: BTreeSet<(u64, u64, u32)>,
+    left: usize,
+    /// How many recorded workers took a token for having no more tasks, and how many will.
+    ended: u64,
+    enders: u64,
+    /// How many such tokens are for workers that are left out.
+    unwanted: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Task {
+    take: u32,
+    rank: u32,
+    work: u64,
+}
+
+impl Model for Pool {
+    fn new(program: &Program, machine: &Machine) -> Self {
+        let threads = program.threads.len();
+        let mut pool = Self {
+            direct: Direct::new(program, machine),
+            pools: Vec::new(),
+            takes: vec![None; program.operations.len()],
+            places: vec![None; threads],
+            given: vec![NOBODY; threads],
+            added: vec![Vec::new(); threads],
+            beside: (0..threads as u32).collect(),
+            left_out: vec![false; threads],
+            not_ended: vec![1; threads],
+        };
+        for work_pool in &program.pools {
+            pool.add(program, work_pool);
+        }
+        pool
+    }
+
+    fn perform(&mut self, core: &mut Core<'_>, thread: u32, action: Action) -> Flow {
+        let position = core.threads[thread as usize].position;
+        if self.given[thread as usize] == position {
+            return self.direct.perform(core, thread, action);
+        }
+        self.given[thread as usize] = NOBODY;
+        let take = self.takes[position as usize];
+        if let Some((pool, epoch)) = take.filter(|_| !self.left_out[thread as usize]) {
+            return if self.pools[usize::from(pool)].semaphore.is_some() {
+                self.take_token(core, thread, pool, epoch)
+            } else {
+                self.take_by_lock(core, thread, pool, epoch)
+            };
+        }
+        match action {
+            Action::GiveToken(id) => match self.pool_of(id) {
+                Some(pool) => self.pools[pool].give(core, thread),
+                None => self.direct.perform(core, thread, action),
+            },
+            Action::Create(child) => {
+                let flow = self.direct.perform(core, thread, action);
+                core.born.extend_from_slice(&self.added[child.index()]);
+                flow
+            }
+            Action::Terminate => self.end(core, thread),
+            _ => self.direct.perform(core, thread, action),
+        }
+    }
+
+    fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32> {
+        self.direct.culprit(core, thread)
+    }
+}
+
+impl Pool {
+    /// Sets which of the tasks that are there is taken; before anything happened.
+    pub fn set_order(&mut self, order: TaskOrder) {
+        for pool in &mut self.pools {
+            pool.order = order;
+        }
+    }
+
+    fn add(&mut self, program: &Program, pool: &WorkPool) {
+        let index = self.pools.len() as u16;
+        for cut in &pool.cuts {
+            self.takes[cut.operation as usize] = Some((index, cut.epoch));
+        }
+        for (place, worker) in pool.workers.iter().enumerate() {
+            let thread = worker.thread.index();
+            self.places[thread] = Some((index, place as u32));
+            self.left_out[thread] = worker.origin == Origin::LeftOut;
+            if let Origin::Added(original) = worker.origin {
+                self.added[original.index()].push(worker.thread.0);
+                self.beside[thread] = original.0;
+                self.not_ended[original.index()] += 1;
+            }
+        }
+        self.pools.push(State::new(program, pool));
+    }
+
+    fn pool_of(&self, semaphore: ObjectId) -> Option<usize> {
+        self.pools
+            .iter()
+            .position(|pool| pool.semaphore == Some(semaphore))
+    }
+
+    /// Returns what a worker does when no task is left.
+    fn tail_of(&self, thread: u32, epoch: u32) -> Option<u32> {
+        let (pool, place) = self.places[thread as usize]?;
+        self.pools[usize::from(pool)].tails[place as usize]
+            .get(epoch as usize)
+            .copied()
+            .flatten()
+    }
+
+    /// The thread comes to the queue's lock: which lock it is depends on what it is going to find.
+    fn take_by_lock(&mut self, core: &mut Core<'_>, thread: u32, pool: u16, epoch: u32) -> Flow {
+        let next = self.pools[usize::from(pool)].next(epoch);
+        let here = core.threads[thread as usize].position;
+        let take = next.or_else(|| self.tail_of(thread, epoch)).unwrap_or(here);
+        core.threads[thread as usize].position = take;
+        self.given[thread as usize] = take;
+        self.direct.perform(core, thread, core.action(thread))
+    }
+
+    /// The thread comes to the queue: each token is a task.
+    fn take_token(&mut self, core: &mut Core<'_>, thread: u32, pool: u16, epoch: u32) -> Flow {
+        let tail = self.tail_of(thread, epoch);
+        let place = self.places[thread as usize];
+        let state = &mut self.pools[usize::from(pool)];
+        let is_added = place.is_some_and(|(_, place)| state.is_added[place as usize]);
+        if state.epochs[epoch as usize].left > 0 {
+            if state.tokens == 0 {
+                return state.wait(thread);
+            }
+            state.tokens -= 1;
+            if let Some(take) = state.next(epoch) {
+                core.threads[thread as usize].position = take;
+            }
+            if state.epochs[epoch as usize].left == 0 {
+                // What those that wait wait for now is their end.
+                state.wake_all(core, thread);
+            }
+            return Flow::Next;
+        }
+        if let Some(tail) = tail {
+            core.threads[thread as usize].position = tail;
+        }
+        let action = core.action(thread);
+        if !matches!(action, Action::TakeToken(_)) {
+            self.given[thread as usize] = core.threads[thread as usize].position;
+            return self.perform_end(core, thread, action);
+        }
+        if is_added {
+            // Its token would have been put there beside those of the recorded workers.
+            let ended = &state.epochs[epoch as usize];
+            return if ended.ended > 0 || ended.enders == 0 {
+                Flow::Next
+            } else {
+                state.wait(thread)
+            };
+        }
+        if state.tokens == 0 {
+            return state.wait(thread);
+        }
+        state.tokens -= 1;
+        state.end_of_worker(core, thread, epoch);
+        Flow::Next
+    }
+
+    fn perform_end(&mut self, core: &mut Core<'_>, thread: u32, action: Action) -> Flow {
+        if action == Action::Terminate {
+            return self.end(core, thread);
+        }
+        self.direct.perform(core, thread, action)
+    }
+
+    /// A thread ends; whoever waits for a recorded worker waits for those that were added beside it, too.
+    fn end(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
+        let original = self.beside[thread as usize];
+        let left = &mut self.not_ended[original as usize];
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            let gate = core.program.gate_of(Opener::End(ThreadId(original)));
+            core.open_gate(gate, thread);
+        }
+        Flow::End
+    }
+}
+
+impl State {
+    fn new(program: &Program, pool: &WorkPool) -> Self {
+        let epochs = pool.workers.iter().map(|worker| worker.tails.len()).max();
+        let mut state = Self {
+            semaphore: match pool.queue {
+                Queue::Tokens(semaphore) => Some(semaphore),
+                Queue::Mutexes(_) => None,
+            },
+            epochs: (0..epochs.unwrap_or(0)).map(|_| Epoch::default()).collect(),
+            tails: pool
+                .workers
+                .iter()
+                .map(|worker| worker.tails.clone())
+                .collect(),
+            is_added: pool
+                .workers
+                .iter()
+                .map(|worker| matches!(worker.origin, Origin::Added(_)))
+                .collect(),
+            order: TaskOrder::Recorded,
+            tokens: 0,
+            given: 0,
+            unwanted: 0,
+            waiting: VecDeque::new(),
+        };
+        if let Some(semaphore) = state.semaphore {
+            let initial = program.objects[semaphore.index()].initial.unwrap_or(0);
+            (state.tokens, state.given) = (u64::from(initial), u64::from(initial));
+        }
+        for segment in &pool.segments {
+            let epoch = &mut state.epochs[segment.epoch as usize];
+            epoch.left += 1;
+            epoch.pending.push_back(Task {
+                take: segment.cut,
+                rank: segment.rank,
+                work: segment.work_nanos,
+            });
+        }
+        for worker in &pool.workers {
+            for (epoch, tail) in state.epochs.iter_mut().zip(&worker.tails) {
+                let takes = tail.is_some_and(|tail| {
+                    matches!(
+                        program.operations[tail as usize].action,
+                        Action::TakeToken(_)
+                    )
+                });
+                match worker.origin {
+                    Origin::Recorded => epoch.enders += u64::from(takes),
+                    Origin::LeftOut => epoch.unwanted += u64::from(takes),
+                    Origin::Added(_) => {}
+                }
+            }
+        }
+        state
+    }
+
+    /// Takes the task that is next, if any is left.
+    fn next(&mut self, epoch: u32) -> Option<u32> {
+        let epoch = &mut self.epochs[epoch as usize];
+        epoch.left = epoch.left.saturating_sub(1);
+        if self.order == TaskOrder::Recorded {
+            return epoch.pending.pop_front().map(|task| task.take);
+        }
+        while let Some(task) = epoch.pending.front() {
+            let is_there = self.semaphore.is_none() || u64::from(task.rank) < self.given;
+            if !is_there && !epoch.ready.is_empty() {
+                break;
+            }
+            let rank = u64::from(task.rank);
+            let key = match self.order {
+                TaskOrder::Longest => (task.work, u64::MAX - rank),
+                TaskOrder::Recorded | TaskOrder::Last => (rank, 0),
+            };
+            epoch.ready.insert((key.0, key.1, task.take));
+            epoch.pending.pop_front();
+        }
+        epoch.ready.pop_last().map(|(_, _, take)| take)
+    }
+
+    fn wait(&mut self, thread: u32) -> Flow {
+        self.waiting.push_back(thread);
+        Flow::Block(
+            WaitKind::Semaphore,
+            self.semaphore.map(|semaphore| semaphore.0),
+        )
+    }
+
+    fn give(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
+        self.given += 1;
+        if self.unwanted > 0 {
+            self.unwanted -= 1;
+            return Flow::Next;
+        }
+        self.tokens += 1;
+        if let Some(waiter) = self.waiting.pop_front() {
+            core.retry(waiter, thread);
+        }
+        Flow::Next
+    }
+
+    fn wake_all(&mut self, core: &mut Core<'_>, by: u32) {
+        for waiter in std::mem::take(&mut self.waiting) {
+            core.retry(waiter, by);
+        }
+    }
+
+    /// A recorded worker took a token for having no more tasks.
+    fn end_of_worker(&mut self, core: &mut Core<'_>, thread: u32, epoch: u32) {
+        let ended = &mut self.epochs[epoch as usize];
+        ended.ended += 1;
+        let first = ended.ended == 1;
+        if ended.ended == ended.enders {
+            // What is there for those that are left out is not for the next tasks.
+            let there = ended.unwanted.min(self.tokens);
+            self.tokens -= there;
+            self.unwanted += ended.unwanted - there;
+        }
+        if first && self.is_added.contains(&true) {
+            self.wake_all(core, thread);
+        }
+    }
+}
