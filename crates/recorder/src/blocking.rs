@@ -10,6 +10,7 @@
 //! thread's CPU time, the return.
 
 use core::ffi::c_void;
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use foretrace_trace::io::{self, FileKind, IoKind};
 use foretrace_trace::journal::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, pack_tail};
@@ -281,14 +282,36 @@ fn is_terminal(device: u64) -> bool {
     matches!(libc::major(device), 4 | 5 | 136..=143 | 204)
 }
 
+/// Files that have an inode in common with others, by their numbers: what each was found to be, since a server waits for the
+/// same few again and again and asking takes microseconds. Should a number go from one such file to another of another kind, it
+/// is told as the old one.
+static ANONYMOUS: [AtomicU8; 256] = [const { AtomicU8::new(0) }; 256];
+
+/// The kinds of such files, by the numbers that [`ANONYMOUS`] holds less one.
+const ANONYMOUS_KINDS: [FileKind; 4] = [
+    FileKind::Event,
+    FileKind::Timer,
+    FileKind::Epoll,
+    FileKind::Other,
+];
+
 /// Returns what a file is that has an inode in common with others: the kernel tells by its link in `/proc`.
 fn anonymous_kind(fd: i32) -> FileKind {
+    let place = usize::try_from(fd).ok().and_then(|fd| ANONYMOUS.get(fd));
+    let known = place.map_or(0, |place| place.load(Ordering::Relaxed));
+    if let Some(&kind) = ANONYMOUS_KINDS.get(usize::from(known).wrapping_sub(1)) {
+        return kind;
+    }
     let mut target = [0; 32];
     let length = sys::readlink_of(sys::Fd(fd), &mut target).unwrap_or(0);
-    match target.get(..length) {
-        Some(b"anon_inode:[eventfd]") => FileKind::Event,
-        Some(b"anon_inode:[timerfd]") => FileKind::Timer,
-        Some(b"anon_inode:[eventpoll]") => FileKind::Epoll,
-        _ => FileKind::Other,
+    let index = match target.get(..length) {
+        Some(b"anon_inode:[eventfd]") => 0,
+        Some(b"anon_inode:[timerfd]") => 1,
+        Some(b"anon_inode:[eventpoll]") => 2,
+        _ => 3,
+    };
+    if let Some(place) = place {
+        place.store(index as u8 + 1, Ordering::Relaxed);
     }
+    ANONYMOUS_KINDS[index]
 }
