@@ -1,15 +1,13 @@
 //! Programs whose threads wait by futexes: by hand, and through what C++ and Rust make of them.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
+use std::path::Path;
 
 use foretrace_program::{Action, Program};
 use foretrace_sim::{Machine, ModelKind, predict_all, run};
 use foretrace_trace::{ObjectKind, Operation, Outcome, validate};
 
-use crate::harness::{self, Run, compile, pinned, record_command};
+use crate::harness::{self, Run, compile, pinned, record_command, rust_programs};
 
 /// Compiles a C++20 program, records it, and checks that it did as it does unrecorded.
 fn record_cpp(source: &str) -> Run {
@@ -34,24 +32,6 @@ fn compare(program: &Path, arguments: &[&OsStr], variables: &[(&str, &str)]) -> 
     assert_eq!(run.output.stdout, plain.stdout, "recorded against plain");
     validate(&run.trace).expect("what was recorded is valid");
     run
-}
-
-/// Builds the Rust programs, in the directory of the library that records them.
-fn rust_programs() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("preload");
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "--release", "--quiet", "-p", "rust-programs"])
-            .arg("--target-dir")
-            .arg(&target)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .env_remove("CARGO_BUILD_TARGET")
-            .status()
-            .expect("cargo runs the tests");
-        assert!(status.success(), "the Rust programs do not build");
-        target.join("release/rust-programs")
-    })
 }
 
 /// Returns the events of the waits for futexes that ended by a wake-up, as they say.

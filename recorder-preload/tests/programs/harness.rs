@@ -13,22 +13,31 @@ fn scratch() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
 
+/// Builds a package into the directory that all tests share, and returns where `file` of it is.
+fn build(package: &str, file: &str) -> PathBuf {
+    let target = scratch().join("preload");
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--quiet", "-p", package])
+        .arg("--target-dir")
+        .arg(&target)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env_remove("CARGO_BUILD_TARGET")
+        .status()
+        .expect("cargo runs the tests");
+    assert!(status.success(), "{package} does not build");
+    target.join("release").join(file)
+}
+
 /// Builds the library as it is shipped; integration tests alone would not build a `cdylib`.
 pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let target = scratch().join("preload");
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "--release", "--quiet", "-p", "foretrace-preload"])
-            .arg("--target-dir")
-            .arg(&target)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .env_remove("CARGO_BUILD_TARGET")
-            .status()
-            .expect("cargo runs the tests");
-        assert!(status.success(), "the library does not build");
-        target.join("release/libforetrace_preload.so")
-    })
+    LIBRARY.get_or_init(|| build("foretrace-preload", "libforetrace_preload.so"))
+}
+
+/// Builds the programs that are written in Rust.
+pub fn rust_programs() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| build("rust-programs", "rust-programs"))
 }
 
 /// Compiles a program of `traces/programs` and returns where it is. `more` are further arguments of the compiler.

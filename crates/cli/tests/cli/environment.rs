@@ -48,6 +48,20 @@ impl TestEnvironment {
         program
     }
 
+    /// Runs foretrace, which has to succeed, and returns the JSON document that it writes.
+    pub fn json(&self, arguments: &[&str]) -> serde_json::Value {
+        let output = self
+            .command(arguments)
+            .output()
+            .expect("foretrace was built");
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        serde_json::from_slice(&output.stdout).expect("it is one JSON document")
+    }
+
     /// Returns a command that runs foretrace in the home directory.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_foretrace"));

@@ -1,21 +1,6 @@
 //! Programs whose threads take tasks from a queue: recognized, and predicted with any number of threads.
 
-use serde_json::Value;
-
 use crate::environment::TestEnvironment;
-
-fn json(environment: &TestEnvironment, arguments: &[&str]) -> Value {
-    let output = environment
-        .command(arguments)
-        .output()
-        .expect("foretrace was built");
-    assert!(
-        output.status.success(),
-        "{arguments:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).expect("it is one JSON document")
-}
 
 /// Records a program with four workers.
 fn recorded(program: &str, source: &str) -> TestEnvironment {
@@ -31,13 +16,10 @@ fn recorded(program: &str, source: &str) -> TestEnvironment {
 fn a_queue_of_a_mutex_and_a_condition_variable_is_a_pool() {
     let source = include_str!("../../../../traces/programs/pool_condvar.c");
     let environment = recorded("pool_condvar", source);
-    let pools = &json(&environment, &["info", "out.ftrace", "--json"])["pools"];
+    let pools = &environment.json(&["info", "out.ftrace", "--json"])["pools"];
     assert_eq!(pools[0]["threads"], 4, "{pools}");
     assert_eq!(pools[0]["tasks"], 400, "{pools}");
-    let predicted = json(
-        &environment,
-        &["predict", "out.ftrace", "--cpus", "4", "--json"],
-    );
+    let predicted = environment.json(&["predict", "out.ftrace", "--cpus", "4", "--json"]);
     let prediction = &predicted["predictions"][0];
     assert_eq!(prediction["model"], "pool");
     assert_eq!(prediction["attempts"].as_array().map(Vec::len), Some(1));
@@ -47,7 +29,7 @@ fn a_queue_of_a_mutex_and_a_condition_variable_is_a_pool() {
 fn the_number_of_workers_can_be_another_than_was_recorded() {
     let source = include_str!("../../../../traces/programs/pool_index.c");
     let environment = recorded("pool_index", source);
-    let pools = &json(&environment, &["info", "out.ftrace", "--json"])["pools"];
+    let pools = &environment.json(&["info", "out.ftrace", "--json"])["pools"];
     assert_eq!(pools[0]["tasks"], 480, "{pools}");
     assert_eq!(pools[0]["order_known"], true, "{pools}");
     let makespan = |workers: &str| {
@@ -60,7 +42,7 @@ fn the_number_of_workers_can_be_another_than_was_recorded() {
             workers,
             "--json",
         ];
-        let prediction = &json(&environment, &arguments)["predictions"][0];
+        let prediction = &environment.json(&arguments)["predictions"][0];
         assert_eq!(prediction["model"], "pool");
         let expected = workers.parse().unwrap_or(16);
         assert_eq!(prediction["workers"], expected);

@@ -2,8 +2,6 @@
 
 use std::{fmt::Write as _, fs, process::Command};
 
-use serde_json::Value;
-
 use crate::environment::TestEnvironment;
 
 /// So many bytes of text with words that recur: enough for every compressor to give each thread some blocks.
@@ -26,19 +24,6 @@ fn prose() -> String {
         write!(text, "{word:x}{end}").expect("a string can be written");
     }
     text
-}
-
-fn json(environment: &TestEnvironment, arguments: &[&str]) -> Value {
-    let output = environment
-        .command(arguments)
-        .output()
-        .expect("foretrace was built");
-    assert!(
-        output.status.success(),
-        "{arguments:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).expect("it is one JSON document")
 }
 
 fn check(program: &[&str]) {
@@ -68,14 +53,11 @@ fn check(program: &[&str]) {
         String::from_utf8_lossy(&alone.stderr)
     );
 
-    let info = json(&environment, &["info", "out.ftrace", "--json"]);
+    let info = environment.json(&["info", "out.ftrace", "--json"]);
     let cpu_time = info["trace"]["recording"]["process_cpu_time_ns"]
         .as_f64()
         .expect("the kernel told it");
-    let predicted = json(
-        &environment,
-        &["predict", "out.ftrace", "--cpus", "1,2,4", "--json"],
-    );
+    let predicted = environment.json(&["predict", "out.ftrace", "--cpus", "1,2,4", "--json"]);
     let makespans: Vec<f64> = predicted["predictions"]
         .as_array()
         .expect("a list")
