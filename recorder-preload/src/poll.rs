@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_long, c_void};
 
 use foretrace_recorder::IoKind::{Lock, Poll, Signal};
-use foretrace_recorder::blocking::Target::{File, Other};
+use foretrace_recorder::blocking::Target::{Epoll, File, Other};
 use libc::{epoll_event, fd_set, nfds_t, off_t, siginfo_t, sigset_t, size_t, timespec, timeval};
 
 use crate::blocking::{self, Errno, Ready, hooks};
@@ -20,11 +20,11 @@ hooks! {
     select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set,
         timeout: *mut timeval) -> Ready = Other(Poll);
     epoll_wait(epoll: c_int, events: *mut epoll_event, room: c_int, timeout: c_int) -> Ready
-        = File(Poll, epoll);
+        = Epoll;
     epoll_pwait(epoll: c_int, events: *mut epoll_event, room: c_int, timeout: c_int,
-        mask: *const sigset_t) -> Ready = File(Poll, epoll);
+        mask: *const sigset_t) -> Ready = Epoll;
     epoll_pwait2(epoll: c_int, events: *mut epoll_event, room: c_int, timeout: *const timespec,
-        mask: *const sigset_t) -> Ready = File(Poll, epoll);
+        mask: *const sigset_t) -> Ready = Epoll;
 
     pause() -> c_int = Other(Signal);
     sigsuspend(mask: *const sigset_t) -> c_int = Other(Signal);

@@ -32,6 +32,9 @@ pub enum Target {
     Process(u32, u64),
     /// A message or tokens of the object of this name, with the record's further operands.
     Take(Kind, u64, Option<(u64, u64)>),
+    /// One of the files that an epoll instance watches. The instance is not asked what it is: it has its inode in common
+    /// with all others.
+    Epoll,
     /// Something that is done with no file, or with several.
     Other(IoKind),
 }
@@ -231,11 +234,17 @@ fn call(target: Target) -> Call {
             object,
             operands,
         },
-        Target::Other(kind) => Call {
-            kind: Kind::Io,
-            object: 0,
-            operands: Some((io::pack(kind, FileKind::None), 0)),
-        },
+        Target::Epoll => no_file(IoKind::Poll, FileKind::Epoll),
+        Target::Other(kind) => no_file(kind, FileKind::None),
+    }
+}
+
+/// Returns a call on no file that could be told from others.
+fn no_file(kind: IoKind, file: FileKind) -> Call {
+    Call {
+        kind: Kind::Io,
+        object: 0,
+        operands: Some((io::pack(kind, file), 0)),
     }
 }
 

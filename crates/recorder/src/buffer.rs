@@ -260,7 +260,6 @@ fn now(state: &ThreadState) -> u64 {
         make_room(state, STEP);
     }
     let now = clock::synchronize(state);
-    state.turn_began.set(now.tsc);
     if let Some(pair) = now.pair {
         put_pair(state, pair);
     }
@@ -271,7 +270,9 @@ fn now(state: &ThreadState) -> u64 {
     now.tsc
 }
 
+/// Records the CPU time of a thread that was disturbed. Others ran then, or may have: its turn begins anew.
 pub(crate) fn put_pair(state: &ThreadState, pair: Pair) {
+    state.turn_began.set(pair.tsc);
     if let Some(at) = room_between(state) {
         // A reading that was disturbed on every attempt says nothing of its cost.
         let cost = if pair.cost < CREDIBLE_COST {

@@ -3,9 +3,9 @@
 //! `cargo xtask soak` runs this for two minutes and tells how many requests a second were answered.
 
 use std::{
-    env,
+    env, fs,
     io::{BufRead as _, BufReader, Write as _},
-    os::unix::net::UnixStream,
+    net::TcpStream,
     path::Path,
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicBool, Ordering},
@@ -22,26 +22,15 @@ const CLIENTS: usize = 8;
 
 /// A connection to memcached.
 struct Client {
-    stream: BufReader<UnixStream>,
+    stream: BufReader<TcpStream>,
 }
 
 impl Client {
-    /// Connects, as soon as the server listens.
-    fn connect(socket: &Path) -> Self {
-        let begun = Instant::now();
-        loop {
-            match UnixStream::connect(socket) {
-                Ok(stream) => {
-                    let stream = BufReader::new(stream);
-                    return Self { stream };
-                }
-                Err(error) => assert!(
-                    begun.elapsed() < Duration::from_secs(30),
-                    "memcached does not listen: {error}"
-                ),
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
+    fn connect(address: &str) -> Self {
+        let stream = TcpStream::connect(address).expect("memcached listens");
+        stream.set_nodelay(true).expect("it is a TCP connection");
+        let stream = BufReader::new(stream);
+        Self { stream }
     }
 
     fn ask(&mut self, question: &str) {
@@ -85,16 +74,20 @@ impl Client {
 }
 
 /// Runs the server's command under load for some time; returns the answers a second, and the server's standard error.
-fn serve(mut command: Command, socket: &Path, time: Duration) -> (f64, String) {
+fn serve(mut command: Command, directory: &Path, time: Duration) -> (f64, String) {
+    let port_file = directory.join("port");
+    // A port that is free, which memcached writes to a file.
     let server = command
-        .args(["-u", "root", "-t", "4", "-s"])
-        .arg(socket)
+        .args(["-u", "root", "-t", "4", "-l", "127.0.0.1", "-p", "-1"])
+        .env("MEMCACHED_PORT_FILENAME", &port_file)
         .stderr(Stdio::piped())
         .spawn()
         .expect("xtask setup installed memcached");
+    let address = address(&port_file);
+    fs::remove_file(&port_file).expect("it is there");
     let stop = AtomicBool::new(false);
     let (answers, seconds) = thread::scope(|scope| {
-        let clients: Vec<Client> = (0..CLIENTS).map(|_| Client::connect(socket)).collect();
+        let clients: Vec<Client> = (0..CLIENTS).map(|_| Client::connect(&address)).collect();
         let begun = Instant::now();
         let stop = &stop;
         let loads: Vec<_> = clients
@@ -111,6 +104,23 @@ fn serve(mut command: Command, socket: &Path, time: Duration) -> (f64, String) {
         (answers, begun.elapsed().as_secs_f64())
     });
     (answers as f64 / seconds, end(server))
+}
+
+/// Returns where the server listens, as soon as it does.
+fn address(port_file: &Path) -> String {
+    let begun = Instant::now();
+    loop {
+        // The file gets its name once it is whole.
+        if let Ok(text) = fs::read_to_string(port_file) {
+            let port = text.trim().strip_prefix("TCP INET: ");
+            return format!("127.0.0.1:{}", port.expect("memcached tells its port"));
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "memcached does not listen"
+        );
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Ends the server as an administrator would, and checks that it ended well.
@@ -133,17 +143,17 @@ fn a_server_under_load_answers_as_ever_and_is_recorded() {
         text.parse().expect("FORETRACE_SOAK_SECONDS is a number")
     });
     let environment = TestEnvironment::new();
-    let socket = environment.path("socket");
+    let directory = environment.path("");
     let time = Duration::from_secs_f64(seconds);
     let alone = || {
         // On one CPU, as the recorded one is.
         let mut command = Command::new("taskset");
         command.args(["-c", &last_cpu(), "memcached"]);
-        serve(command, &socket, time / 2).0
+        serve(command, &directory, time / 2).0
     };
     let before = alone();
     let record = ["record", "-o", "server.ftrace", "--", "memcached"];
-    let (recorded, said) = serve(environment.command(&record), &socket, time);
+    let (recorded, said) = serve(environment.command(&record), &directory, time);
     let after = alone();
     // Not asserted: how fast a machine is today is no property of foretrace. See `cargo xtask soak`.
     println!(
@@ -168,7 +178,7 @@ fn a_server_under_load_answers_as_ever_and_is_recorded() {
 
 /// Returns the CPU that foretrace records on where nothing is said.
 fn last_cpu() -> String {
-    let status = std::fs::read_to_string("/proc/self/status").expect("/proc is mounted");
+    let status = fs::read_to_string("/proc/self/status").expect("/proc is mounted");
     let allowed = status
         .lines()
         .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
