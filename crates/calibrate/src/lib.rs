@@ -1,4 +1,5 @@
-//! What it costs here to let threads on other CPUs go on: measured with threads that are pinned.
+//! What it costs here to let threads on other CPUs go on, and what the memory gives them: measured with threads that are
+//! pinned.
 //!
 //! ```
 //! # fn main() -> std::io::Result<()> {
@@ -14,12 +15,13 @@
 //! Deliberately absent: files, printing, and what to make of the numbers.
 
 mod estimate;
+mod memory;
 mod system;
 mod threads;
 
 use std::io;
 
-pub use estimate::Estimate;
+pub use {estimate::Estimate, memory::Streams};
 
 /// How often to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,14 @@ impl Effort {
             Self::Usual => (31, 500),
         }
     }
+
+    /// Returns how many bytes of memory each thread is to go through, and how often. Caches must not hold them.
+    fn streams(self) -> (usize, usize) {
+        match self {
+            Self::Least => (1 << 20, 1),
+            Self::Usual => (64 << 20, 9),
+        }
+    }
 }
 
 /// What was measured.
@@ -51,6 +61,8 @@ pub struct Calibration {
     pub one_cpu_hop: Estimate,
     /// What is between CPUs; nothing where this process may run on one only.
     pub between: Option<Between>,
+    /// What the memory gives them; as much.
+    pub streams: Option<Streams>,
 }
 
 /// What is between two CPUs, beyond what it is on one.
@@ -101,8 +113,11 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
             allowed,
             one_cpu_hop,
             between: None,
+            streams: None,
         });
     };
+    let (bytes, passes) = effort.streams();
+    let streams = memory::streams(&allowed, bytes, passes)?;
     let hop = Estimate::of(&mut across.hops);
     let wake_cost = Estimate::of(&mut across.calls).beyond(Estimate::of(&mut same.calls));
     let create_cost = (!across.creations.is_empty() && !same.creations.is_empty()).then(|| {
@@ -124,6 +139,7 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
             block_cost: Estimate::of(&mut across.waits).beyond(Estimate::of(&mut same.passes)),
             create_cost,
         }),
+        streams: Some(streams),
     })
 }
 
@@ -176,6 +192,9 @@ mod tests {
         if let Some(between) = measured.between {
             assert_ne!(between.cpus[0], between.cpus[1]);
             assert!(between.hop.nanos > 0);
+            let streams = measured.streams.expect("it goes with the other");
+            assert_eq!(streams.cpus as usize, measured.allowed.len().min(32));
+            assert!(streams.alone.nanos > 0 && streams.together.nanos > 0);
         }
     }
 }

@@ -5,7 +5,11 @@
     reason = "the C library's functions are unsafe to call; each block holds one call"
 )]
 
-use std::{fs, io, mem::MaybeUninit};
+use std::{
+    fs, io,
+    mem::MaybeUninit,
+    thread::{self, JoinHandle},
+};
 
 /// As many CPUs as a mask of the kernel's holds.
 const MOST_CPUS: usize = libc::CPU_SETSIZE as usize;
@@ -44,6 +48,25 @@ pub(crate) fn pin(cpus: &[u32]) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+/// Runs something on a thread of its own that is pinned, so that this one stays as it is.
+pub(crate) fn pinned<T: Send + 'static>(
+    cpus: Vec<u32>,
+    run: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let whole = move || {
+        pin(&cpus)?;
+        run()
+    };
+    joined(thread::Builder::new().spawn(whole)?)
+}
+
+/// Waits for a thread's end, and returns what came of it.
+pub(crate) fn joined<T>(thread: JoinHandle<io::Result<T>>) -> io::Result<T> {
+    thread
+        .join()
+        .unwrap_or_else(|_| Err(io::Error::other("a measuring thread failed")))
 }
 
 /// Returns the CPU that this thread runs on.

@@ -51,9 +51,7 @@ impl Partner {
     }
 
     fn join(self) -> io::Result<()> {
-        self.thread
-            .join()
-            .unwrap_or_else(|_| Err(io::Error::other("a measuring thread failed")))
+        system::joined(self.thread)
     }
 }
 
@@ -68,24 +66,9 @@ fn hand_over(turns: &AtomicU64, to: &Thread) {
     to.unpark();
 }
 
-/// Runs something on a thread of its own that is pinned, so that this one stays as it is.
-fn pinned<T: Send + 'static>(
-    cpus: Vec<u32>,
-    run: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    let whole = move || {
-        system::pin(&cpus)?;
-        run()
-    };
-    thread::Builder::new()
-        .spawn(whole)?
-        .join()
-        .unwrap_or_else(|_| Err(io::Error::other("a measuring thread failed")))
-}
-
 /// Returns how long it takes to hand the token over once.
 pub(crate) fn hop([here, there]: [u32; 2], rounds: usize) -> io::Result<u64> {
-    pinned(vec![here], move || {
+    system::pinned(vec![here], move || {
         let partner = Partner::start(there, rounds + WARM_UP)?;
         let mut begun = Instant::now();
         for round in 0..rounds + WARM_UP {
@@ -103,7 +86,7 @@ pub(crate) fn hop([here, there]: [u32; 2], rounds: usize) -> io::Result<u64> {
 
 /// Returns the CPU times of each step of handing the token over.
 pub(crate) fn parts([here, there]: [u32; 2], rounds: usize) -> io::Result<Parts> {
-    pinned(vec![here], move || {
+    system::pinned(vec![here], move || {
         let partner = Partner::start(there, rounds + WARM_UP)?;
         let own = thread::current();
         let mut parts = Parts::default();
@@ -136,7 +119,7 @@ pub(crate) fn creations([here, there]: [u32; 2], rounds: usize) -> io::Result<Ve
     } else {
         vec![here, there]
     };
-    pinned(cpus, move || {
+    system::pinned(cpus, move || {
         let mut times = Vec::new();
         for _ in 0..rounds.max(1) {
             let from = system::current_cpu();

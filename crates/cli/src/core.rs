@@ -3,11 +3,11 @@
 use std::{borrow::Cow, fs, io::Read as _, path::Path};
 
 use anyhow::{Context as _, bail};
-use foretrace_calibrate::{Calibration, Effort, Estimate};
+use foretrace_calibrate::{Calibration, Effort, Estimate, Streams};
 use foretrace_machine::Description;
 use foretrace_program::{Program, Structure};
 use foretrace_schedule::{Schedule, SimTime};
-use foretrace_sim::{Attempt, Choice, Costs, Machine, ModelKind, Run, SchedulerKind};
+use foretrace_sim::{Attempt, Choice, Costs, Machine, ModelKind, Rate, Run, SchedulerKind};
 use foretrace_trace::{Error, Trace, journal::JournalError};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
@@ -73,7 +73,10 @@ impl Study {
         }
         let program = Program::from_trace(trace);
         trace.warnings.extend_from_slice(&program.warnings);
-        let description = read_machine(how.machine.as_deref())?;
+        let mut description = read_machine(how.machine.as_deref())?;
+        if let Some(bound) = how.memory_bound {
+            description = description.with_memory_bound(bound);
+        }
         trace.warnings.extend(description.warnings(&program));
         trace.warnings.extend(pools::warnings(trace, &program));
         let other_models = all_models || !matches!(how.model, Model::Auto | Model::Pool);
@@ -277,25 +280,42 @@ pub fn read_machine(path: Option<&Path>) -> anyhow::Result<Description> {
     Ok(path.map(Description::load).transpose()?.unwrap_or_default())
 }
 
-/// Measures what it costs here to let threads go on.
+/// Measures what it costs here to let threads go on, and what the memory gives them.
 pub fn calibrate() -> anyhow::Result<Calibration> {
     foretrace_calibrate::calibrate(Effort::Usual).context("cannot measure this machine")
 }
 
-/// Returns this machine with the costs that were measured, in tenths of a microsecond; the usual ones where none could be.
+/// Returns how many CPUs can access the memory at once at full speed, where those that there are were more.
+pub fn bandwidth(streams: &Streams) -> Option<f64> {
+    let billionths = streams.bandwidth()?;
+    Some(billionths as f64 / Rate::ONE.0 as f64)
+}
+
+/// Returns this machine with the costs that were measured, in tenths of a microsecond, and the memory's bandwidth; the usual
+/// ones where none could be.
 pub fn calibrated(measured: &Calibration) -> Description {
     let Some(between) = &measured.between else {
         return Description::default();
     };
     let time =
         |estimate: &Estimate| SimTime::from_nanos((estimate.distinct_nanos() + 50) / 100 * 100);
-    Description::default().with_costs(&Costs {
+    let description = Description::default().with_costs(&Costs {
         wake_latency: time(&between.wake_latency),
         wake_cost: time(&between.wake_cost),
         block_cost: time(&between.block_cost),
         create_cost: between.create_cost.as_ref().map_or(SimTime::ZERO, time),
         ..Costs::NONE
-    })
+    });
+    match &measured.streams {
+        Some(streams) => {
+            // Where they do not slow each other down, there is bandwidth for all of them at least.
+            let all = u64::from(streams.cpus) * Rate::ONE.0;
+            let bandwidth = streams.bandwidth().unwrap_or(all);
+            // To a hundredth: it is not known better.
+            description.with_bandwidth(Rate(bandwidth / 10_000_000 * 10_000_000))
+        }
+        None => description,
+    }
 }
 
 /// Reads a schedule; `None` where the file is something else.

@@ -6,13 +6,13 @@ use std::{
 };
 
 use foretrace_program::Program;
-use foretrace_sim::{Costs, Machine, SchedulerKind, ThreadSetting};
+use foretrace_sim::{Costs, Machine, Rate, SchedulerKind, ThreadSetting};
 
 use crate::{
     error::{Fault, MachineError},
     file::{File, ThreadRule},
     layout,
-    values::Time,
+    values::{Bandwidth, Share, Time},
 };
 
 /// What is known of a machine; what is not said is as it is natural for the program.
@@ -59,6 +59,20 @@ impl Description {
         table.wake_cost = Some(Time(costs.wake_cost));
         table.block_cost = Some(Time(costs.block_cost));
         table.create_cost = Some(Time(costs.create_cost));
+        self
+    }
+
+    /// Returns it with a memory that so many CPUs can access at once at full speed; at least one.
+    #[must_use]
+    pub fn with_bandwidth(mut self, bandwidth: Rate) -> Self {
+        self.file.memory.bandwidth = Some(Bandwidth(bandwidth.max(Rate::ONE)));
+        self
+    }
+
+    /// Returns it with a program that spends this share of its CPU time on accesses to the memory.
+    #[must_use]
+    pub fn with_memory_bound(mut self, bound: Share) -> Self {
+        self.file.memory.bound = Some(bound);
         self
     }
 
@@ -137,6 +151,13 @@ impl Description {
             machine.processors = processors;
         }
         self.set_costs(&mut machine);
+        let memory = &self.file.memory;
+        if let Some(Bandwidth(bandwidth)) = memory.bandwidth {
+            machine.memory.bandwidth = bandwidth;
+        }
+        if let Some(Share(bound)) = memory.bound {
+            machine.memory.bound = bound;
+        }
         if let Some(handover) = self.file.locks.handover {
             machine.handover = handover.into();
         }

@@ -4,7 +4,7 @@ use foretrace_sim::{Handover, SchedulerKind};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::values::{Count, Priority, Slice, Speed, Throughput, Time};
+use crate::values::{Bandwidth, Count, Priority, Share, Slice, Speed, Throughput, Time};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -14,6 +14,7 @@ pub(crate) struct File {
     pub scheduler: Scheduler,
     pub locks: Locks,
     pub costs: CostTable,
+    pub memory: MemoryTable,
     pub threads: Threads,
     pub thread: Vec<Spanned<ThreadRule>>,
 }
@@ -136,6 +137,14 @@ pub(crate) struct CostTable {
     pub block_cost: Option<Time>,
     pub switch_cost: Option<Time>,
     pub create_cost: Option<Time>,
+}
+
+/// `[memory]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct MemoryTable {
+    pub bandwidth: Option<Bandwidth>,
+    pub bound: Option<Share>,
 }
 
 /// `[threads]`.

@@ -22,4 +22,4 @@ mod layout;
 mod show;
 mod values;
 
-pub use {description::Description, error::MachineError};
+pub use {description::Description, error::MachineError, values::Share};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use foretrace_program::Program;
-use foretrace_sim::{Machine, SchedulerKind};
+use foretrace_sim::{Machine, Memory, SchedulerKind};
 
 use crate::{
     Description, MachineError,
@@ -42,6 +42,7 @@ impl Description {
         self.show_cpus(&machine, self.cpus().or(cpus), &mut text);
         show_scheduler(&machine, kind, &mut text);
         show_costs(&machine, &mut text);
+        show_memory(machine.memory, &mut text);
         self.show_threads(&mut text);
         Ok(text)
     }
@@ -199,6 +200,18 @@ fn show_costs(machine: &Machine, text: &mut String) {
     ] {
         line(text, &format!("{key} = \"{}\"", time_text(time)), about);
     }
+}
+
+fn show_memory(memory: Memory, text: &mut String) {
+    text.push_str("\n[memory]\n");
+    let bandwidth = format!("bandwidth = {}", rate_text(memory.bandwidth));
+    line(
+        text,
+        &bandwidth,
+        "CPUs that can access it at once at full speed",
+    );
+    let bound = format!("bound = {}", rate_text(memory.bound));
+    line(text, &bound, "share of the CPU time that goes on accesses");
 }
 
 /// Adds a line, with what it means beside it.

@@ -1,6 +1,6 @@
 //! Values as they stand in the file, each of which knows what is possible.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, str::FromStr};
 
 use foretrace_schedule::SimTime;
 use foretrace_sim::Rate;
@@ -66,6 +66,58 @@ impl TryFrom<f64> for Throughput {
         rate(number, 0.1, 64.0).map(Self).ok_or_else(|| {
             format!("{number} is not a throughput; write what a core does whose CPUs are all busy, where one does 1")
         })
+    }
+}
+
+/// How many CPUs can access the memory at once at full speed.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "f64")]
+pub(crate) struct Bandwidth(pub Rate);
+
+impl TryFrom<f64> for Bandwidth {
+    type Error = String;
+
+    fn try_from(number: f64) -> Result<Self, String> {
+        rate(number, 1.0, 65_536.0).map(Self).ok_or_else(|| {
+            format!(
+                "{number} is not a bandwidth; write how many CPUs can access the memory at once at full speed, at least 1"
+            )
+        })
+    }
+}
+
+/// A share of the CPU time, from nothing to all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Share(pub(crate) Rate);
+
+impl Share {
+    /// Returns the one nearest to a number, to a hundredth.
+    pub fn nearest(number: f64) -> Self {
+        let hundredths = (number.clamp(0.0, 1.0) * 100.0).round();
+        Self(rate(hundredths / 100.0, 0.0, 1.0).unwrap_or(Rate(0)))
+    }
+}
+
+impl TryFrom<f64> for Share {
+    type Error = String;
+
+    fn try_from(number: f64) -> Result<Self, String> {
+        rate(number, 0.0, 1.0).map(Self).ok_or_else(|| {
+            format!(
+                "{number} is not a share of the CPU time; write one from 0 (none) to 1 (all of it)"
+            )
+        })
+    }
+}
+
+impl FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.parse::<f64>();
+        let number = number.map_err(|_| "write a number from 0 to 1, as in 0.4".to_owned())?;
+        Self::try_from(number)
     }
 }
 

@@ -26,6 +26,7 @@ mod admission;
 mod core;
 mod engine;
 mod machine;
+mod memory;
 mod models;
 mod objects;
 mod observer;
@@ -37,6 +38,7 @@ mod speed;
 
 pub use {
     machine::{Bind, Costs, Handover, Machine, SchedulerKind, ThreadSetting},
+    memory::Memory,
     models::ModelKind,
     scheme::{Attempt, Choice, Prediction, Run, predict, predict_all, run, schedule},
     speed::{Processor, Rate},

@@ -3,7 +3,7 @@
 use foretrace_program::Program;
 use foretrace_schedule::SimTime;
 
-use crate::Processor;
+use crate::{Memory, Processor};
 
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Machine {
     pub handover: Handover,
     /// What it costs to let a thread go on that waits, where the machine has more than one CPU.
     pub costs: Costs,
+    /// What all CPUs share, and may have to wait for.
+    pub memory: Memory,
     /// The most threads of a process that may run or want to at once, where there is a limit (VPPB's lightweight
     /// processes); at least one.
     pub runnable_limit: Option<u32>,
@@ -127,6 +129,7 @@ impl Machine {
             slice: SimTime::from_nanos(3_000_000),
             handover,
             costs,
+            memory: Memory::AMPLE,
             runnable_limit: None,
             threads: Vec::new(),
         }

@@ -1,6 +1,6 @@
-//! How fast CPUs are: their speeds, and what those that share a core leave each other.
+//! How fast CPUs are: their speeds, and what those that share a core or the memory leave each other.
 
-use crate::Machine;
+use crate::{Machine, Memory};
 
 /// A speed, or a part of one, in billionths: work a time.
 ///
@@ -29,6 +29,17 @@ pub struct Processor {
 }
 
 impl Processor {
+    /// Returns one of speed one that shares nothing.
+    fn plain(core: u32) -> Self {
+        Self {
+            speed: Rate::ONE,
+            core,
+            ways: 1,
+            throughput: Rate::ONE,
+            socket: 0,
+        }
+    }
+
     /// Returns the rate at which it works when so many CPUs of its core are busy, itself included.
     pub fn rate(&self, busy: u32) -> Rate {
         let (busy, others) = (u128::from(busy.max(1)), u128::from(busy.max(1) - 1));
@@ -54,7 +65,9 @@ pub(crate) struct Speeds {
     occupied: Vec<bool>,
     /// Cores in which CPUs became busy or idle.
     changed: Vec<u32>,
-    /// Whether CPUs share cores.
+    /// What all of them share, where that slows them down.
+    memory: Option<Memory>,
+    /// Whether what one CPU does depends on what others do.
     pub shared: bool,
     /// Whether all CPUs are of speed one, always.
     pub all_one: bool,
@@ -62,13 +75,22 @@ pub(crate) struct Speeds {
 
 impl Speeds {
     pub fn new(machine: &Machine, threads: usize) -> Self {
-        let processors = machine.processors.clone();
+        let mut processors = machine.processors.clone();
+        let plain = u64::from(machine.cpus) * Rate::ONE.0;
+        let total = match processors.as_slice() {
+            [] => plain,
+            all => all.iter().map(|cpu| cpu.rate(1).0).sum(),
+        };
+        let memory = Some(machine.memory).filter(|memory| memory.matters(total));
+        if memory.is_some() && processors.is_empty() {
+            processors = (0..machine.cpus).map(Processor::plain).collect();
+        }
         let count = processors.iter().map(|cpu| cpu.core as usize + 1).max();
         let mut cores = vec![Vec::new(); count.unwrap_or(0)];
         for (index, cpu) in processors.iter().enumerate() {
             cores[cpu.core as usize].push(index as u32);
         }
-        let shared = cores.iter().any(|cpus: &Vec<u32>| cpus.len() > 1);
+        let shared = memory.is_some() || cores.iter().any(|cpus: &Vec<u32>| cpus.len() > 1);
         let all_one = !shared && processors.iter().all(|cpu| cpu.speed == Rate::ONE);
         Self {
             rates: processors.iter().map(|cpu| cpu.rate(1).0).collect(),
@@ -76,6 +98,7 @@ impl Speeds {
             busy: vec![0; cores.len()],
             occupied: vec![false; processors.len()],
             changed: Vec::new(),
+            memory,
             processors,
             cores,
             shared,
@@ -111,29 +134,38 @@ impl Speeds {
         }
     }
 
-    /// Returns a core whose number of busy CPUs changed.
-    pub fn next_changed(&mut self) -> Option<u32> {
-        loop {
-            let core = self.changed.pop()?;
+    /// Returns the CPUs whose rates may be others than before, since those that share something with them became busy or idle;
+    /// nothing where that is not so.
+    pub fn next_changed(&mut self) -> Option<Vec<u32>> {
+        let mut any = false;
+        while let Some(core) = self.changed.pop() {
             let cpus = &self.cores[core as usize];
             let busy = cpus.iter().filter(|&&cpu| self.occupied[cpu as usize]);
             let busy = busy.count() as u32;
-            if std::mem::replace(&mut self.busy[core as usize], busy) != busy {
-                return Some(core);
+            if std::mem::replace(&mut self.busy[core as usize], busy) == busy {
+                continue;
             }
+            if self.memory.is_none() {
+                return Some(cpus.clone());
+            }
+            any = true;
         }
+        any.then(|| (0..self.processors.len() as u32).collect())
     }
 
-    /// Returns the CPUs of a core.
-    pub fn cpus_of(&self, core: u32) -> &[u32] {
-        &self.cores[core as usize]
-    }
-
-    /// Sets the rates of a core's CPUs by how many of them are busy.
-    pub fn settle(&mut self, core: u32) {
-        for &cpu in &self.cores[core as usize] {
-            let rate = self.processors[cpu as usize].rate(self.busy[core as usize]);
-            self.rates[cpu as usize] = rate.0;
+    /// Sets the rates of these CPUs by which are busy.
+    pub fn settle(&mut self, cpus: &[u32]) {
+        for &cpu in cpus {
+            let processor = &self.processors[cpu as usize];
+            self.rates[cpu as usize] = processor.rate(self.busy[processor.core as usize]).0;
+        }
+        if let Some(memory) = &self.memory {
+            let busy = cpus.iter().filter(|&&cpu| self.occupied[cpu as usize]);
+            let total = busy.map(|&cpu| self.rates[cpu as usize]).sum();
+            for &cpu in cpus {
+                let rate = &mut self.rates[cpu as usize];
+                *rate = memory.rate(*rate, total);
+            }
         }
     }
 }

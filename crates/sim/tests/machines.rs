@@ -3,7 +3,7 @@
 use foretrace_program::Program;
 use foretrace_schedule::{Activity, Outcome, SimTime};
 use foretrace_sim::{
-    Costs, Machine, ModelKind, Processor, Rate, SchedulerKind, ThreadSetting, run, schedule,
+    Costs, Machine, Memory, ModelKind, Processor, Rate, SchedulerKind, ThreadSetting, run, schedule,
 };
 use foretrace_testkit::trace;
 
@@ -318,4 +318,31 @@ fn the_work_of_a_thread_on_a_slow_cpu_shows_as_longer_running() {
         .iter()
         .map(|lane| lane.totals()[Activity::Running].as_nanos());
     assert_eq!(ran.collect::<Vec<_>>(), [40, 80, 160]);
+}
+
+#[test]
+fn cpus_share_the_memory_evenly_once_they_ask_for_more_than_it_gives() {
+    let memory = |bound: u64, bandwidth: u64| {
+        move |machine: &mut Machine| {
+            machine.memory = Memory {
+                bandwidth: Rate(bandwidth),
+                bound: Rate(bound),
+            };
+        }
+    };
+    // All do nothing but access the memory, and it serves one: a third of the speed each, then a half, then all of it.
+    assert_eq!(ends(FAIR, 3, memory(ONE, ONE)), [30, 50, 70]);
+    // On one CPU at a time nobody has to wait.
+    assert_eq!(ends(FAIR, 1, memory(ONE, ONE)), ends(FAIR, 1, |_| {}));
+    // Half of it, where two CPUs' worth of accesses are possible at once: four CPUs could do that.
+    assert_eq!(ends(FAIR, 3, memory(ONE / 2, 2 * ONE)), [10, 20, 40]);
+    // Three ask for 1.5 of one, until A ends at 15.
+    assert_eq!(ends(FAIR, 3, memory(ONE / 2, ONE)), [15, 25, 45]);
+    // The second CPU of a core adds a quarter: both of them would take 1.25 times what there is.
+    let cores = |machine: &mut Machine| {
+        memory(ONE, ONE)(machine);
+        machine.processors = vec![paired(0), paired(0)];
+        machine.threads = [0, 1, 1].map(on_cpu).to_vec();
+    };
+    assert_eq!(ends(THREE, 2, cores)[0], 20);
 }

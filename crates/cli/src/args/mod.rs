@@ -9,6 +9,7 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser},
 };
 use foretrace_interchange::{EXPORTERS, IMPORTERS};
+use foretrace_machine::Share;
 
 pub use values::{CpuList, Each, Slice, Workers};
 
@@ -213,6 +214,12 @@ pub struct ModelArgs {
     /// `foretrace machine` prints one to begin with, or measures this one.
     #[arg(long, value_name = "FILE")]
     pub machine: Option<PathBuf>,
+    /// The share of the CPU time that goes on accesses to memory, from 0 to 1, in place of the machine's file
+    ///
+    /// CPUs share the memory's bandwidth (`bandwidth` in the file's [memory]): together they are slowed down where they ask for
+    /// more than it gives. `foretrace machine --calibrate -- CMD` measures this share.
+    #[arg(long, value_name = "F")]
+    pub memory_bound: Option<Share>,
 }
 
 /// How recorded events constrain the predicted run.
@@ -351,6 +358,8 @@ as they are natural for the program. docs/machine.md explains every key.
 Examples:
   foretrace machine                                 what recorded programs are predicted for
   foretrace machine --calibrate -o here.toml        the same with what this machine costs
+  foretrace machine --calibrate -o here.toml -- ./prog 1
+                                                    and with the share of ./prog's CPU time that goes on memory
   foretrace machine --machine server.toml           what a file says, with every key
   foretrace predict prog.ftrace --machine here.toml";
 
@@ -361,7 +370,7 @@ pub struct MachineArgs {
     /// Print the machine in force, as a file with every key [default]
     #[arg(long, conflicts_with = "calibrate")]
     pub show: bool,
-    /// Measure what waking, waiting and creating threads cost here; takes some seconds
+    /// Measure what waking, waiting and creating threads cost here, and the memory's bandwidth; takes some seconds
     #[arg(long)]
     pub calibrate: bool,
     /// The file that describes the machine
@@ -376,6 +385,12 @@ pub struct MachineArgs {
     /// Overwrite the output file
     #[arg(short, long)]
     pub force: bool,
+    /// With --calibrate, measure as well which share of this program's CPU time goes on accesses to memory
+    ///
+    /// It runs on one CPU, three times alone and three times beside a copy of itself on each other CPU, with nothing to read
+    /// and its output dropped. Copies must not be in each other's way: they should not write the same files.
+    #[arg(last = true, value_name = "CMD", requires = "calibrate")]
+    pub command: Vec<OsString>,
 }
 
 /// Returns a parser of the names of formats, which shows them in the help.

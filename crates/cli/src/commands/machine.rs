@@ -1,10 +1,24 @@
 //! `foretrace machine`: the machine that is predicted for, and what this one costs.
 
-use foretrace_trace::Nanos;
+use std::{env, ffi::OsString};
+
+use anyhow::Context as _;
+use foretrace_machine::Share;
+use foretrace_trace::{ExitStatus, Nanos};
 
 use crate::{
-    args::MachineArgs, core, failure::Finish, launch::load::Load, output, report::calibration,
+    args::MachineArgs,
+    core,
+    failure::{Finish, ProgramFailed},
+    launch::{
+        Launch, copies::run_beside_copies, embedded::PRELOAD, load::Load, resolve::resolve, system,
+    },
+    output,
+    report::calibration::{self, Copies},
 };
+
+/// How often the program runs alone, and beside copies of itself.
+const ROUNDS: usize = 3;
 
 /// Runs the command.
 pub fn run(args: &MachineArgs) -> anyhow::Result<Finish> {
@@ -13,7 +27,7 @@ pub fn run(args: &MachineArgs) -> anyhow::Result<Finish> {
         output::check_new_file(path, args.force)?;
     }
     let text = if args.calibrate {
-        calibrate()?
+        calibrate(&args.command)?
     } else {
         core::read_machine(args.machine.as_deref())?.show(args.cpus)?
     };
@@ -21,11 +35,59 @@ pub fn run(args: &MachineArgs) -> anyhow::Result<Finish> {
     Ok(Finish::Fine)
 }
 
-fn calibrate() -> anyhow::Result<String> {
+fn calibrate(command: &[OsString]) -> anyhow::Result<String> {
+    // First, since it may fail.
+    let copies = (!command.is_empty()).then(|| beside_copies(command));
+    let copies = copies.transpose()?;
     let load = Load::start();
     let measured = core::calibrate()?;
     let foreign = load.of_others(Nanos(measured.cpu_nanos));
-    output::warn(&calibration::warnings(&measured, foreign));
-    let machine = core::calibrated(&measured).show(None)?;
-    Ok(calibration::head(&measured) + &machine)
+    let mut warnings = calibration::warnings(&measured, foreign);
+    let mut description = core::calibrated(&measured);
+    let mut head = calibration::head(&measured);
+    if let Some(copies) = copies {
+        let bandwidth = measured.streams.as_ref().and_then(core::bandwidth);
+        let bound = copies.memory_bound(bandwidth);
+        warnings.extend(copies.warning(bandwidth));
+        head += &copies.text();
+        description = description.with_memory_bound(Share::nearest(bound));
+    }
+    output::warn(&warnings);
+    Ok(head + "\n" + &description.show(None)?)
+}
+
+/// Runs a program on one CPU, in turn alone and beside a copy of itself on each other CPU.
+fn beside_copies(command: &[OsString]) -> anyhow::Result<Copies> {
+    let allowed = system::allowed_cpus().context("cannot find out which CPUs there are")?;
+    // The last CPU is the one that is looked at, as everywhere.
+    let (others, cpu) = allowed.split_at(allowed.len().saturating_sub(1));
+    let name = command.first().context("a command has a first word")?;
+    let program = resolve(name, env::var_os("PATH").as_deref())?;
+    let preload = PRELOAD.unpack()?;
+    let launch = Launch {
+        program: &program,
+        command,
+        cpus: cpu,
+        slice: None,
+        pretended_cpus: 1,
+        stacks: 0,
+        children: true,
+        find_spins: false,
+        preload: &preload.path,
+        journal: None,
+        attached: false,
+    };
+    let run = |others: &[u32]| -> anyhow::Result<Nanos> {
+        let ended = run_beside_copies(&launch, others)?;
+        match ended.exit {
+            ExitStatus::Code(0) => Ok(ended.cpu_time),
+            exit => Err(ProgramFailed(exit).into()),
+        }
+    };
+    let [mut alone, mut beside] = [(); 2].map(|()| Vec::new());
+    for _ in 0..ROUNDS {
+        alone.push(run(&[])?);
+        beside.push(run(others)?);
+    }
+    Ok(Copies::new(allowed.len(), alone, beside))
 }

@@ -1,6 +1,7 @@
 //! Runs a program under the recorder: checks it, pins it to one CPU, preloads the library, waits for its end.
 
 pub mod check;
+pub mod copies;
 mod elf;
 pub mod embedded;
 pub mod journal;
@@ -82,8 +83,8 @@ pub struct Ended {
     pub waiting_loops: Result<Vec<WaitingLoop>, String>,
 }
 
-/// Runs the program to its end. Signals sent to foretrace go to it.
-pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
+/// Returns the command that runs the program, with what the library and the program are to know.
+fn command_of(launch: &Launch) -> Command {
     let name = launch.command.first().map_or(OsStr::new(""), |word| word);
     let mut command = Command::new(launch.program);
     command
@@ -121,7 +122,12 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
     if env::var_os("KMP_AFFINITY").is_none() {
         command.env("KMP_AFFINITY", "disabled");
     }
+    command
+}
 
+/// Runs the program to its end. Signals sent to foretrace go to it.
+pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
+    let mut command = command_of(launch);
     let watch = launch
         .cpus
         .first()

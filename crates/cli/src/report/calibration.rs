@@ -2,11 +2,14 @@
 
 use std::fmt::Write as _;
 
-use foretrace_calibrate::{Between, Calibration, Estimate};
+use foretrace_calibrate::{Between, Calibration, Estimate, Streams};
 use foretrace_trace::Nanos;
 
 /// As much of all CPUs' time as others may have used before the measurements are doubtful.
 const MUCH_LOAD: f64 = 0.05;
+
+/// How many times as long something must take for that to be told from noise.
+const NOTICEABLE: f64 = 1.03;
 
 /// Returns what was measured, as comments at the head of a file.
 pub fn head(measured: &Calibration) -> String {
@@ -26,7 +29,88 @@ pub fn head(measured: &Calibration) -> String {
             "#\n# CPUs {here} and {there}; a hop is one thread's letting another go on."
         );
     }
-    text.push('\n');
+    if let Some(streams) = &measured.streams {
+        text.push_str(&memory(streams));
+    }
+    text
+}
+
+/// What a program took on one CPU, alone and beside copies of itself on the other CPUs.
+#[derive(Clone, Copy, Debug)]
+pub struct Copies {
+    /// How many copies there were, with the one that was looked at.
+    cpus: usize,
+    alone: Nanos,
+    beside: Nanos,
+}
+
+impl Copies {
+    /// Takes the medians of both.
+    pub fn new(cpus: usize, mut alone: Vec<Nanos>, mut beside: Vec<Nanos>) -> Self {
+        let median = |times: &mut Vec<Nanos>| {
+            times.sort_unstable();
+            times.get(times.len() / 2).copied().unwrap_or(Nanos(0))
+        };
+        Self {
+            cpus,
+            alone: median(&mut alone),
+            beside: median(&mut beside),
+        }
+    }
+
+    /// Returns how many times as long it took beside the copies.
+    fn slowdown(&self) -> f64 {
+        self.beside.0 as f64 / self.alone.0.max(1) as f64
+    }
+
+    /// Returns the share of its CPU time that goes on accesses to memory of such a bandwidth, in CPUs that it serves at once:
+    /// all copies together took as much of it as there is. None, where they did not slow each other down, or where it is not known
+    /// what there is.
+    pub fn memory_bound(&self, bandwidth: Option<f64>) -> f64 {
+        match bandwidth {
+            Some(bandwidth) if self.slowdown() > NOTICEABLE => {
+                bandwidth * self.slowdown() / self.cpus as f64
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Returns what the model does not explain.
+    pub fn warning(&self, bandwidth: Option<f64>) -> Option<String> {
+        (bandwidth.is_none() && self.slowdown() > NOTICEABLE).then(|| {
+            format!(
+                "the program takes {:.0} % longer beside copies of itself, though the memory has bandwidth for all CPUs: they may \
+                 share a cache or a core, which --memory-bound does not describe",
+                100.0 * (self.slowdown() - 1.0)
+            )
+        })
+    }
+
+    /// Returns it as comments for a file's head.
+    pub fn text(&self) -> String {
+        format!(
+            "#\n# The program took {} of CPU time alone, and {} beside copies of itself, {} in all.\n",
+            self.alone, self.beside, self.cpus
+        )
+    }
+}
+
+fn memory(streams: &Streams) -> String {
+    let mut text = String::from("#\n");
+    row(&mut text, "memory, one CPU", &streams.alone);
+    row(&mut text, "memory, all CPUs", &streams.together);
+    let cpus = streams.cpus;
+    // Writing to a string cannot fail.
+    let _ = match streams.bandwidth() {
+        Some(_) => writeln!(
+            text,
+            "#\n# CPU time to go through 64 MiB on one CPU, and on {cpus} at once, each its own."
+        ),
+        None => writeln!(
+            text,
+            "#\n# {cpus} CPUs go through their memory as fast as one: it may have bandwidth for more of them than that."
+        ),
+    };
     text
 }
 
@@ -113,7 +197,32 @@ mod tests {
                 block_cost: estimate(900, 1_000, 1_100),
                 create_cost: None,
             }),
+            streams: Some(Streams {
+                cpus: 2,
+                alone: estimate(9_000_000, 10_000_000, 11_000_000),
+                together: estimate(12_000_000, 13_000_000, 14_000_000),
+            }),
         }
+    }
+
+    #[test]
+    fn copies_that_slow_each_other_down_share_the_memory() {
+        let times = |millis: [u64; 3]| millis.map(|millis| Nanos(millis * 1_000_000)).to_vec();
+        let copies = Copies::new(8, times([99, 100, 300]), times([190, 200, 210]));
+        // Eight take all of it, which is two CPUs' worth, at half their speed.
+        assert!((copies.memory_bound(Some(2.0)) - 0.5).abs() < 1e-9);
+        assert_eq!(copies.warning(Some(2.0)), None);
+        assert!(copies.memory_bound(None).abs() < 1e-9);
+        let warning = copies.warning(None).expect("it is not the memory");
+        assert!(warning.contains("takes 100 % longer"), "{warning}");
+        assert!(
+            copies
+                .text()
+                .contains("100 ms of CPU time alone, and 200 ms beside")
+        );
+        let same = Copies::new(8, times([99, 100, 300]), times([98, 101, 300]));
+        assert!(same.memory_bound(Some(2.0)).abs() < 1e-9);
+        assert_eq!(same.warning(None), None);
     }
 
     #[test]
@@ -122,6 +231,13 @@ mod tests {
         assert_eq!(warnings(&sure, Some(0.01)), [""; 0]);
         assert!(
             head(&sure).contains("#   wake_latency       15.9 us  (15.0 us to 16.0 us)\n"),
+            "{}",
+            head(&sure)
+        );
+        assert!(
+            head(&sure).ends_with(
+                "# CPU time to go through 64 MiB on one CPU, and on 2 at once, each its own.\n"
+            ),
             "{}",
             head(&sure)
         );

@@ -8,6 +8,13 @@ use serde::Serialize;
 pub fn text(machine: &Machine) -> String {
     let mut parts = vec![scheduler(machine)];
     parts.extend(processors(&machine.processors));
+    if machine.memory.bound > Rate(0) {
+        parts.push(format!(
+            "{} of the CPU time on memory of {} times one CPU's bandwidth",
+            factor(machine.memory.bound),
+            factor(machine.memory.bandwidth)
+        ));
+    }
     if let Some(limit) = machine.runnable_limit {
         parts.push(format!("at most {limit} threads of a process runnable"));
     }
@@ -95,6 +102,7 @@ pub struct MachineJson {
     slice_ns: u64,
     handover: &'static str,
     costs: CostsJson,
+    memory: MemoryJson,
     runnable_limit: Option<u32>,
     /// Nothing where all CPUs are of speed one and alone in their cores.
     processors: Vec<ProcessorJson>,
@@ -113,6 +121,12 @@ struct CostsJson {
     create_cost_ns: u64,
     migration_ns: u64,
     socket_migration_ns: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct MemoryJson {
+    bandwidth: f64,
+    bound: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -144,6 +158,10 @@ impl MachineJson {
                 create_cost_ns: costs.create_cost.as_nanos(),
                 migration_ns: costs.migration.as_nanos(),
                 socket_migration_ns: costs.socket_migration.as_nanos(),
+            },
+            memory: MemoryJson {
+                bandwidth: factor(machine.memory.bandwidth),
+                bound: factor(machine.memory.bound),
             },
             runnable_limit: machine.runnable_limit,
             processors: machine.processors.iter().map(processor).collect(),

@@ -63,10 +63,43 @@ fn the_machine_is_part_of_each_prediction_in_json() {
     assert_eq!(two["handover"], "first-come");
     assert_eq!(two["costs"]["create_cost_ns"], 1_500);
     assert_eq!(two["costs"]["wake_latency_ns"], 0);
+    assert_eq!(
+        two["memory"],
+        serde_json::json!({"bandwidth": 2.0, "bound": 0.0})
+    );
     assert_eq!(two["runnable_limit"], serde_json::Value::Null);
     assert_eq!(
         two["processors"][1],
         serde_json::json!({"speed": 0.5, "core": 1, "core_throughput": 1.0, "socket": 0})
+    );
+}
+
+#[test]
+fn cpus_that_share_the_memory_are_slowed_down() {
+    let environment = with_trace();
+    environment.file(
+        "memory.toml",
+        "[memory]\nbandwidth = 1\nbound = 0.5\n",
+        0o644,
+    );
+    insta::assert_snapshot!(
+        [
+            &["--cpus", "1,2,3", "--machine", "memory.toml"][..],
+            // All of the CPU time, of a memory that serves two at once.
+            &["--cpus", "3", "--memory-bound", "1"],
+            // What the command line says holds.
+            &[
+                "--cpus",
+                "3",
+                "--memory-bound",
+                "0",
+                "--machine",
+                "memory.toml"
+            ],
+            &["--memory-bound", "1.5"],
+        ]
+        .map(|options| environment.run(&[&["predict", "work.txt"], options].concat()))
+        .join("\n")
     );
 }
 
@@ -153,6 +186,21 @@ fn this_machine_can_be_measured_and_predicted_for() {
         text.contains("exit code: 0") && text.contains("Machine: fair"),
         "{text}"
     );
+}
+
+#[test]
+fn a_program_is_measured_beside_copies_of_itself() {
+    let environment = TestEnvironment::new();
+    let run =
+        |command: &[&str]| environment.run(&[&["machine", "--calibrate", "--"], command].concat());
+    let text = run(&["sh", "-c", "echo it is $((40 + 2))"]);
+    assert!(text.contains("# The program took "), "{text}");
+    assert!(text.contains("\nbound = "), "{text}");
+    assert!(!text.contains("it is 42"), "{text}");
+    let failed = run(&["false"]);
+    assert!(failed.contains("exit code: 3"), "{failed}");
+    let alone = environment.run(&["machine", "--", "true"]);
+    assert!(alone.contains("--calibrate"), "{alone}");
 }
 
 #[test]

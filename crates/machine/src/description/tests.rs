@@ -87,6 +87,14 @@ fn what_cannot_be_is_told_with_its_line_and_the_remedy() {
             "[threads]\nlimit = -1\n",
             "m.toml, line 2: -1 is not possible here; write a number from 1 to 65536",
         ),
+        (
+            "[memory]\nbandwidth = 0.5\n",
+            "m.toml, line 2: 0.5 is not a bandwidth; write how many CPUs can access the memory at once at full speed, at least 1",
+        ),
+        (
+            "[memory]\nbound = 40\n",
+            "m.toml, line 2: 40 is not a share of the CPU time; write one from 0 (none) to 1 (all of it)",
+        ),
     ] {
         assert_eq!(error(text), said);
     }

@@ -34,14 +34,14 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         }
     }
 
-    /// Lets threads that share their cores with more or fewer others than before go on as fast as they can now.
+    /// Lets threads that share their cores or the memory with more or fewer others than before go on as fast as they can now.
     pub(super) fn settle_cores(&mut self) {
         if !self.speeds.shared {
             return;
         }
-        while let Some(core) = self.speeds.next_changed() {
-            let cpus = self.speeds.cpus_of(core).iter();
+        while let Some(cpus) = self.speeds.next_changed() {
             let threads: Vec<u32> = cpus
+                .iter()
                 .filter_map(|&cpu| self.processors.occupant(cpu))
                 .filter(|&thread| {
                     let state = &self.core.threads[thread as usize];
@@ -51,7 +51,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
             for &thread in &threads {
                 self.account(thread);
             }
-            self.speeds.settle(core);
+            self.speeds.settle(&cpus);
             for thread in threads {
                 let state = &mut self.core.threads[thread as usize];
                 // One that has no work left is due, or rings now.
