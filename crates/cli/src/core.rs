@@ -30,6 +30,8 @@ pub struct Study {
 pub struct Prediction {
     /// The machine, and what each model tried on it gave, in order; at least one.
     pub result: foretrace_sim::Prediction,
+    /// What the models gave that come after the one that answered; nothing where one was asked for.
+    pub others: Vec<Attempt>,
     /// The makespan on one CPU, under the same options, that speed-ups refer to.
     pub one_cpu: SimTime,
     /// The number of workers of each pool, where it is not the recorded one.
@@ -45,6 +47,11 @@ impl Prediction {
     /// Returns the attempt of the model that answered: the first without a deadlock.
     pub fn answered(&self) -> Option<&Attempt> {
         self.result.answered()
+    }
+
+    /// Returns what every model gave, those first that were tried.
+    pub fn all_attempts(&self) -> impl Iterator<Item = &Attempt> {
+        self.result.attempts.iter().chain(&self.others)
     }
 
     /// Returns the makespan on one CPU over that of `run`.
@@ -101,7 +108,8 @@ impl Study {
         self.description.cpus()
     }
 
-    /// Predicts the run on each of these numbers of CPUs, calling `on_progress` after each.
+    /// Predicts the run on each of these numbers of CPUs, calling `on_progress` after each. Ties are broken by chance where
+    /// there is a seed.
     ///
     /// # Errors
     ///
@@ -109,6 +117,7 @@ impl Study {
     pub fn predict(
         &self,
         cpus: &[u32],
+        seed: Option<u64>,
         on_progress: impl Fn() + Sync,
     ) -> anyhow::Result<Vec<Prediction>> {
         if let Some(most) = cpus.iter().max() {
@@ -117,27 +126,45 @@ impl Study {
         let one_cpu = self.one_cpu()?;
         cpus.par_iter()
             .map(|&cpus| {
-                let prediction = Prediction {
-                    result: self.predict_on(&self.machine(cpus)?),
+                let machine = Machine {
+                    seed,
+                    ..self.machine(cpus)?
+                };
+                let (result, others) = self.predict_on(&machine);
+                on_progress();
+                Ok(Prediction {
+                    result,
+                    others,
                     one_cpu,
                     workers: self.how.workers.map(|workers| workers.on(cpus)),
-                };
-                on_progress();
-                Ok(prediction)
+                })
             })
             .collect()
     }
 
-    fn predict_on(&self, machine: &Machine) -> foretrace_sim::Prediction {
+    /// Returns what the models tried give, and what those give that come after the one that answers.
+    fn predict_on(&self, machine: &Machine) -> (foretrace_sim::Prediction, Vec<Attempt>) {
         let program = self.program_on(machine.cpus);
-        if self.all_models {
-            foretrace_sim::predict_all(&program, machine)
-        } else if self.how.workers.is_some() {
+        let choice = match self.how.workers {
             // The other models know nothing but the recorded workers.
-            foretrace_sim::predict(&program, machine, Choice::Only(ModelKind::Pool))
-        } else {
-            foretrace_sim::predict(&program, machine, choice(self.how.model))
+            Some(_) => Choice::Only(ModelKind::Pool),
+            None => choice(self.how.model),
+        };
+        if choice != Choice::Auto {
+            return (
+                foretrace_sim::predict(&program, machine, choice),
+                Vec::new(),
+            );
         }
+        let mut result = foretrace_sim::predict_all(&program, machine);
+        if self.all_models {
+            return (result, Vec::new());
+        }
+        let answers = |attempt: &Attempt| attempt.run.is_complete();
+        let answered = result.attempts.iter().position(answers);
+        let tried = answered.map_or(result.attempts.len(), |index| index + 1);
+        let others = result.attempts.split_off(tried);
+        (result, others)
     }
 
     /// Returns the program as it is on so many CPUs: with the number of workers that was asked for.
@@ -155,7 +182,7 @@ impl Study {
     /// As [`Self::predict`].
     pub fn one_cpu(&self) -> anyhow::Result<SimTime> {
         let machine = self.machine(1)?;
-        Ok(match self.predict_on(&machine).answer() {
+        Ok(match self.predict_on(&machine).0.answer() {
             Some(run) => run.end,
             None => foretrace_sim::run(&self.program, &machine, ModelKind::Strict).end,
         })

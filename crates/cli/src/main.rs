@@ -11,6 +11,7 @@ mod launch;
 mod output;
 mod report;
 mod series;
+mod several;
 mod table;
 
 use std::{panic, process::ExitCode};

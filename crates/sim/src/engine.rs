@@ -18,6 +18,7 @@ use foretrace_schedule::State;
 use crate::{
     Machine, SchedulerKind,
     admission::Admission,
+    chance::Chance,
     core::{Core, Flow, NOBODY, Status},
     models::Model,
     observer::Observer,
@@ -45,6 +46,8 @@ pub(crate) struct Engine<'p, M, O> {
     due: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// Counts alarms and dues, to break ties by order.
     count: u64,
+    /// What breaks them instead, where there is a seed.
+    chance: Option<Chance>,
     /// An empty list for those to be woken next.
     spare: Vec<(u32, u32)>,
     /// The least that a ready thread ran, as the fair scheduler counts it.
@@ -96,6 +99,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             alarms: BinaryHeap::new(),
             due: BinaryHeap::new(),
             count: 0,
+            chance: machine.seed.map(Chance::new),
             spare: Vec::new(),
             least_ran: 0,
             vacated: vec![0; machine.cpus as usize],
@@ -140,6 +144,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             return false;
         };
         self.core.now = first.at;
+        self.processors.begin_instant();
         let mut changed = false;
         while let Some(&Reverse(alarm)) = self.alarms.peek() {
             if alarm.at != first.at {
@@ -254,7 +259,10 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             .peek()
             .map_or(u64::MAX, |Reverse(alarm)| alarm.at);
         if self.due.is_empty() && done < next && done <= slice_end {
-            self.core.now = done;
+            if done > self.core.now {
+                self.core.now = done;
+                self.processors.begin_instant();
+            }
             self.account(thread);
             return true;
         }
@@ -391,22 +399,32 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             .state(thread, self.core.now, State::Ready, None, event);
     }
 
-    fn push_due(&mut self, thread: u32) {
+    /// Returns a number that comes behind those before it in an order of which nothing else decides; by chance, where that
+    /// is asked for.
+    fn next_in_order(&mut self) -> u64 {
         self.count += 1;
+        match &mut self.chance {
+            Some(chance) => chance.bits(40),
+            None => self.count,
+        }
+    }
+
+    fn push_due(&mut self, thread: u32) {
+        let order = self.next_in_order();
         let key = match self.machine.scheduler {
             SchedulerKind::Priority => u64::from(self.processors.rank(thread)),
-            SchedulerKind::Fair => self.count,
-            SchedulerKind::RoundRobin => u64::from(self.processors.rank(thread)) << 40 | self.count,
+            SchedulerKind::Fair => order,
+            SchedulerKind::RoundRobin => u64::from(self.processors.rank(thread)) << 40 | order,
         };
         let turn = self.core.threads[thread as usize].turn;
         self.due.push(Reverse((key, thread, turn)));
     }
 
     fn set_alarm(&mut self, at: u64, thread: u32, turn: u32) {
-        self.count += 1;
+        let count = self.next_in_order();
         self.alarms.push(Reverse(Alarm {
             at,
-            count: self.count,
+            count,
             thread,
             turn,
         }));

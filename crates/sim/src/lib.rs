@@ -23,6 +23,7 @@
 //! Deliberately absent: files, printing, the clock of the wall, and iteration over hash maps.
 
 mod admission;
+mod chance;
 mod core;
 mod engine;
 mod machine;

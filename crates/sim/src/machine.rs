@@ -28,6 +28,9 @@ pub struct Machine {
     /// The most threads of a process that may run or want to at once, where there is a limit (VPPB's lightweight
     /// processes); at least one.
     pub runnable_limit: Option<u32>,
+    /// Who goes first of those that nothing else orders, as of two threads that get ready at one instant: where there is a
+    /// seed, chance, always the same for a seed; else the one that was made ready first.
+    pub seed: Option<u64>,
     /// What is said of single threads, in the program's order; may be empty, or end early.
     pub threads: Vec<ThreadSetting>,
 }
@@ -131,6 +134,7 @@ impl Machine {
             costs,
             memory: Memory::AMPLE,
             runnable_limit: None,
+            seed: None,
             threads: Vec::new(),
         }
     }

@@ -7,7 +7,7 @@ use std::{
 
 use foretrace_program::Program;
 
-use crate::{Machine, core::NOBODY, machine::SchedulerKind, placement::Placement};
+use crate::{Machine, chance::Chance, core::NOBODY, machine::SchedulerKind, placement::Placement};
 
 /// The machine's CPUs and the threads that want one.
 pub(crate) struct Processors {
@@ -25,14 +25,19 @@ pub(crate) struct Processors {
     preemptive: bool,
     /// Which of the idle CPUs is best, where that makes a difference.
     placement: Option<Placement>,
-    /// The place in line of the last that came.
+    /// The place in line of the last that came; by chance, behind which place those of this instant stand.
     queued: u64,
+    /// What decides on the places of those that come at one instant, where there is a seed.
+    chance: Option<Chance>,
     /// The place in line of the last that was preempted: before all that came.
     returned: u64,
 }
 
 /// Between the places of those that lost their CPUs and of those that came.
 const FIRST_IN_LINE: u64 = 1 << 62;
+
+/// As many bits of a place are left to chance.
+const INSTANT_BITS: u32 = 16;
 
 type Queue = BinaryHeap<Reverse<(u64, u64, u32)>>;
 
@@ -72,6 +77,7 @@ impl Processors {
             preemptive: machine.scheduler != SchedulerKind::Fair,
             placement: Placement::new(machine),
             queued: FIRST_IN_LINE,
+            chance: machine.seed.map(|seed| Chance::new(!seed)),
             returned: FIRST_IN_LINE,
         }
     }
@@ -83,8 +89,20 @@ impl Processors {
 
     /// A thread wants a CPU; the one with the smallest key comes first.
     pub fn enqueue(&mut self, thread: u32, key: u64) {
-        self.queued += 1;
-        self.push(thread, Reverse((key, self.queued, thread)));
+        let place = if let Some(chance) = &mut self.chance {
+            self.queued + chance.bits(INSTANT_BITS)
+        } else {
+            self.queued += 1;
+            self.queued
+        };
+        self.push(thread, Reverse((key, place, thread)));
+    }
+
+    /// Time moved on: who comes now stands behind all that came before.
+    pub fn begin_instant(&mut self) {
+        if self.chance.is_some() {
+            self.queued += 1 << INSTANT_BITS;
+        }
     }
 
     fn push(&mut self, thread: u32, entry: Reverse<(u64, u64, u32)>) {

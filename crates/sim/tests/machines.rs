@@ -346,3 +346,17 @@ fn cpus_share_the_memory_evenly_once_they_ask_for_more_than_it_gives() {
     };
     assert_eq!(ends(THREE, 2, cores)[0], 20);
 }
+
+#[test]
+fn ties_are_broken_by_chance_where_there_is_a_seed_and_always_alike() {
+    // B and C are there at the same instant, and want the same.
+    let text = "thread A\nthread B\nthread C\n0 A create B\n0 A create C\n0 A terminate\n10 B terminate\n20 C terminate\n";
+    let with = |seed: Option<u64>| ends(text, 1, move |machine: &mut Machine| machine.seed = seed);
+    assert_eq!(with(None), [0, 10, 20]);
+    let all: Vec<Vec<u64>> = (0..20).map(|seed| with(Some(seed))).collect();
+    assert!(all.contains(&vec![0, 10, 20]) && all.contains(&vec![0, 20, 10]));
+    assert!((0..20).all(|seed| with(Some(seed)) == all[seed as usize]));
+    // Whom something else puts first goes first.
+    let ordered = |seed| ends(THREE, 1, move |machine: &mut Machine| machine.seed = seed);
+    assert!((0..20).all(|seed| ordered(Some(seed)) == ordered(None)));
+}

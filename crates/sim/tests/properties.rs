@@ -5,7 +5,7 @@ mod one_cpu;
 use foretrace_program::Program;
 use foretrace_schedule::{Outcome, SimTime};
 use foretrace_sim::{
-    Bind, Choice, Costs, Machine, ModelKind, Processor, Rate, SchedulerKind, ThreadSetting,
+    Bind, Choice, Costs, Machine, Memory, ModelKind, Processor, Rate, SchedulerKind, ThreadSetting,
     predict, schedule,
 };
 use one_cpu::{Recording, Step, record};
@@ -294,6 +294,11 @@ fn odd_machines_get_through(recording: &Recording) -> Result<(), TestCaseError> 
                     migration: SimTime(777),
                     socket_migration: SimTime(3_333),
                 };
+                machine.memory = Memory {
+                    bandwidth: Rate(1_300_000_000),
+                    bound: Rate(700_000_001),
+                };
+                machine.seed = Some(7);
             }
             for model in ModelKind::ALL {
                 let got = schedule(&program, &machine, model);

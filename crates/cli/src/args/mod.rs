@@ -11,7 +11,7 @@ use clap::{
 use foretrace_interchange::{EXPORTERS, IMPORTERS};
 use foretrace_machine::Share;
 
-pub use values::{CpuList, Each, Slice, Workers};
+pub use values::{CpuList, Each, Seeds, Slice, Workers};
 
 use crate::failure::EXIT_CODES;
 
@@ -262,8 +262,9 @@ pub enum Bind {
 }
 
 const PREDICT_HELP: &str = "\
-Columns: speed-up is the makespan on one CPU over the makespan on so many; efficiency is the speed-up per CPU. A \
-prediction that ends in a deadlock is explained below the table, and with --model auto the next model answers.
+Columns: speed-up is the makespan on one CPU over the makespan on so many; efficiency is the speed-up per CPU; others are \
+the speed-ups that the models after the one that answered give. A prediction that ends in a deadlock is explained below \
+the table, and with --model auto the next model answers.
 
 CPU counts: a list of numbers and ranges. A..B is every count from A to B, A..BxF multiplies by F at each step.
   --cpus 8        --cpus 1,2,4        --cpus 1..16        --cpus 1,2,4..64x2
@@ -273,14 +274,20 @@ Examples:
   foretrace predict prog.ftrace --cpus 1..16 --all-models
   foretrace predict prog.ftrace --cpus 2,4,8 --workers cpus
   foretrace predict prog.ftseries
+  foretrace predict first.ftrace second.ftrace third.ftrace
+  foretrace predict prog.ftrace --cpus 4 --seed 1..20
   foretrace predict prog.ftrace --cpus 4 --json | jq '.predictions[0].speedup'";
 
 /// Options of `predict`.
 #[derive(Args, Debug)]
 #[command(after_help = PREDICT_HELP)]
 pub struct PredictArgs {
-    /// The trace, or the series that `record --each` made
-    pub file: PathBuf,
+    /// The trace, or the series that `record --each` made; or several traces of one program
+    ///
+    /// Of several recordings the one in the middle answers for each number of CPUs, and the lowest and the highest speed-up
+    /// are shown beside it.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
     /// The numbers of CPUs to predict for [default: 1,2,4,8,16, or as many as --machine has; of a series, those that it was
     /// recorded for]
     #[arg(long, value_name = "LIST")]
@@ -291,6 +298,12 @@ pub struct PredictArgs {
     /// Show what every model predicts, side by side
     #[arg(long, conflicts_with = "model")]
     pub all_models: bool,
+    /// Break ties by chance, with this seed, or with each of several as in 1..20
+    ///
+    /// Which of two threads goes first that get ready at the same instant is not known; by default it is the one that the
+    /// simulation came to first. With several seeds, the lowest and the highest speed-up are shown.
+    #[arg(long, value_name = "SEEDS")]
+    pub seed: Option<Seeds>,
     /// Save the schedule predicted for the last number of CPUs in the list
     #[arg(short, long, value_name = "SCHEDULE")]
     pub output: Option<PathBuf>,

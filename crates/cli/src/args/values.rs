@@ -115,6 +115,43 @@ fn parse_count(text: &str) -> Result<u32, String> {
     }
 }
 
+/// Seeds, each once: `7`, `1..20`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seeds(pub Vec<u64>);
+
+/// As many seeds as can be asked for at once.
+const MOST_SEEDS: usize = 10_000;
+
+impl FromStr for Seeds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| {
+            let number = text.trim().parse::<u64>();
+            number.map_err(|_| format!("`{text}` is not a seed; write for instance 7 or 1..20"))
+        };
+        let mut seeds = Vec::new();
+        for part in text.split(',') {
+            match part.split_once("..") {
+                Some((first, last)) => {
+                    // One more than allowed is enough to tell that it is too many.
+                    seeds.extend((number(first)?..=number(last)?).take(MOST_SEEDS + 1));
+                }
+                None => seeds.push(number(part)?),
+            }
+            if seeds.len() > MOST_SEEDS {
+                return Err(format!("more than {MOST_SEEDS} seeds"));
+            }
+        }
+        seeds.sort_unstable();
+        seeds.dedup();
+        if seeds.is_empty() {
+            return Err(format!("{text} is empty; write for instance 7 or 1..20"));
+        }
+        Ok(Self(seeds))
+    }
+}
+
 /// What differs between the recordings of a series: `cpus=1,2,4,8`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Each(pub CpuList);

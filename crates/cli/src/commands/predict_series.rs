@@ -1,5 +1,7 @@
 //! `foretrace predict` of a series: each trace on the number of CPUs that it was recorded for, as one curve.
 
+use std::path::Path;
+
 use anyhow::Context as _;
 use foretrace_trace::Trace;
 
@@ -14,7 +16,12 @@ use crate::{
 };
 
 /// Runs the command on a series.
-pub fn run(args: &PredictArgs, series: &Series) -> anyhow::Result<Finish> {
+pub fn run(args: &PredictArgs, file: &Path, series: &Series) -> anyhow::Result<Finish> {
+    if args.seed.is_some() {
+        let message =
+            "--seed is for traces, not for series of them; name one of the series' traces";
+        return Err(Usage(message.to_owned()).into());
+    }
     let asked = asked(args.cpus.as_ref(), series)?;
     let base = series.runs.first().context("a series has runs")?;
     if base.cpus > 1 {
@@ -24,7 +31,7 @@ pub fn run(args: &PredictArgs, series: &Series) -> anyhow::Result<Finish> {
         ));
     }
     let (base_trace, one_cpu) = {
-        let mut trace = base.read(&args.file)?;
+        let mut trace = base.read(file)?;
         let study = Study::new(&mut trace, &args.how, args.all_models)?;
         let one_cpu = study.one_cpu()?;
         (trace, one_cpu)
@@ -32,7 +39,7 @@ pub fn run(args: &PredictArgs, series: &Series) -> anyhow::Result<Finish> {
     let mut traces: Vec<(u32, Trace)> = Vec::new();
     let mut predictions: Vec<Prediction> = Vec::new();
     for run in &asked {
-        let mut trace = run.read(&args.file)?;
+        let mut trace = run.read(file)?;
         let study = Study::new(&mut trace, &args.how, args.all_models)?;
         let warnings = trace.warnings.iter();
         let warnings: Vec<String> = warnings
@@ -51,7 +58,7 @@ pub fn run(args: &PredictArgs, series: &Series) -> anyhow::Result<Finish> {
         traces.push((run.cpus, trace));
     }
     if args.json {
-        let source = args.file.display().to_string();
+        let source = file.display().to_string();
         let document = SeriesDocument::new(&source, &base_trace, &traces, &predictions);
         output::print_json(&document)?;
     } else if args.all_models {

@@ -156,7 +156,7 @@ fn case(
     command: &[OsString],
     (cpus, believed): (u32, u32),
 ) -> anyhow::Result<Case> {
-    let mut predictions = study.predict(&[1, cpus], || {})?.into_iter();
+    let mut predictions = study.predict(&[1, cpus], None, || {})?.into_iter();
     let mut side = || {
         let prediction = predictions.next().context("two were asked for")?;
         Side::new(prediction, command, believed)
@@ -229,7 +229,7 @@ fn of_series(
             let mut trace = base.read(file)?;
             let command = command_of(&trace)?;
             let study = Study::new(&mut trace, &args.how, false)?;
-            let prediction = study.predict(&[1], || {})?.into_iter().next();
+            let prediction = study.predict(&[1], None, || {})?.into_iter().next();
             let prediction = prediction.context("one was asked for")?;
             case.sides[1].prediction.one_cpu = prediction.one_cpu;
             case.sides[0] = Side::new(prediction, &command, base.cpus)?;

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::machine::MachineJson;
 use crate::core::Prediction;
+use crate::several::{Answer, Recorded, Way};
 
 /// The document of `predict --json`.
 #[derive(Debug, Serialize)]
@@ -26,6 +27,71 @@ impl<'a> PredictDocument<'a> {
                 .iter()
                 .map(|prediction| PredictionJson::new(trace, prediction))
                 .collect(),
+        }
+    }
+}
+
+/// The document of `predict --json` for several recordings or seeds. Its `trace` is the first recording.
+#[derive(Debug, Serialize)]
+pub struct SeveralDocument<'a> {
+    trace: TraceJson<'a>,
+    recordings: Vec<TraceJson<'a>>,
+    predictions: Vec<AnswerJson<'a>>,
+}
+
+/// A prediction made several ways.
+#[derive(Debug, Serialize)]
+struct AnswerJson<'a> {
+    /// The one whose speed-up is in the middle.
+    #[serde(flatten)]
+    middle: PredictionJson<'a>,
+    /// The lowest and the highest; `null` where every way ended in deadlocks, as is the next.
+    speedup_range: Option<[f64; 2]>,
+    makespan_range_ns: Option<[u64; 2]>,
+    /// What each way says, the lowest speed-up first.
+    ways: Vec<WayJson>,
+}
+
+#[derive(Debug, Serialize)]
+struct WayJson {
+    /// The place in `recordings`.
+    recording: usize,
+    seed: Option<u64>,
+    model: Option<&'static str>,
+    makespan_ns: Option<u64>,
+    speedup: Option<f64>,
+}
+
+impl<'a> SeveralDocument<'a> {
+    /// Makes the document; there is one recording at least.
+    pub fn new(recordings: &'a [Recorded], answers: &'a [Answer<'a>]) -> Self {
+        let traces = || recordings.iter().map(|recorded| &recorded.trace);
+        let answer = |answer: &'a Answer<'a>| AnswerJson {
+            middle: PredictionJson::new(
+                &recordings[answer.middle.recording].trace,
+                answer.prediction,
+            ),
+            speedup_range: answer.speedups().map(|(lowest, highest)| [lowest, highest]),
+            makespan_range_ns: answer.makespans().map(|(least, most)| [least, most]),
+            ways: answer.ways.iter().map(WayJson::new).collect(),
+        };
+        Self {
+            trace: TraceJson::new(&recordings[0].trace),
+            recordings: traces().map(TraceJson::new).collect(),
+            predictions: answers.iter().map(answer).collect(),
+        }
+    }
+}
+
+impl WayJson {
+    fn new((way, prediction): &(&Way, &Prediction)) -> Self {
+        let answered = prediction.answered();
+        Self {
+            recording: way.recording,
+            seed: way.seed,
+            model: answered.map(|attempt| attempt.model.name()),
+            makespan_ns: answered.map(|attempt| attempt.run.end.as_nanos()),
+            speedup: answered.map(|attempt| prediction.speedup(&attempt.run)),
         }
     }
 }
@@ -179,6 +245,11 @@ struct PredictionJson<'a> {
     /// Of the threads that ended, also in a deadlock of the last model tried.
     finish_ns: BTreeMap<&'a str, u64>,
     attempts: Vec<AttemptJson<'a>>,
+    /// What the models give that come after the one that answered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    others: Vec<AttemptJson<'a>>,
+    /// The lowest and the highest speed-up of all models that came to an end.
+    models_speedup_range: Option<[f64; 2]>,
 }
 
 impl<'a> PredictionJson<'a> {
@@ -207,8 +278,20 @@ impl<'a> PredictionJson<'a> {
                 .iter()
                 .map(AttemptJson::new)
                 .collect(),
+            others: prediction.others.iter().map(AttemptJson::new).collect(),
+            models_speedup_range: models_range(prediction),
         }
     }
+}
+
+fn models_range(prediction: &Prediction) -> Option<[f64; 2]> {
+    let speedups = || {
+        let complete = prediction.all_attempts().filter(|a| a.run.is_complete());
+        complete.map(|attempt| prediction.speedup(&attempt.run))
+    };
+    let lowest = speedups().min_by(f64::total_cmp)?;
+    let highest = speedups().max_by(f64::total_cmp)?;
+    Some([lowest, highest])
 }
 
 /// Returns when each thread ended; both tables are in the trace's order.

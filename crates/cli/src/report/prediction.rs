@@ -7,6 +7,7 @@ use foretrace_sim::Attempt;
 
 use crate::{
     core::Prediction,
+    several::Answer,
     table::{Align, render},
 };
 
@@ -27,19 +28,67 @@ pub fn text(predictions: &[Prediction]) -> String {
         ("makespan", Align::Right),
         ("speed-up", Align::Right),
         ("efficiency", Align::Right),
+        ("others", Align::Left),
     ];
     let mut text = render(columns, predictions.iter().map(row));
-    text += &machine(predictions);
-    text += &spreads(predictions);
+    text += &below(predictions);
+    text
+}
+
+/// Returns what is told below every table.
+fn below<'a>(predictions: impl IntoIterator<Item = &'a Prediction> + Clone) -> String {
+    let mut text = machine(predictions.clone());
+    text += &spreads(predictions.clone());
     text += &deadlocks(predictions);
     text
 }
 
-fn row(prediction: &Prediction) -> [String; 5] {
+/// Returns the table of the answers in the middle of several ways, with the lowest and the highest.
+pub fn several(answers: &[Answer]) -> String {
+    let columns = [
+        ("CPUs", Align::Right),
+        ("model", Align::Left),
+        ("makespan", Align::Right),
+        ("speed-up", Align::Right),
+        ("lowest", Align::Right),
+        ("highest", Align::Right),
+        ("efficiency", Align::Right),
+        ("others", Align::Left),
+    ];
+    let rows = answers.iter().map(|answer| {
+        let [cpus, model, makespan, speedup, efficiency, others] = row(answer.prediction);
+        let bounds = answer.speedups();
+        let bound =
+            |bound: Option<f64>| bound.map_or("-".to_owned(), |bound| format!("{bound:.2}"));
+        let lowest = bound(bounds.map(|(lowest, _)| lowest));
+        let highest = bound(bounds.map(|(_, highest)| highest));
+        [
+            cpus, model, makespan, speedup, lowest, highest, efficiency, others,
+        ]
+    });
+    render(columns, rows) + &below(answers.iter().map(|answer| answer.prediction))
+}
+
+/// Returns the speed-ups that the models give that come after the one that answered.
+fn others(prediction: &Prediction) -> String {
+    let name = |attempt: &Attempt| {
+        let model = attempt.model.name();
+        if attempt.run.is_complete() {
+            format!("{model} {:.2}", prediction.speedup(&attempt.run))
+        } else {
+            format!("{model} deadlock")
+        }
+    };
+    let others: Vec<String> = prediction.others.iter().map(name).collect();
+    others.join(", ")
+}
+
+fn row(prediction: &Prediction) -> [String; 6] {
     let cpus = prediction.cpus().to_string();
     let Some(Attempt { model, run, .. }) = prediction.answered() else {
         let dash = || "-".to_owned();
-        return [cpus, "deadlock".to_owned(), dash(), dash(), dash()];
+        let deadlock = "deadlock".to_owned();
+        return [cpus, deadlock, dash(), dash(), dash(), String::new()];
     };
     let speedup = prediction.speedup(run);
     let efficiency = 100.0 * speedup / f64::from(prediction.cpus());
@@ -49,6 +98,7 @@ fn row(prediction: &Prediction) -> [String; 5] {
         run.end.to_string(),
         format!("{speedup:.2}"),
         format!("{efficiency:.0} %"),
+        others(prediction),
     ]
 }
 
@@ -73,11 +123,7 @@ pub fn all_models(predictions: &[Prediction]) -> String {
             attempt_row(prediction, attempt, note)
         })
     });
-    let mut text = render(columns, rows);
-    text += &machine(predictions);
-    text += &spreads(predictions);
-    text += &deadlocks(predictions);
-    text
+    render(columns, rows) + &below(predictions)
 }
 
 fn attempt_row(prediction: &Prediction, attempt: &Attempt, note: String) -> [String; 5] {
@@ -98,9 +144,9 @@ fn attempt_row(prediction: &Prediction, attempt: &Attempt, note: String) -> [Str
 }
 
 /// Returns a paragraph that names the machine: the one with the most CPUs, which shows most of it.
-fn machine(predictions: &[Prediction]) -> String {
+fn machine<'a>(predictions: impl IntoIterator<Item = &'a Prediction>) -> String {
     let largest = predictions
-        .iter()
+        .into_iter()
         .max_by_key(|prediction| prediction.cpus());
     largest.map_or_else(String::new, |prediction| {
         format!("\n{}\n", super::machine::text(&prediction.result.machine))
@@ -108,7 +154,7 @@ fn machine(predictions: &[Prediction]) -> String {
 }
 
 /// Tells between what makespans lie that depend on the order in which a pool's tasks are taken.
-fn spreads(predictions: &[Prediction]) -> String {
+fn spreads<'a>(predictions: impl IntoIterator<Item = &'a Prediction>) -> String {
     let mut lines = String::new();
     for prediction in predictions {
         let mut spreads = prediction
@@ -134,8 +180,8 @@ fn spreads(predictions: &[Prediction]) -> String {
     )
 }
 
-fn deadlocks(predictions: &[Prediction]) -> String {
-    let mut deadlocks = predictions.iter().flat_map(|prediction| {
+fn deadlocks<'a>(predictions: impl IntoIterator<Item = &'a Prediction>) -> String {
+    let mut deadlocks = predictions.into_iter().flat_map(|prediction| {
         let attempts = prediction.result.attempts.iter();
         attempts
             .filter(|attempt| !attempt.run.is_complete())

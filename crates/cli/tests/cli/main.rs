@@ -12,5 +12,6 @@ mod recording;
 mod refusals;
 mod series;
 mod server;
+mod several;
 mod sites;
 mod validation;
