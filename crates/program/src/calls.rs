@@ -45,6 +45,7 @@ impl Lowering<'_> {
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
             Op::Io { .. } | Op::Sleep => self.pass_time((index, index), thread),
+            _ if outcome == Outcome::Busy && self.tries_until_locked(index, call) => {}
             _ if matches!(outcome, Outcome::Failed(_) | Outcome::Busy) => {
                 self.push(index, thread, Action::Pass);
                 self.open_if_blocked(index, thread, OpenKind::Other);

@@ -30,6 +30,7 @@ mod program;
 mod roles;
 mod sections;
 mod structure;
+mod tries;
 mod work;
 
 pub use {

@@ -64,6 +64,10 @@ pub(crate) struct Lowering<'t> {
     pub left_blocked: BTreeMap<&'static str, Vec<u32>>,
     pub delays: Vec<u64>,
     pub warnings: Vec<String>,
+    /// The ends of sections that others wait for by polling, by event.
+    pub section_ends: BTreeMap<u32, OpRef>,
+    /// Those that wait for them, with the event of the end.
+    pub polls: Vec<(OpRef, u32)>,
     /// Tokens that each thread takes by the section that it is about to begin: known to be granted at its next event.
     pub taking: Vec<Vec<(ObjectId, OpRef)>>,
     /// What condition variables were found to be.
@@ -207,6 +211,8 @@ impl<'t> Lowering<'t> {
             left_blocked: BTreeMap::new(),
             delays: Vec::new(),
             warnings: Vec::new(),
+            section_ends: BTreeMap::new(),
+            polls: Vec::new(),
             taking: vec![Vec::new(); threads],
             structures,
             roles: plan.into_roles(),
@@ -335,6 +341,7 @@ impl<'t> Lowering<'t> {
 
     /// Closes what is still open after the last event: what can have come back did, the rest never does.
     fn end(&mut self) {
+        self.match_polls();
         for thread in 0..self.lists.len() {
             let Some(open) = self.open[thread].take() else {
                 continue;

@@ -43,7 +43,11 @@ pub enum Action {
     GiveToken(ObjectId),
     /// Waits for a wake-up of a futex: in every model for the one that woke it in the recording.
     AwaitWake(ObjectId),
-    /// Wakes the waiters of a futex that it woke in the recording, now or later.
+    /// Looks again and again under a mutex until a section of another thread is over: in every model until the one after which
+    /// it saw what it waited for. Its work is the looking, which takes as long as it takes, but for one CPU, where it is as
+    /// recorded.
+    Poll(ObjectId),
+    /// Wakes the waiters of a futex that it woke in the recording, now or later; or those that poll.
     Wake(ObjectId),
     /// Acquires a readers-writer lock for reading.
     ReadLock(ObjectId),
@@ -88,6 +92,7 @@ impl Action {
             Self::Lock(_)
                 | Self::TakeToken(_)
                 | Self::AwaitWake(_)
+                | Self::Poll(_)
                 | Self::ReadLock(_)
                 | Self::WriteLock(_)
                 | Self::CondWait { .. }

@@ -73,6 +73,7 @@ impl Program {
     /// Returns the name of an operation's call, as in text traces.
     pub fn operation_name(&self, operation: u32) -> &'static str {
         let spin = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Spin;
+        let mutex = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Mutex;
         let queue = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Queue;
         match self.operations[operation as usize].action {
             Action::Pass => "pass",
@@ -94,6 +95,8 @@ impl Program {
             Action::Lock(_) => "lock",
             Action::Unlock(_) => "unlock",
             Action::AwaitWake(_) => "futex_wait",
+            Action::Poll(_) => "polling",
+            Action::Wake(id) if mutex(id) => "unlock",
             Action::Wake(_) => "futex_wake",
             Action::TakeToken(id) if queue(id) => "queue_receive",
             Action::GiveToken(id) if queue(id) => "queue_send",
@@ -158,6 +161,7 @@ impl Program {
             | Action::TakeToken(id)
             | Action::GiveToken(id)
             | Action::AwaitWake(id)
+            | Action::Poll(id)
             | Action::Wake(id)
             | Action::ReadLock(id)
             | Action::WriteLock(id)

@@ -1,11 +1,11 @@
-//! Lowers the events of condition variables whose structure is known.
+//! Lowers the events of condition variables whose structure is known, and those of polling.
 
 use foretrace_trace::{Call, ObjectId};
 
 use crate::{
     Action, GateId, Opener,
     lower::Lowering,
-    matching::OpRef,
+    matching::{Edge, OpRef},
     structure::{Gift, Need, Role},
 };
 
@@ -42,6 +42,18 @@ impl Lowering<'_> {
                 self.give(index, thread, Gift::Arrival(barrier));
             }
             Role::Give(gift) => self.give(index, thread, gift),
+            Role::RepeatUntil(end) => {
+                self.call(index, call);
+                self.resumes_at[thread as usize] = end;
+            }
+            Role::LookUntil(end) => {
+                self.carried[thread as usize] += self.work.before[index];
+                self.resumes_at[thread as usize] = end;
+            }
+            Role::Looked(mutex) => {
+                let poll = self.push(index, thread, Action::Poll(mutex));
+                self.set_waited(poll, true);
+            }
         }
         true
     }
@@ -60,6 +72,12 @@ impl Lowering<'_> {
                     let gate = self.gate_of_structure(cond);
                     let pass = self.push(index, thread, Action::Await(gate));
                     self.set_waited(pass, waited);
+                }
+                Need::Section(mutex, release) => {
+                    let poll = self.push(index, thread, Action::Poll(mutex));
+                    // Whoever polls does not go to sleep.
+                    self.set_waited(poll, true);
+                    self.polls.push((poll, release));
                 }
             }
         }
@@ -89,6 +107,23 @@ impl Lowering<'_> {
             Gift::Arrival(barrier) => {
                 self.push(index, thread, Action::Barrier(barrier));
             }
+            Gift::Section(mutex) => {
+                let end = self.push(index, thread, Action::Wake(mutex));
+                self.section_ends.insert(index as u32, end);
+            }
+        }
+    }
+
+    /// Lets each thread that polls wait for the section that it waited for, which may have ended after its last look began.
+    pub fn match_polls(&mut self) {
+        for (poll, release) in std::mem::take(&mut self.polls) {
+            match self.section_ends.get(&release) {
+                Some(&release) => self.edges.push(Edge {
+                    acquire: poll,
+                    release,
+                }),
+                None => self.set_action(poll, Action::Pass),
+            }
         }
     }
 
@@ -96,7 +131,7 @@ impl Lowering<'_> {
         GateId::of(Opener::Once(cond), self.trace.threads.len())
     }
 
-    fn set_waited(&mut self, at: OpRef, waited: bool) {
+    pub fn set_waited(&mut self, at: OpRef, waited: bool) {
         self.lists[at.thread as usize][at.index as usize].waited = waited;
     }
 }

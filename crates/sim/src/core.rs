@@ -73,10 +73,12 @@ pub(crate) struct Core<'p> {
     pub born: Vec<u32>,
     /// Delays begun during the current operation: when they end, and whose they are.
     pub delays: Vec<(u64, u32)>,
+    /// Whether the machine has one CPU, as the recording's.
+    one_cpu: bool,
 }
 
 impl<'p> Core<'p> {
-    pub fn new(program: &'p Program) -> Self {
+    pub fn new(program: &'p Program, cpus: u32) -> Self {
         let threads = program.threads.iter().map(|thread| ThreadState {
             position: thread.operations.start,
             status: Status::Unborn,
@@ -97,6 +99,7 @@ impl<'p> Core<'p> {
             retrying: Vec::new(),
             born: Vec::new(),
             delays: Vec::new(),
+            one_cpu: cpus == 1,
         };
         for thread in 0..core.threads.len() {
             core.load_work(thread as u32);
@@ -139,8 +142,20 @@ impl<'p> Core<'p> {
 
     fn load_work(&mut self, thread: u32) {
         let state = &mut self.threads[thread as usize];
-        let work = self.program.operations[state.position as usize].work_nanos;
-        state.work_left = work.saturating_mul(1_000);
+        let operation = &self.program.operations[state.position as usize];
+        state.work_left = match operation.action {
+            // Where others run meanwhile, it takes until what they do is done.
+            Action::Poll(_) if !self.one_cpu => 0,
+            _ => operation.work_nanos.saturating_mul(1_000),
+        };
+    }
+
+    /// Returns whether a thread does not give its CPU up while it waits around its current operation: it polls.
+    pub fn has_polled(&self, thread: u32) -> bool {
+        let position = self.threads[thread as usize].position as usize;
+        let around = &self.program.operations[position.saturating_sub(1)..=position];
+        let mut actions = around.iter().map(|operation| operation.action);
+        actions.any(|action| matches!(action, Action::Poll(_)))
     }
 
     /// Does an action that is the same under every model.

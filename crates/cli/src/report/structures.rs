@@ -34,7 +34,7 @@ pub fn table(
             sites => format!(" and {} more", sites - 1),
         };
         [
-            trace.objects[structure.cond.index()].name.clone(),
+            trace.objects[structure.object.index()].name.clone(),
             structure
                 .pattern
                 .map_or_else(|| "recorded".to_owned(), text),
@@ -45,7 +45,7 @@ pub fn table(
     });
     let known = structures.iter().filter(|s| s.pattern.is_some()).count();
     let heading = format!(
-        "Condition variables: {}, of which {known} with a structure that explains the whole recording",
+        "Condition variables and polled mutexes: {}, of which {known} with a structure that explains the whole recording",
         structures.len()
     );
     let table = render(columns, rows) + &super::info::more(structures.len(), MOST_CONDITIONS);
@@ -57,7 +57,7 @@ fn text(pattern: Pattern) -> String {
     match pattern {
         Pattern::Barrier { threads } => format!("{name} of {threads}"),
         Pattern::Semaphore { initial } => format!("{name}, first {initial}"),
-        Pattern::Gate => name.to_owned(),
+        Pattern::Gate | Pattern::Polling => name.to_owned(),
         Pattern::Latch { count } => format!("{name} of {count}"),
     }
 }
@@ -83,7 +83,7 @@ pub fn json<'a>(
     structures
         .iter()
         .map(|structure| StructureJson {
-            object: &trace.objects[structure.cond.index()].name,
+            object: &trace.objects[structure.object.index()].name,
             pattern: structure.pattern.map(Pattern::name),
             count: match structure.pattern {
                 Some(
@@ -91,7 +91,7 @@ pub fn json<'a>(
                     | Pattern::Semaphore { initial: count }
                     | Pattern::Latch { count },
                 ) => Some(count),
-                Some(Pattern::Gate) | None => None,
+                Some(Pattern::Gate | Pattern::Polling) | None => None,
             },
             waits: structure.waits,
             sites: structure

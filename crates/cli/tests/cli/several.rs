@@ -11,17 +11,9 @@ const TRACE: &str = "foretrace-text 1\nunit 1ms\nthread main\nthread short\nthre
 fn environment() -> TestEnvironment {
     let environment = TestEnvironment::new();
     environment.file("one.txt", TRACE, 0o644);
-    environment.file("two.txt", &TRACE.replace("30 long", "40 long"), 0o644);
-    environment.file("three.txt", &TRACE.replace("30 long", "70 long"), 0o644);
+    environment.file("two.txt", TRACE.replace("30 long", "40 long"), 0o644);
+    environment.file("three.txt", TRACE.replace("30 long", "70 long"), 0o644);
     environment
-}
-
-fn json(environment: &TestEnvironment, arguments: &[&str]) -> Value {
-    let output = environment
-        .command(arguments)
-        .output()
-        .expect("foretrace was built");
-    serde_json::from_slice(&output.stdout).expect("it is one JSON document")
 }
 
 #[test]
@@ -36,7 +28,7 @@ fn the_recording_in_the_middle_answers_between_the_lowest_and_the_highest() {
         "1,2",
     ];
     insta::assert_snapshot!(environment.run(&files));
-    let document = json(&environment, &[&files[..], &["--json"]].concat());
+    let document = environment.json(&[&files[..], &["--json"]].concat());
     let two = &document["predictions"][1];
     // 30 / 20, 40 / 30, 70 / 60.
     assert_eq!(two["makespan_ns"], 30_000_000);
@@ -68,7 +60,7 @@ fn seeds_break_ties_and_the_same_one_always_alike() {
         "limit.toml",
         "--json",
     ];
-    let with = |seed: &str| json(&environment, &[&one_cpu[..], &["--seed", seed]].concat());
+    let with = |seed: &str| environment.json(&[&one_cpu[..], &["--seed", seed]].concat());
     let finish = |seed: &str| with(seed)["predictions"][0]["finish_ns"]["short"].clone();
     let all: Vec<Value> = (1..20).map(|seed| finish(&seed.to_string())).collect();
     // The long one first, or the short one.
@@ -86,10 +78,7 @@ fn seeds_break_ties_and_the_same_one_always_alike() {
 #[test]
 fn models_after_the_one_that_answers_are_told_beside_it() {
     let environment = environment();
-    let document = json(
-        &environment,
-        &["predict", "one.txt", "--cpus", "2", "--json"],
-    );
+    let document = environment.json(&["predict", "one.txt", "--cpus", "2", "--json"]);
     let prediction = &document["predictions"][0];
     assert_eq!(prediction["attempts"].as_array().map(Vec::len), Some(1));
     assert_eq!(prediction["others"][0]["model"], "client-server");
@@ -98,11 +87,8 @@ fn models_after_the_one_that_answers_are_told_beside_it() {
         prediction["models_speedup_range"],
         serde_json::json!([1.5, 1.5])
     );
-    let named = json(
-        &environment,
-        &[
-            "predict", "one.txt", "--cpus", "2", "--model", "direct", "--json",
-        ],
-    );
+    let named = environment.json(&[
+        "predict", "one.txt", "--cpus", "2", "--model", "direct", "--json",
+    ]);
     assert_eq!(named["predictions"][0]["others"], Value::Null);
 }

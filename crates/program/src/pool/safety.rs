@@ -102,6 +102,12 @@ fn segment_uses(program: &LaidOut<'_>, takes: &Takes, cut: u32) -> Result<u32, S
             Action::AwaitWake(futex) => {
                 return Err(format!("a task waits for futex {}", name(futex)));
             }
+            Action::Poll(mutex) => {
+                return Err(format!(
+                    "a task waits, by polling, for a section of mutex {}",
+                    name(mutex)
+                ));
+            }
             Action::Unlock(lock) | Action::RwUnlock(lock) if depth == 0 => {
                 return Err(format!(
                     "a task gives {} up, which it did not lock",

@@ -1,4 +1,5 @@
-//! Structure that programs build out of mutexes and condition variables: barriers, semaphores, gates, latches.
+//! Structure that programs build out of mutexes and condition variables: barriers, semaphores, gates, latches; and
+//! polling under a mutex.
 //!
 //! Replayed literally, a condition variable misleads on more CPUs: whoever was last at a barrier in the recording stays
 //! the one that lets the others go on, and a signal that found nobody waiting, because on one CPU nobody had come to wait
@@ -14,7 +15,10 @@
 //! `docs/models.md`, "Structure".
 
 mod barrier;
+mod looks;
 mod plan;
+mod polled_barrier;
+mod polling;
 mod sections;
 mod tokens;
 
@@ -44,6 +48,8 @@ pub enum Pattern {
         /// How many.
         count: u32,
     },
+    /// A mutex under which threads look again and again, until another thread changed what they look at.
+    Polling,
 }
 
 impl Pattern {
@@ -54,44 +60,49 @@ impl Pattern {
             Self::Semaphore { .. } => "semaphore",
             Self::Gate => "gate",
             Self::Latch { .. } => "latch",
+            Self::Polling => "polling",
         }
     }
 }
 
-/// A condition variable that is used, and what it was found to be.
+/// A condition variable that is used, or a mutex that is polled, and what it was found to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Structure {
-    /// The condition variable.
-    pub cond: ObjectId,
+    /// The condition variable, or the mutex.
+    pub object: ObjectId,
     /// What it is; `None` where no hypothesis explains the whole recording, and it is replayed literally.
     pub pattern: Option<Pattern>,
-    /// Where threads lock the mutex to wait on it, or to look whether they have to.
+    /// Where threads lock the mutex to wait, or to look whether they have to.
     pub sites: Vec<SiteId>,
-    /// How often a thread waited on it.
+    /// How often a thread waited.
     pub waits: u64,
 }
 
 /// Looks at every condition variable of a trace that says who waited, and from where.
 pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
-    let mut plan = Plan::default();
+    let mut plan = Plan::new(trace.objects.len());
     let uses_conditions = trace.calls.iter().any(|call| {
         matches!(
             call.operation,
             Op::CondWait { .. } | Op::CondTimedWait { .. }
         )
     });
-    if trace.returns != Returns::Explicit || !uses_conditions {
-        return (Vec::new(), plan);
+    let mut structures = Vec::new();
+    if trace.returns != Returns::Explicit {
+        return (structures, plan);
+    }
+    polling::recognize(trace, &mut structures, &mut plan);
+    if !uses_conditions {
+        return (structures, plan);
     }
     let sections = Sections::collect(trace);
-    let mut structures = Vec::new();
     for cond in sections.conditions() {
         let uses = sections.uses_of(cond);
         let found = uses.as_ref().and_then(|uses| {
             barrier::test(uses, &mut plan).or_else(|| tokens::test(uses, &mut plan))
         });
         structures.push(Structure {
-            cond,
+            object: cond,
             pattern: found,
             sites: sections.waiting_sites(cond),
             waits: sections.waits(cond),

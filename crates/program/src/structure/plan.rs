@@ -25,6 +25,12 @@ pub(crate) enum Role {
     Arrive { barrier: ObjectId, mutex: ObjectId },
     /// Lets others go on, outside of any section.
     Give(Gift),
+    /// The thread does what the event says; its events from then on, up to this one, do the same again and again.
+    RepeatUntil(u32),
+    /// The thread only looks, up to this event.
+    LookUntil(u32),
+    /// The end of a thread's looking, under this mutex, which others do not notice.
+    Looked(ObjectId),
 }
 
 /// What a section needs before it can begin.
@@ -34,6 +40,8 @@ pub(crate) enum Need {
     Tokens(ObjectId, u32),
     /// An open gate.
     Gate(ObjectId),
+    /// Polling: the end of another thread's section of the mutex, by its event.
+    Section(ObjectId, u32),
 }
 
 /// What a section gives.
@@ -45,13 +53,19 @@ pub(crate) enum Gift {
     Gate(ObjectId),
     /// An arrival at a barrier, which is no gift to those that did not come.
     Arrival(ObjectId),
+    /// Its own end, to those that poll the mutex.
+    Section(ObjectId),
 }
 
 /// What becomes of which events.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Plan {
     roles: HashMap<u32, Role>,
     patterns: Vec<(ObjectId, Pattern)>,
+    /// How many objects the trace has, behind which those stand that are made.
+    objects: usize,
+    /// Barriers made of mutexes, each with its number of threads.
+    barriers: Vec<(ObjectId, u32)>,
 }
 
 /// What becomes of which events, to be asked for in their order.
@@ -71,6 +85,16 @@ impl Roles {
 }
 
 impl Plan {
+    /// Begins a plan for a trace of so many objects.
+    pub fn new(objects: usize) -> Self {
+        Self {
+            roles: HashMap::new(),
+            patterns: Vec::new(),
+            objects,
+            barriers: Vec::new(),
+        }
+    }
+
     /// Returns what becomes of events.
     pub fn into_roles(self) -> Roles {
         let mut roles: Vec<(u32, Role)> = self.roles.into_iter().collect();
@@ -80,7 +104,8 @@ impl Plan {
         }
     }
 
-    /// Returns the trace's objects with those condition variables changed into what they are.
+    /// Returns the trace's objects with those condition variables changed into what they are, and with those that were
+    /// made behind them.
     pub fn objects(&self, objects: &[Object]) -> Vec<Object> {
         let mut objects = objects.to_vec();
         for &(cond, pattern) in &self.patterns {
@@ -90,7 +115,16 @@ impl Plan {
                 Pattern::Semaphore { initial } => (ObjectKind::Semaphore, Some(initial)),
                 Pattern::Latch { .. } => (ObjectKind::Semaphore, Some(0)),
                 Pattern::Gate => (ObjectKind::Once, None),
+                Pattern::Polling => (object.kind, object.initial),
             };
+        }
+        for &(mutex, threads) in &self.barriers {
+            objects.push(Object {
+                kind: ObjectKind::Barrier,
+                name: format!("polling of {}", objects[mutex.index()].name),
+                initial: Some(threads),
+                ..objects[mutex.index()].clone()
+            });
         }
         objects
     }
@@ -144,13 +178,7 @@ impl Plan {
         if let Some((signal, _)) = uses.signal(section) {
             self.silence(signal);
         }
-        match self.roles.get_mut(&section.unlock) {
-            Some(Role::GiveAfter(gifts)) => gifts.push(gift),
-            _ => {
-                self.roles
-                    .insert(section.unlock, Role::GiveAfter(vec![gift]));
-            }
-        }
+        self.add_gift(section.unlock, gift);
     }
 
     /// A signal or broadcast outside of sections lets others go on.
@@ -161,6 +189,46 @@ impl Plan {
     /// An event is nothing of its own any more.
     pub(super) fn silence(&mut self, event: u32) {
         self.roles.insert(event, Role::Nothing);
+    }
+
+    /// From one event on, up to another, a thread polls a mutex, until the section is over that ends with `release`.
+    pub(super) fn poll(&mut self, (begin, end): (u32, u32), mutex: ObjectId, release: u32) {
+        self.roles.insert(begin, Role::RepeatUntil(end));
+        self.add_need(end, Need::Section(mutex, release));
+        // Several may wait for the same.
+        let gift = Gift::Section(mutex);
+        let known = matches!(self.roles.get(&release), Some(Role::GiveAfter(gifts)) if gifts.contains(&gift));
+        if !known {
+            self.add_gift(release, gift);
+        }
+    }
+
+    /// Makes a barrier for so many threads, which they make of a mutex.
+    pub(super) fn new_barrier(&mut self, mutex: ObjectId, threads: u32) -> ObjectId {
+        self.barriers.push((mutex, threads));
+        ObjectId((self.objects + self.barriers.len() - 1) as u32)
+    }
+
+    /// With the end of a section, its thread arrives at a barrier.
+    pub(super) fn arrive_after(&mut self, end: u32, barrier: ObjectId) {
+        self.add_gift(end, Gift::Arrival(barrier));
+    }
+
+    /// A thread looks from one event to another, and waits for something else.
+    pub(super) fn only_look(&mut self, (begin, end): (u32, u32), mutex: ObjectId) {
+        if begin < end {
+            self.roles.insert(begin, Role::LookUntil(end));
+        }
+        self.roles.insert(end, Role::Looked(mutex));
+    }
+
+    fn add_gift(&mut self, end: u32, gift: Gift) {
+        match self.roles.get_mut(&end) {
+            Some(Role::GiveAfter(gifts)) => gifts.push(gift),
+            _ => {
+                self.roles.insert(end, Role::GiveAfter(vec![gift]));
+            }
+        }
     }
 
     /// A section's wait is an arrival at a barrier, after which it does not hold the mutex.

@@ -67,13 +67,14 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         if !self.ran_last.is_empty() {
             self.charge_for_place(thread, cpu);
         }
+        let polled = self.core.has_polled(thread);
         let state = &mut self.core.threads[thread as usize];
         state.cpu = cpu;
         state.turn = state.turn.wrapping_add(1) % DELAY;
         // What it costs to take turns on one CPU is within the recorded times.
         let was_idle = self.vacated[cpu as usize] != self.core.now;
         let latency = self.machine.costs.wake_latency.0;
-        if latency == 0 || !was_idle || self.machine.cpus == 1 {
+        if latency == 0 || !was_idle || self.machine.cpus == 1 || polled {
             return self.begin_turn(thread);
         }
         state.status = Status::Waking;

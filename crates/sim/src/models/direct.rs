@@ -98,7 +98,7 @@ impl Model for Direct {
                 let next = self.semaphore(id).give();
                 wake_all(core, thread, next)
             }
-            Action::AwaitWake(id) => {
+            Action::AwaitWake(id) | Action::Poll(id) => {
                 let operation = core.threads[thread as usize].position;
                 let woken = self.wakes.as_ref();
                 let woken = woken.is_none_or(|wakes| wakes.is_satisfied(operation));

@@ -72,7 +72,7 @@ fn common_culprit(core: &Core<'_>, thread: u32) -> Option<u32> {
             Opener::End(thread) => Some(thread.0),
             Opener::Cancellation(_) | Opener::Once(_) => None,
         },
-        Action::AwaitWake(_) => {
+        Action::AwaitWake(_) | Action::Poll(_) => {
             let operation = core.threads[thread as usize].position;
             let wake = core.program.requirements_of(operation).first();
             wake.map(|&wake| order::thread_of(core.program, wake))

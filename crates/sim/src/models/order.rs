@@ -79,7 +79,7 @@ pub(crate) fn thread_of(program: &Program, operation: u32) -> u32 {
 /// Returns what a thread that cannot do this acquisition waits for.
 pub(crate) fn wait_of(action: Action) -> (WaitKind, Option<u32>) {
     match action {
-        Action::Lock(id) => (WaitKind::Lock, Some(id.0)),
+        Action::Lock(id) | Action::Poll(id) => (WaitKind::Lock, Some(id.0)),
         Action::TakeToken(id) | Action::AwaitWake(id) => (WaitKind::Semaphore, Some(id.0)),
         Action::ReadLock(id) | Action::WriteLock(id) => (WaitKind::Rwlock, Some(id.0)),
         Action::CondWait { cond, .. } => (WaitKind::Condition, Some(cond.0)),

@@ -1,0 +1,27 @@
+//! Programs whose threads look again and again until they see what they wait for.
+
+use crate::environment::TestEnvironment;
+
+#[test]
+fn threads_that_poll_until_all_arrived_are_found_to_wait_at_a_barrier() {
+    let environment = TestEnvironment::new();
+    let source = include_str!("../../../../traces/programs/polling_barrier.c");
+    environment.compile("polling_barrier", source, &["-O1", "-g", "-pthread"]);
+    let program = ["./polling_barrier", "3", "20", "200000"];
+    let record = ["record", "--quiet", "-o", "out.ftrace", "--"];
+    let ended = environment.run(&[&record[..], &program].concat());
+    assert!(ended.contains("exit code: 0"), "{ended}");
+    let info = environment.json(&["info", "out.ftrace", "--json"]);
+    let found = &info["structures"][0];
+    assert_eq!(
+        (&found["pattern"], &found["count"]),
+        (&"barrier".into(), &3.into())
+    );
+    assert_eq!(found["sites"][0]["line"], 23, "{found}");
+    let shown = environment.run(&["info", "out.ftrace"]);
+    assert!(shown.contains("barrier of 3"), "{shown}");
+    // In each phase one thread works three times as much as another: at a barrier all wait for it.
+    let predicted = environment.json(&["predict", "out.ftrace", "--cpus", "3", "--json"]);
+    let speedup = predicted["predictions"][0]["speedup"].as_f64();
+    assert!(speedup.is_some_and(|speedup| speedup < 2.3), "{predicted}");
+}
