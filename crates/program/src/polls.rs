@@ -30,6 +30,8 @@ impl Lowering<'_> {
         }
         let allowed = self.recorded_delay(wait, wait) / POLL_RATIO;
         let mut worked = 0;
+        // It may look at several things, each under its own mutex.
+        let mut held = Vec::new();
         let mut index = self.next[wait];
         while index != NONE {
             worked += self.work.before[index as usize];
@@ -37,15 +39,19 @@ impl Lowering<'_> {
             match call.operation {
                 _ if worked > allowed => return None,
                 Op::CondWait { cond, mutex } | Op::CondTimedWait { cond, mutex } => {
-                    return ((cond, Some(mutex)) == objects).then_some(index as usize);
+                    let again = (cond, Some(mutex)) == objects && held.is_empty();
+                    return again.then_some(index as usize);
                 }
                 Op::FutexWait(futex) | Op::FutexTimedWait(futex) => {
                     let outcome = self.outcome(index as usize, *call);
                     let waited = !matches!(outcome, Outcome::Failed(_) | Outcome::Busy);
-                    return ((futex, None) == objects && waited).then_some(index as usize);
+                    return ((futex, None) == objects && waited && held.is_empty())
+                        .then_some(index as usize);
                 }
                 Op::Return => {}
                 Op::Lock(mutex) | Op::Unlock(mutex) if Some(mutex) == objects.1 => {}
+                Op::Lock(mutex) => held.push(mutex),
+                Op::Unlock(mutex) if held.contains(&mutex) => held.retain(|&other| other != mutex),
                 _ => return None,
             }
             index = self.next[index as usize];

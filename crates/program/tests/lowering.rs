@@ -162,6 +162,22 @@ fn a_wait_that_times_out_and_only_looks_before_it_waits_again_is_one_wait() {
 }
 
 #[test]
+fn who_looks_at_several_things_before_it_waits_again_only_looks() {
+    let waits_again = |between: &str| {
+        let rows = format!(
+            "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n1 A lock m cpu=1\n\
+             2 A cond_timedwait c m cpu=2\n102 A return timedout cpu=2\n102 A unlock m cpu=2\n{between}\
+             104 A lock m cpu=4\n104 A cond_timedwait c m cpu=4\n110 B cond_signal c cpu=9\n110 B terminate cpu=9\n\
+             111 A return cpu=5\n111 A unlock m cpu=5\n111 A terminate cpu=6\n"
+        );
+        lowered(&rows).concat().contains("timed wait")
+    };
+    assert!(!waits_again("103 A lock n cpu=3\n103 A unlock n cpu=3\n"));
+    // What it then holds may be what the others wait for.
+    assert!(waits_again("103 A lock n cpu=3\n"));
+}
+
+#[test]
 fn a_wait_that_times_out_and_works_before_it_waits_again_is_two_waits() {
     let rows = "process A\nreturns explicit\n1 A lock m cpu=1\n2 A cond_timedwait c m cpu=2\n\
                 102 A return timedout cpu=2\n112 A cond_timedwait c m cpu=12\n152 A return timedout cpu=12\n\

@@ -11,7 +11,7 @@ use foretrace_trace::journal::layout::{Kind, OUTCOME_SUCCESS, RECORD_BYTES, Reco
 use crate::chunk::make_room;
 use crate::clock::{self, Pair};
 use crate::state::ThreadState;
-use crate::{file, maps, stack, sys};
+use crate::{file, maps, stack, sys, turns};
 
 /// A record as the cursor counts it.
 pub(crate) const STEP: u64 = RECORD_BYTES as u64;
@@ -272,7 +272,7 @@ fn now(state: &ThreadState) -> u64 {
 
 /// Records the CPU time of a thread that was disturbed. Others ran then, or may have: its turn begins anew.
 pub(crate) fn put_pair(state: &ThreadState, pair: Pair) {
-    state.turn_began.set(pair.tsc);
+    turns::begin_turn(state, &pair);
     if let Some(at) = room_between(state) {
         // A reading that was disturbed on every attempt says nothing of its cost.
         let cost = if pair.cost < CREDIBLE_COST {

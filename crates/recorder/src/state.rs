@@ -101,6 +101,10 @@ pub struct ThreadState {
     pub(crate) turn_began: Cell<u64>,
     /// Whether it was over when the thread last recorded that it gives something up.
     pub(crate) turn_is_over: Cell<bool>,
+    /// By how many ticks its turn is longer than turns are at first.
+    pub(crate) turn_extension: Cell<u32>,
+    /// Its CPU time when it last waited; the greatest number if that was since it was last read.
+    pub(crate) waited_at: Cell<u64>,
     /// What the thread does again and again.
     pub(crate) repeated: Repeated,
 }

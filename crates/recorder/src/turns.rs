@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use foretrace_trace::journal::layout::Kind;
 
 use crate::state::ThreadState;
-use crate::{buffer, clock, sys};
+use crate::{buffer, clock, clock::Pair, sys};
 
 /// How long a turn lasts, in nanoseconds; 0 for as long as the kernel lets it.
 static NANOS: AtomicU64 = AtomicU64::new(0);
@@ -30,10 +30,40 @@ pub(crate) fn begin() {
     }
 }
 
+/// A thread that has not waited for so many turns gets longer ones.
+const PATIENCE: u64 = 64;
+
+/// How many times as long as at first a turn becomes: about as long as the kernel lets a thread run anyway.
+const MOST_EXTENDED: u64 = 40;
+
+/// Begins a turn of a thread that has the CPU again.
+///
+/// Whoever takes turns with others finds the caches cold each time. What turns are for is that threads share out between
+/// two waits what they would share out on several CPUs, and for that a turn may be a small part of the time since the
+/// thread last waited.
+pub(crate) fn begin_turn(state: &ThreadState, now: &Pair) {
+    state.turn_began.set(now.tsc);
+    if state.waited_at.get() == u64::MAX {
+        state.waited_at.set(now.cpu_nanos);
+    }
+    let nanos = NANOS.load(Ordering::Relaxed);
+    let ticks = TICKS.load(Ordering::Relaxed);
+    if nanos == 0 || ticks == u64::MAX {
+        return;
+    }
+    let since = now.cpu_nanos.saturating_sub(state.waited_at.get());
+    let length = (since / PATIENCE).clamp(nanos, nanos.saturating_mul(MOST_EXTENDED));
+    let extension = (length - nanos).saturating_mul(ticks) / nanos;
+    let extension = u32::try_from(extension).unwrap_or(u32::MAX);
+    state.turn_extension.set(extension);
+}
+
 /// Returns whether a thread's turn is over at a moment.
 #[inline]
 pub(crate) fn is_over(state: &ThreadState, tsc: u64) -> bool {
-    tsc.wrapping_sub(state.turn_began.get()) > TICKS.load(Ordering::Relaxed)
+    let length = TICKS.load(Ordering::Relaxed);
+    let length = length.saturating_add(state.turn_extension.get().into());
+    tsc.wrapping_sub(state.turn_began.get()) > length
 }
 
 /// Lets others run, if the turn was over when the thread recorded that it gives something up.
