@@ -34,7 +34,7 @@ pub(crate) struct ThreadState {
     pub status: Status,
     /// The CPU that it has, or had last.
     pub cpu: u32,
-    /// Counts its turns on a CPU, so that an alarm set for an earlier one is known as stale.
+    /// Counts its turns on a CPU, so that what was due in an earlier one is known as stale.
     pub turn: u32,
     /// The work before its operation that is left, in picoseconds at `since`.
     pub work_left: u64,

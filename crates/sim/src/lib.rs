@@ -24,6 +24,7 @@
 
 mod admission;
 mod core;
+mod cpu_set;
 mod engine;
 mod machine;
 mod models;
@@ -34,6 +35,7 @@ mod processors;
 mod report;
 mod scheme;
 mod speed;
+mod tournament;
 
 pub use {
     machine::{Bind, Costs, Handover, Machine, SchedulerKind, ThreadSetting},
