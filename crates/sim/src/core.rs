@@ -106,12 +106,16 @@ impl<'p> Core<'p> {
 
     /// Returns what a thread's current operation does.
     pub fn action(&self, thread: u32) -> Action {
-        self.program.operations[self.threads[thread as usize].position as usize].action
+        self.program
+            .operations
+            .action(self.threads[thread as usize].position)
     }
 
     /// Returns the trace's event of a thread's current operation.
     pub fn event(&self, thread: u32) -> u32 {
-        self.program.operations[self.threads[thread as usize].position as usize].event
+        self.program
+            .operations
+            .event(self.threads[thread as usize].position)
     }
 
     /// Completes the operation in which a thread is blocked (or will be, when the current operation is its own): it
@@ -139,7 +143,7 @@ impl<'p> Core<'p> {
 
     fn load_work(&mut self, thread: u32) {
         let state = &mut self.threads[thread as usize];
-        let work = self.program.operations[state.position as usize].work_nanos;
+        let work = self.program.operations.work_nanos(state.position);
         state.work_left = work.saturating_mul(1_000);
     }
 

@@ -322,8 +322,8 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
 
     /// Returns the CPU time of having waited in the current operation, where that is not within the recorded times.
     fn waiting_cost(&self, thread: u32) -> u64 {
-        let position = self.core.threads[thread as usize].position as usize;
-        if self.machine.cpus == 1 || self.core.program.operations[position].waited {
+        let position = self.core.threads[thread as usize].position;
+        if self.machine.cpus == 1 || self.core.program.operations.waited(position) {
             return 0;
         }
         self.machine.costs.block_cost.0

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use foretrace_trace::{ObjectId, Operation as Op, Outcome, SiteId, Trace};
 
-use crate::lower::{NONE, next_of_thread};
+use crate::{events::Sweep, lower::NONE};
 
 /// What a thread does between locking a mutex and unlocking it.
 #[derive(Clone, Debug)]
@@ -202,7 +202,7 @@ impl<'t> Collector<'t> {
                 bare: Vec::new(),
                 mutex_of,
                 ambiguous,
-                next: next_of_thread(trace),
+                next: Sweep::new(trace).next,
             },
         }
     }

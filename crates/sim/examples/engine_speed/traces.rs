@@ -117,7 +117,12 @@ impl Recorder {
                 .map(|_| object(ObjectKind::Mutex, None))
                 .collect(),
             conditions: (0..PAIRS)
-                .map(|_| (object(ObjectKind::Cond, None), object(ObjectKind::Mutex, None)))
+                .map(|_| {
+                    (
+                        object(ObjectKind::Cond, None),
+                        object(ObjectKind::Mutex, None),
+                    )
+                })
                 .collect(),
             semaphores: (0..PAIRS)
                 .map(|_| object(ObjectKind::Semaphore, Some(0)))

@@ -71,7 +71,7 @@ impl Alarms {
 
     /// Returns whether no alarm is set.
     pub fn is_empty(&self) -> bool {
-        self.first_of_cpus() == NONE && self.delays.is_empty()
+        is_none(self.first_of_cpus()) && self.delays.is_empty()
     }
 
     /// Takes out the next alarm, if it rings at this time.
@@ -86,7 +86,7 @@ impl Alarms {
                 Alarm::Delay(thread)
             });
         }
-        if cpu_at != at || first == NONE {
+        if cpu_at != at || is_none(first) {
             return None;
         }
         self.settle();
@@ -111,6 +111,11 @@ impl Alarms {
     }
 }
 
+/// Returns whether a key is none: the lower half tells, and comparing it alone spares waiting for both halves together.
+fn is_none(key: u128) -> bool {
+    key as u64 == NONE as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,12 +132,7 @@ mod tests {
         assert_eq!((alarms.pop_at(5), alarms.next_at()), (None, 7));
         alarms.set(1, 7, 5);
         let rest = [2, 9, 0, 1].map(|_| alarms.pop_at(7));
-        let expected = [
-            Alarm::Cpu(2),
-            Alarm::Delay(9),
-            Alarm::Cpu(0),
-            Alarm::Cpu(1),
-        ];
+        let expected = [Alarm::Cpu(2), Alarm::Delay(9), Alarm::Cpu(0), Alarm::Cpu(1)];
         assert_eq!(rest, expected.map(Some));
         assert!(alarms.is_empty());
     }
@@ -147,7 +147,10 @@ mod tests {
         assert!(alarms.is_empty());
         alarms.set(0, 9, 3);
         alarms.set(0, 6, 4);
-        assert_eq!((alarms.next_at(), alarms.pop_at(6)), (6, Some(Alarm::Cpu(0))));
+        assert_eq!(
+            (alarms.next_at(), alarms.pop_at(6)),
+            (6, Some(Alarm::Cpu(0)))
+        );
         assert!(alarms.is_empty());
     }
 }

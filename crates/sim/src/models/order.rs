@@ -10,6 +10,8 @@ pub(crate) struct Order {
     /// Per release, where its dependents begin in `dependents`.
     starts: Vec<u32>,
     dependents: Vec<u32>,
+    /// Where each thread's operations end.
+    ends: Vec<u32>,
 }
 
 impl Order {
@@ -21,25 +23,32 @@ impl Order {
             let needed = program.requirements_of(operation);
             missing[operation as usize] = needed.len() as u32;
             for &release in needed {
-                starts[release as usize + 1] += 1;
+                starts[release as usize] += 1;
             }
         }
-        for index in 0..count {
-            starts[index + 1] += starts[index];
+        // First where they end, which becomes where they begin while they are put there from the last to the first.
+        let mut end = 0;
+        for start in &mut starts {
+            end += *start;
+            *start = end;
         }
-        let mut places = starts.clone();
         let mut dependents = vec![0; program.requirements.len()];
-        for operation in 0..count as u32 {
+        for operation in (0..count as u32).rev() {
             for &release in program.requirements_of(operation) {
-                let place = &mut places[release as usize];
+                let place = &mut starts[release as usize];
+                *place -= 1;
                 dependents[*place as usize] = operation;
-                *place += 1;
             }
         }
         Self {
             missing,
             starts,
             dependents,
+            ends: program
+                .threads
+                .iter()
+                .map(|thread| thread.operations.end)
+                .collect(),
         }
     }
 
@@ -48,15 +57,17 @@ impl Order {
         self.missing[operation as usize] == 0
     }
 
-    /// A release happens: calls `satisfied` with every acquisition that now needs nothing more.
-    pub fn release(&mut self, release: u32, mut satisfied: impl FnMut(u32)) {
+    /// A release happens: calls `satisfied` with the thread of every acquisition that now needs nothing more, and the
+    /// acquisition.
+    pub fn release(&mut self, release: u32, mut satisfied: impl FnMut(u32, u32)) {
         let range =
             self.starts[release as usize] as usize..self.starts[release as usize + 1] as usize;
         for &dependent in &self.dependents[range] {
             let missing = &mut self.missing[dependent as usize];
             *missing -= 1;
             if *missing == 0 {
-                satisfied(dependent);
+                let thread = self.ends.partition_point(|&end| end <= dependent);
+                satisfied(thread as u32, dependent);
             }
         }
     }

@@ -72,9 +72,7 @@ impl Strict {
     }
 
     fn release(&mut self, core: &mut Core<'_>, thread: u32, operation: u32) {
-        let program = core.program;
-        self.order.release(operation, |acquisition| {
-            let waiter = order::thread_of(program, acquisition);
+        self.order.release(operation, |waiter, acquisition| {
             if core.is_blocked_at(waiter, acquisition) {
                 core.wake(waiter, thread);
             }
@@ -85,7 +83,7 @@ impl Strict {
 /// Lets the activator of a satisfied wait go on, which is blocked in its send. Releases of other kinds never block.
 pub(crate) fn accept(core: &mut Core<'_>, thread: u32, wait: u32) {
     let program = core.program;
-    if !matches!(program.operations[wait as usize].action, Action::Wait(_)) {
+    if !matches!(program.operations.action(wait), Action::Wait(_)) {
         return;
     }
     for &send in program.requirements_of(wait) {
