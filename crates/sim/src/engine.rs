@@ -66,6 +66,16 @@ fn ran_last(machine: &Machine) -> Vec<u32> {
     vec![NOBODY; if matters { machine.cpus as usize } else { 0 }]
 }
 
+/// What came of an alarm.
+enum Rung {
+    /// Nothing that others would notice.
+    Nothing,
+    /// This thread can do its operation.
+    Due(u32),
+    /// The CPUs must be shared out anew.
+    Changed,
+}
+
 /// Stands for a time that does not come.
 const NEVER: u64 = u64::MAX;
 
@@ -133,7 +143,18 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         self.core.now = now;
         let mut changed = false;
         while let Some(alarm) = self.alarms.pop_at(now) {
-            changed |= self.ring(alarm);
+            match self.ring(alarm) {
+                Rung::Nothing => {}
+                Rung::Changed => changed = true,
+                // As mostly, nothing else happens at this instant.
+                Rung::Due(thread)
+                    if !changed && self.due.is_empty() && self.alarms.next_at() > now =>
+                {
+                    self.operate(thread);
+                    return true;
+                }
+                Rung::Due(thread) => self.push_due(thread),
+            }
         }
         if changed {
             self.share_out();
@@ -141,29 +162,33 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         true
     }
 
-    /// Handles an alarm. Returns whether the CPUs must be shared out anew.
-    fn ring(&mut self, alarm: Alarm) -> bool {
+    /// Handles an alarm.
+    #[inline]
+    fn ring(&mut self, alarm: Alarm) -> Rung {
         let thread = match alarm {
             Alarm::Cpu(cpu) => self.processors.occupant(cpu),
             Alarm::Delay(thread) => {
                 self.resume(thread, thread);
-                return true;
+                return Rung::Changed;
             }
         };
         let Some(thread) = thread else {
-            return false;
+            return Rung::Nothing;
         };
         if self.core.threads[thread as usize].status == Status::Waking {
             self.begin_turn(thread);
             self.settle_cores();
-            return false;
+            return Rung::Nothing;
         }
         self.account(thread);
         if self.core.threads[thread as usize].work_left == 0 {
-            self.push_due(thread);
-            return false;
+            return Rung::Due(thread);
         }
-        self.end_slice(thread)
+        if self.end_slice(thread) {
+            Rung::Changed
+        } else {
+            Rung::Nothing
+        }
     }
 
     /// Lets others have the CPU whose thread's slice is over, if any ran less. Returns whether that was so.

@@ -3,10 +3,10 @@
 //! A binary tree over the places, each inner node the smaller of its two children: a change costs one comparison a level,
 //! without branches that depend on the keys, and nothing is ever allocated.
 
-/// Stands for no key.
-pub(crate) const NONE: u128 = u128::MAX;
+/// Stands for no key; the others are smaller.
+pub(crate) const NONE: u128 = u128::MAX >> 1;
 
-/// A key for each place, or none.
+/// A key of 127 bits for each place, or none.
 #[derive(Clone, Debug)]
 pub(crate) struct Tournament {
     /// The root at 1, the children of node i at 2 i and 2 i + 1.
@@ -36,27 +36,38 @@ impl Tournament {
     }
 
     /// Gives a place a key, or [`NONE`].
+    #[inline]
     pub fn set(&mut self, place: u32, key: u128) {
         let mut node = self.leaves + place as usize;
         let mut smallest = key;
         self.nodes[node] = smallest;
         while node > 1 {
-            smallest = smallest.min(self.nodes[node ^ 1]);
+            smallest = smaller(smallest, self.nodes[node ^ 1]);
             node /= 2;
             self.nodes[node] = smallest;
         }
     }
 
     /// Returns the smallest key but that of this place.
+    #[inline]
     pub fn smallest_but(&self, place: u32) -> u128 {
         let mut node = self.leaves + place as usize;
         let mut smallest = NONE;
         while node > 1 {
-            smallest = smallest.min(self.nodes[node ^ 1]);
+            smallest = smaller(smallest, self.nodes[node ^ 1]);
             node /= 2;
         }
         smallest
     }
+}
+
+/// Returns the smaller key, without a branch: which one that is no processor can predict. Written as a comparison, it
+/// compiles to one.
+#[inline]
+fn smaller(one: u128, other: u128) -> u128 {
+    let difference = one.wrapping_sub(other).cast_signed();
+    let if_smaller = difference >> 127;
+    other.wrapping_add((difference & if_smaller).cast_unsigned())
 }
 
 #[cfg(test)]

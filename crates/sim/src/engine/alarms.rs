@@ -6,6 +6,10 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use crate::tournament::{NONE, Tournament};
 
+/// The lower bits of a key: the order in which alarms were set, and the CPU.
+const ORDER_BITS: u32 = 63;
+const ORDER: u64 = (1 << ORDER_BITS) - 1;
+
 /// What rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Alarm {
@@ -23,7 +27,7 @@ pub(super) struct Alarms {
     rung: Option<u32>,
     /// The first of the others' alarms, while there is such a CPU.
     others: u128,
-    /// How many bits of a key's lower half name the CPU; the others tell the order.
+    /// How many bits of the order name the CPU.
     place_bits: u32,
 }
 
@@ -40,13 +44,15 @@ impl Alarms {
     }
 
     /// Sets the alarm of a CPU's thread, in place of the one before. `count` grows with each that is set.
+    #[inline]
     pub fn set(&mut self, cpu: u32, at: u64, count: u64) {
         if self.rung != Some(cpu) {
             self.settle();
         }
         self.rung = None;
         let order = count << self.place_bits | u64::from(cpu);
-        self.cpus.set(cpu, u128::from(at) << 64 | u128::from(order));
+        self.cpus
+            .set(cpu, u128::from(at) << ORDER_BITS | u128::from(order));
     }
 
     /// Sets the end of a thread's delay.
@@ -61,8 +67,9 @@ impl Alarms {
     }
 
     /// Returns when the next alarm rings; the end of time where none does.
+    #[inline]
     pub fn next_at(&self) -> u64 {
-        let cpu = (self.first_of_cpus() >> 64) as u64;
+        let cpu = (self.first_of_cpus() >> ORDER_BITS) as u64;
         match self.delays.peek() {
             Some(&Reverse((delay, ..))) => cpu.min(delay),
             None => cpu,
@@ -70,14 +77,16 @@ impl Alarms {
     }
 
     /// Returns whether no alarm is set.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         is_none(self.first_of_cpus()) && self.delays.is_empty()
     }
 
     /// Takes out the next alarm, if it rings at this time.
+    #[inline]
     pub fn pop_at(&mut self, at: u64) -> Option<Alarm> {
         let first = self.first_of_cpus();
-        let (cpu_at, order) = ((first >> 64) as u64, first as u64);
+        let (cpu_at, order) = ((first >> ORDER_BITS) as u64, first as u64 & ORDER);
         if let Some(&Reverse((delay_at, count, thread))) = self.delays.peek()
             && (delay_at, count) < (cpu_at, order >> self.place_bits)
         {
