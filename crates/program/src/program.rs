@@ -23,8 +23,8 @@ pub struct Program {
     pub operations: Operations,
     /// The releases that acquisitions waited for, as positions in [`Self::operations`].
     pub requirements: Vec<u32>,
-    /// Where each operation's requirements begin, and where the last one's end.
-    pub(crate) requirement_starts: Vec<u32>,
+    /// Where each operation's requirements begin in [`Self::requirements`], and where the last one's end.
+    pub requirement_starts: Vec<u32>,
     /// Lengths of delays, in nanoseconds.
     pub delays: Vec<u64>,
     /// The condition variables that are waited on, and what each was found to be.

@@ -9,9 +9,14 @@ pub(crate) struct Order {
     missing: Vec<u32>,
     /// Per release, where its dependents begin in `dependents`.
     starts: Vec<u32>,
-    dependents: Vec<u32>,
-    /// Where each thread's operations end.
-    ends: Vec<u32>,
+    dependents: Vec<Dependent>,
+}
+
+/// An acquisition that needs a release.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Dependent {
+    pub operation: u32,
+    pub thread: u32,
 }
 
 impl Order {
@@ -19,7 +24,8 @@ impl Order {
         let count = program.operations.len();
         let mut missing = vec![0; count];
         let mut starts = vec![0; count + 1];
-        for operation in 0..count as u32 {
+        // Those of threads that are left out are in nobody's list.
+        for (_, operation) in operations(program) {
             let needed = program.requirements_of(operation);
             missing[operation as usize] = needed.len() as u32;
             for &release in needed {
@@ -32,23 +38,18 @@ impl Order {
             end += *start;
             *start = end;
         }
-        let mut dependents = vec![0; program.requirements.len()];
-        for operation in (0..count as u32).rev() {
+        let mut dependents = vec![Dependent::default(); end as usize];
+        for (thread, operation) in operations(program).rev() {
             for &release in program.requirements_of(operation) {
                 let place = &mut starts[release as usize];
                 *place -= 1;
-                dependents[*place as usize] = operation;
+                dependents[*place as usize] = Dependent { operation, thread };
             }
         }
         Self {
             missing,
             starts,
             dependents,
-            ends: program
-                .threads
-                .iter()
-                .map(|thread| thread.operations.end)
-                .collect(),
         }
     }
 
@@ -62,22 +63,30 @@ impl Order {
     pub fn release(&mut self, release: u32, mut satisfied: impl FnMut(u32, u32)) {
         let range =
             self.starts[release as usize] as usize..self.starts[release as usize + 1] as usize;
-        for &dependent in &self.dependents[range] {
-            let missing = &mut self.missing[dependent as usize];
+        for &Dependent { operation, thread } in &self.dependents[range] {
+            let missing = &mut self.missing[operation as usize];
             *missing -= 1;
             if *missing == 0 {
-                let thread = self.ends.partition_point(|&end| end <= dependent);
-                satisfied(thread as u32, dependent);
+                satisfied(thread, operation);
             }
         }
     }
 
     /// Returns the acquisitions that need a release.
-    pub fn dependents(&self, release: u32) -> &[u32] {
+    pub fn dependents(&self, release: u32) -> &[Dependent] {
         let range =
             self.starts[release as usize] as usize..self.starts[release as usize + 1] as usize;
         &self.dependents[range]
     }
+}
+
+/// Returns the operations of all threads, each with its thread.
+fn operations(program: &Program) -> impl DoubleEndedIterator<Item = (u32, u32)> {
+    let threads = program.threads.iter().enumerate();
+    threads.flat_map(|(index, thread)| {
+        let operations = thread.operations.clone();
+        operations.map(move |operation| (index as u32, operation))
+    })
 }
 
 /// Finds the thread of an operation.

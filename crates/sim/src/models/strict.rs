@@ -41,10 +41,11 @@ impl Model for Strict {
                 flow
             }
             Action::Send { .. } => {
-                let accepted =
-                    self.order.dependents(operation).iter().any(|&wait| {
-                        core.is_blocked_at(order::thread_of(core.program, wait), wait)
-                    });
+                let accepted = self
+                    .order
+                    .dependents(operation)
+                    .iter()
+                    .any(|wait| core.is_blocked_at(wait.thread, wait.operation));
                 self.release(core, thread, operation);
                 if accepted { Flow::Next } else { block(action) }
             }
