@@ -2,6 +2,9 @@
 //!
 //! `cargo run --release -p foretrace-sim --example engine_speed -- EVENTS [VARIANT [MODEL [CPUS,...]]]`
 //!
+//! The memory is the most that a stage needs beside what was there before, and what its result keeps; for traces that are
+//! too short to be measured alone it means nothing.
+//!
 //! VARIANT is one of locks, conditions, barriers, semaphores, mixed, all; MODEL one of direct, client-server, strict, all.
 #![expect(clippy::print_stdout, reason = "a benchmark says what it measured")]
 
@@ -26,8 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         "all" => vec![1, 4, 16, 64],
         list => list.split(',').map(str::parse).collect::<Result<_, _>>()?,
     };
-    println!("| variant | events | stage | million events/s | bytes an event |");
-    println!("|---|---|---|---|---|");
+    println!("| variant | events | stage | million events/s | bytes an event | kept |");
+    println!("|---|---|---|---|---|---|");
     for variant in Variant::ALL {
         if [variant.name(), "all"].contains(&word(1)) {
             let models = ModelKind::ALL.into_iter();
@@ -54,10 +57,11 @@ fn stages(
     drop(written);
     let show = |stage: &str, measured: Measured| {
         println!(
-            "| {} | {count} | {stage} | {:.1} | {:.1} |",
+            "| {} | {count} | {stage} | {:.1} | {:.1} | {:.1} |",
             variant.name(),
             count as f64 / measured.seconds / 1e6,
-            measured.peak_bytes as f64 / count as f64
+            measured.peak_bytes as f64 / count as f64,
+            measured.kept_bytes as f64 / count as f64
         );
     };
     let (trace, measured) = measure(count, || foretrace_trace::read(&file));

@@ -9,6 +9,8 @@ pub struct Measured {
     pub seconds: f64,
     /// The most memory that it had beside what was there before, in bytes.
     pub peak_bytes: u64,
+    /// The memory that its result has, in bytes.
+    pub kept_bytes: u64,
 }
 
 /// Work on fewer events is done again and again until it was done on so many.
@@ -22,6 +24,7 @@ pub fn measure<T>(events: usize, work: impl Fn() -> T) -> (T, Measured) {
     let begin = cpu_nanos();
     let mut result = work();
     let peak_bytes = status("VmHWM:").saturating_sub(before);
+    let kept_bytes = status("VmRSS:").saturating_sub(before);
     for _ in 1..repetitions {
         result = work();
     }
@@ -32,6 +35,7 @@ pub fn measure<T>(events: usize, work: impl Fn() -> T) -> (T, Measured) {
         Measured {
             seconds,
             peak_bytes,
+            kept_bytes,
         },
     )
 }
