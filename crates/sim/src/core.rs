@@ -105,6 +105,7 @@ impl<'p> Core<'p> {
     }
 
     /// Returns what a thread's current operation does.
+    #[inline]
     pub fn action(&self, thread: u32) -> Action {
         self.program
             .operations
@@ -136,11 +137,13 @@ impl<'p> Core<'p> {
     }
 
     /// Moves a thread to its next operation, whose work is now to be done.
+    #[inline]
     pub fn advance(&mut self, thread: u32) {
         self.threads[thread as usize].position += 1;
         self.load_work(thread);
     }
 
+    #[inline]
     fn load_work(&mut self, thread: u32) {
         let state = &mut self.threads[thread as usize];
         let work = self.program.operations.work_nanos(state.position);

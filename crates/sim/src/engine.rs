@@ -251,6 +251,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
 
     /// Lets a thread that did an operation do its next work. Returns whether that is done already, because nothing
     /// else can happen before: then no alarm is needed.
+    #[inline]
     fn goes_on(&mut self, thread: u32) -> bool {
         let state = &self.core.threads[thread as usize];
         if state.status != Status::Running {

@@ -127,6 +127,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
     }
 
     /// Brings a running thread's remaining work up to date.
+    #[inline]
     pub(super) fn account(&mut self, thread: u32) {
         let now = self.core.now;
         let state = &mut self.core.threads[thread as usize];
@@ -143,6 +144,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
     }
 
     /// Returns how long a running thread needs for its work.
+    #[inline]
     pub(super) fn time_left(&self, thread: u32) -> u64 {
         let state = &self.core.threads[thread as usize];
         if self.speeds.all_one {
