@@ -170,11 +170,11 @@ impl Operations {
 
     #[inline]
     fn work_of(&self, word: u64) -> u64 {
-        let work = word >> WORK_SHIFT;
+        let upper = word >> WORK_SHIFT;
         if kind_of(word) == ODD {
-            return self.odd[work as usize].0;
+            return self.odd[upper as usize].0;
         }
-        work
+        upper
     }
 
     #[inline]
