@@ -16,11 +16,31 @@ const ROUNDS: usize = 7;
 pub fn all() -> Result<(), String> {
     step("Build", &mut cargo(&["build", "--release"]))?;
     recording()?;
-    let example = ["-p", "foretrace-sim", "--example", "replay_speed"];
+    step("Replay speed", &mut engine(&["10000000", "locks"]))
+}
+
+/// Measures the way from a trace to predictions: with what programs synchronize, and how the cost grows with their length.
+pub fn engine_speed() -> Result<(), String> {
     step(
-        "Replay speed",
-        cargo(&["run", "--release", "--quiet"]).args(example),
-    )
+        "What programs synchronize with, 64 threads",
+        &mut engine(&["10000000"]),
+    )?;
+    for exponent in 4..=8 {
+        let events = 10_u64.pow(exponent).to_string();
+        step(
+            &format!("Locks, 10^{exponent} events, 64 threads"),
+            &mut engine(&[&events, "locks", "all", "8,64"]),
+        )?;
+    }
+    Ok(())
+}
+
+/// Returns the measurement of lowering and replay; the words say how many events, and of what.
+fn engine(words: &[&str]) -> Command {
+    let example = ["-p", "foretrace-sim", "--example", "engine_speed", "--"];
+    let mut command = cargo(&["run", "--release", "--quiet"]);
+    command.args(example).args(words);
+    command
 }
 
 /// Measures an uncontended pair alone and recorded, and the size of the trace.

@@ -75,7 +75,12 @@ impl Lowering<'_> {
             | Op::Bind { .. } => {
                 self.between_threads(index, thread, call.operation);
             }
-            _ => self.acquire(index, thread, call.operation),
+            _ => {
+                if !self.tried_until.is_empty() {
+                    self.got_after_tries(index, call);
+                }
+                self.acquire(index, thread, call.operation);
+            }
         }
     }
 
@@ -94,12 +99,11 @@ impl Lowering<'_> {
 
     /// Returns the explicit return of an event's call, where one follows at once.
     pub fn return_of(&self, index: usize) -> Option<Call> {
-        let next = self.next[index];
-        if next == NONE {
+        if !self.is_answered.contains(index) {
             return None;
         }
-        let call = self.trace.call(&self.trace.events[next as usize]);
-        (call.operation == Op::Return).then_some(*call)
+        let back = &self.trace.events[self.next[index] as usize];
+        Some(*self.trace.call(back))
     }
 
     fn between_threads(&mut self, index: usize, thread: u32, operation: Op) {
@@ -249,14 +253,14 @@ impl Lowering<'_> {
         let at = open.operation;
         let gate = self.cancellation(at.thread);
         let instead = gate.map_or(Action::Pass, Action::Await);
-        let operation = &mut self.lists[at.thread as usize][at.index as usize];
+        let operation = self.lists[at.thread as usize].get(at.index);
         let event = operation.event as usize;
         if let Action::CondWait { mutex, .. } = operation.action {
             // Its mutex was given up all the same.
-            operation.action = Action::Unlock(mutex);
+            self.set_action(at, Action::Unlock(mutex));
             self.push(event, at.thread, instead);
         } else {
-            operation.action = instead;
+            self.set_action(at, instead);
         }
         if gate.is_none() {
             let call = self.trace.call(&self.trace.events[event]).operation.name();

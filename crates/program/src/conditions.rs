@@ -79,7 +79,7 @@ impl Lowering<'_> {
                 });
             }
             WokenBy::Nobody => {
-                let event = self.lists[wait.thread as usize][wait.index as usize].event as usize;
+                let event = self.lists[wait.thread as usize].event(wait.index) as usize;
                 self.set_action(wait, Action::Unlock(mutex));
                 self.push(event, wait.thread, Action::Lock(mutex));
             }

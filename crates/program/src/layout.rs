@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use foretrace_trace::{Object, ObjectId, ObjectKind, Operation as Call, ThreadId};
 
 use crate::{
-    Action, Operation, Program, Thread,
+    Action, Operation, Operations, Program, Thread,
     lower::{Lowering, ObjectLog},
     matching::OpRef,
     pool::{self, LaidOut, Pools},
@@ -40,7 +40,8 @@ impl Lowering<'_> {
         self.size_barriers(&mut objects);
         self.tell_assumptions();
         let threads = self.lay_out_threads();
-        let (operations, requirements) = self.lay_out_operations(&threads);
+        let (requirements, requirement_starts) = self.lay_out_requirements(&threads);
+        let operations = self.lay_out_operations();
         let Pools { pools, others } = pool::find(&LaidOut {
             trace: self.trace,
             next: &self.next,
@@ -58,6 +59,7 @@ impl Lowering<'_> {
             objects,
             operations,
             requirements,
+            requirement_starts,
             delays: self.delays,
             structures: self.structures,
             pools,
@@ -136,7 +138,6 @@ impl Lowering<'_> {
                     action: Action::Terminate,
                     event,
                     waited: false,
-                    requirements_start: 0,
                 });
             }
             let recorded = &self.trace.threads[index];
@@ -154,30 +155,53 @@ impl Lowering<'_> {
         threads
     }
 
-    /// Joins the lists and turns edges into each operation's requirements.
-    fn lay_out_operations(&mut self, threads: &[Thread]) -> (Vec<Operation>, Vec<u32>) {
+    /// Joins the lists.
+    fn lay_out_operations(&mut self) -> Operations {
+        let mut lists = std::mem::take(&mut self.lists).into_iter();
+        let mut all = lists.next().unwrap_or_default();
+        all.reserve(lists.as_slice().iter().map(Operations::len).sum());
+        for list in lists {
+            all.append(list);
+        }
+        all
+    }
+
+    /// Turns edges into each operation's requirements: all of them, and where each operation's begin.
+    fn lay_out_requirements(&mut self, threads: &[Thread]) -> (Vec<u32>, Vec<u32>) {
         let place = |at: OpRef| threads[at.thread as usize].operations.start + at.index;
-        let mut edges: Vec<(u32, u32)> = self
-            .edges
-            .drain(..)
-            .map(|edge| (place(edge.acquire), place(edge.release)))
-            .collect();
-        edges.sort_unstable();
-        edges.dedup();
-        let mut operations: Vec<Operation> = self.lists.drain(..).flatten().collect();
-        let mut next_edge = 0;
-        for (index, operation) in operations.iter_mut().enumerate() {
-            operation.requirements_start = next_edge as u32;
-            while edges
-                .get(next_edge)
-                .is_some_and(|&(acquire, _)| acquire as usize == index)
-            {
-                next_edge += 1;
+        let edges = std::mem::take(&mut self.edges);
+        let count = threads.last().map_or(0, |thread| thread.operations.end) as usize;
+        // First where they end, which becomes where they begin while they are put there from the last to the first.
+        let mut starts = vec![0; count + 1];
+        for edge in &edges {
+            starts[place(edge.acquire) as usize] += 1;
+        }
+        let mut end = 0;
+        for start in &mut starts {
+            end += *start;
+            *start = end;
+        }
+        let mut requirements = vec![0; edges.len()];
+        for edge in &edges {
+            let start = &mut starts[place(edge.acquire) as usize];
+            *start -= 1;
+            requirements[*start as usize] = place(edge.release);
+        }
+        drop(edges);
+        let mut kept = 0;
+        for operation in 0..count {
+            let (start, end) = (starts[operation] as usize, starts[operation + 1] as usize);
+            starts[operation] = kept as u32;
+            requirements[start..end].sort_unstable();
+            for index in start..end {
+                if index == start || requirements[index] != requirements[index - 1] {
+                    requirements[kept] = requirements[index];
+                    kept += 1;
+                }
             }
         }
-        (
-            operations,
-            edges.into_iter().map(|(_, release)| release).collect(),
-        )
+        starts[count] = kept as u32;
+        requirements.truncate(kept);
+        (requirements, starts)
     }
 }

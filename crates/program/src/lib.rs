@@ -18,12 +18,14 @@
 
 mod calls;
 mod conditions;
+mod events;
 mod futexes;
 mod idle;
 mod layout;
 mod lower;
 mod matching;
 mod operation;
+mod operations;
 mod polls;
 mod pool;
 mod program;
@@ -35,6 +37,7 @@ mod work;
 
 pub use {
     operation::{Action, GateId, Opener, Operation},
+    operations::Operations,
     pool::{Cut, NoPool, Origin, Queue, Segment, WorkPool, Worker},
     program::{Program, Thread},
     structure::{Pattern, Structure},

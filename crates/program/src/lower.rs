@@ -7,13 +7,14 @@ use foretrace_trace::{
 };
 
 use crate::{
-    Action, Operation, Program, Structure,
+    Action, Operation, Operations, Program, Structure,
+    events::{EventSet, Sweep},
     idle::Busy,
     matching::{
         ConditionLog, Edge, FutexLog, MutexLog, OpRef, RendezvousLog, RwlockLog, SemaphoreLog,
     },
     structure::{self, Roles},
-    work::{Work, work_before_events},
+    work::Work,
 };
 
 /// Lowers a trace to a program.
@@ -41,8 +42,10 @@ pub(crate) struct Lowering<'t> {
     pub resumes_at: Vec<u32>,
     /// The next event of the same thread, per event.
     pub next: Vec<u32>,
+    /// The events whose thread's next event is a return.
+    pub is_answered: EventSet,
     /// The operations of each thread so far.
-    pub lists: Vec<Vec<Operation>>,
+    pub lists: Vec<Operations>,
     pub edges: Vec<Edge>,
     /// The call of each thread of which it is not known yet whether it came back.
     pub open: Vec<Option<Open>>,
@@ -66,6 +69,8 @@ pub(crate) struct Lowering<'t> {
     pub warnings: Vec<String>,
     /// The ends of sections that others wait for by polling, by event.
     pub section_ends: BTreeMap<u32, OpRef>,
+    /// Tries by which a thread got a lock after it had failed to.
+    pub tried_until: BTreeSet<u32>,
     /// Those that wait for them, with the event of the end.
     pub polls: Vec<(OpRef, u32)>,
     /// Tokens that each thread takes by the section that it is about to begin: known to be granted at its next event.
@@ -179,7 +184,14 @@ impl<'t> Lowering<'t> {
             ObjectKind::Futex => ObjectLog::Futex(FutexLog::default()),
             ObjectKind::Event | ObjectKind::Barrier | ObjectKind::Once => ObjectLog::Other,
         });
-        let calls = || trace.events.iter().map(|event| trace.call(event));
+        let Sweep {
+            next,
+            is_answered,
+            per_thread,
+            used,
+        } = Sweep::new(trace);
+        let calls = || trace.calls.iter().zip(&used).filter(|(_, used)| **used);
+        let calls = || calls().map(|(call, _)| call);
         let created = calls().filter_map(|call| match call.operation {
             Call::Create(child) if !matches!(call.outcome, Outcome::Failed(_)) => Some(child),
             _ => None,
@@ -188,15 +200,18 @@ impl<'t> Lowering<'t> {
             Call::Cancel(victim) => Some(victim),
             _ => None,
         });
-        let next = next_of_thread(trace);
         Self {
             trace,
             busy: Busy::of(trace, &next),
-            work: work_before_events(trace),
+            work: Work::new(trace),
             carried: vec![0; threads],
             resumes_at: vec![0; threads],
             next,
-            lists: vec![Vec::new(); threads],
+            is_answered,
+            lists: per_thread
+                .into_iter()
+                .map(|events| Operations::with_capacity(events as usize))
+                .collect(),
             edges: Vec::new(),
             open: vec![None; threads],
             running_once: vec![Vec::new(); threads],
@@ -212,6 +227,7 @@ impl<'t> Lowering<'t> {
             delays: Vec::new(),
             warnings: Vec::new(),
             section_ends: BTreeMap::new(),
+            tried_until: BTreeSet::new(),
             polls: Vec::new(),
             taking: vec![Vec::new(); threads],
             structures,
@@ -221,10 +237,11 @@ impl<'t> Lowering<'t> {
     }
 
     fn event(&mut self, index: usize) {
+        self.work.go_on(self.trace, index);
         let call = *self.trace.call(&self.trace.events[index]);
         let thread = call.thread.0;
         if (index as u32) < self.resumes_at[thread as usize] {
-            self.carried[thread as usize] += self.work.before[index];
+            self.carried[thread as usize] += self.work.left();
             return;
         }
         if self.lists[thread as usize].is_empty() {
@@ -232,7 +249,7 @@ impl<'t> Lowering<'t> {
         }
         let open = self.open[thread as usize].take();
         if self.waited_for_team(call.operation, open) {
-            self.work.before[index] = 0;
+            self.work.set_left(0);
         }
         if let Some(open) = open {
             if call.operation == Call::Terminate && !self.can_have_come_back(open) {
@@ -258,7 +275,7 @@ impl<'t> Lowering<'t> {
             // CPU time inside a spin lock is the waiting itself.
             Some(OpenKind::Lock(lock))
                 if self.trace.objects[lock.index()].kind == ObjectKind::Spin => {}
-            _ => self.carried[thread as usize] += self.work.before[index],
+            _ => self.carried[thread as usize] += self.work.left(),
         }
     }
 
@@ -269,7 +286,7 @@ impl<'t> Lowering<'t> {
         let waited_in = match (operation, open) {
             (Call::Return | Call::Terminate, Some(open)) => {
                 let OpRef { thread, index } = open.operation;
-                let event = self.lists[thread as usize][index as usize].event;
+                let event = self.lists[thread as usize].event(index);
                 let call = self.trace.call(&self.trace.events[event as usize]);
                 call.operation.object()
             }
@@ -296,8 +313,7 @@ impl<'t> Lowering<'t> {
 
     /// Adds an operation to a thread; the first of an event carries the event's work.
     pub fn push(&mut self, event: usize, thread: u32, action: Action) -> OpRef {
-        let work = std::mem::take(&mut self.work.before[event])
-            + std::mem::take(&mut self.carried[thread as usize]);
+        let work = self.work.take(event) + std::mem::take(&mut self.carried[thread as usize]);
         self.push_with_work(event, thread, action, work)
     }
 
@@ -308,14 +324,13 @@ impl<'t> Lowering<'t> {
         action: Action,
         work_nanos: u64,
     ) -> OpRef {
-        let waited = self.return_of(event).is_some();
+        let waited = self.is_answered.contains(event);
         let list = &mut self.lists[thread as usize];
         list.push(Operation {
             work_nanos,
             action,
             event: event as u32,
             waited,
-            requirements_start: 0,
         });
         OpRef {
             thread,
@@ -331,7 +346,7 @@ impl<'t> Lowering<'t> {
 
     /// Replaces what an operation does.
     pub fn set_action(&mut self, at: OpRef, action: Action) {
-        self.lists[at.thread as usize][at.index as usize].action = action;
+        self.lists[at.thread as usize].set_action(at.index, action);
     }
 
     /// Returns whether calls that blocked are followed by an explicit return.
@@ -353,15 +368,4 @@ impl<'t> Lowering<'t> {
             }
         }
     }
-}
-
-/// Returns the next event of the same thread, per event; [`NONE`] where there is none.
-pub(crate) fn next_of_thread(trace: &Trace) -> Vec<u32> {
-    let mut next = vec![NONE; trace.events.len()];
-    let mut following = vec![NONE; trace.threads.len()];
-    for (index, event) in trace.events.iter().enumerate().rev() {
-        let thread = trace.call(event).thread.index();
-        next[index] = std::mem::replace(&mut following[thread], index as u32);
-    }
-    next
 }

@@ -13,9 +13,6 @@ pub struct Operation {
     pub event: u32,
     /// Whether it had to wait in the recording: what that costs is within the recorded times then.
     pub waited: bool,
-    /// Where this operation's requirements begin in [`Program::requirements`](crate::Program::requirements); they end
-    /// where the next operation's begin.
-    pub(crate) requirements_start: u32,
 }
 
 /// What an operation does. Objects and threads are those of the trace.

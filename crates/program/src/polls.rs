@@ -16,14 +16,17 @@ impl Lowering<'_> {
     /// and waited again for the same, is the same wait. How often it looks depends on how long it has to wait, so a
     /// replay must not repeat it.
     pub fn end_of_wait(&self, begin: usize, objects: Waited) -> usize {
+        let thread = self.trace.call(&self.trace.events[begin]).thread.0;
+        let mut cpu = self.work.last_cpu(thread);
         let mut last = begin;
-        while let Some(next) = self.next_look(last, objects) {
+        while let Some(next) = self.next_look(last, objects, &mut cpu) {
             last = next;
         }
         last
     }
 
-    fn next_look(&self, wait: usize, objects: Waited) -> Option<usize> {
+    /// Returns the wait that goes on with one by which its thread had used so much CPU time; moves that on, too.
+    fn next_look(&self, wait: usize, objects: Waited, cpu: &mut u64) -> Option<usize> {
         let call = *self.trace.call(&self.trace.events[wait]);
         if self.outcome(wait, call) != Outcome::TimedOut {
             return None;
@@ -34,7 +37,7 @@ impl Lowering<'_> {
         let mut held = Vec::new();
         let mut index = self.next[wait];
         while index != NONE {
-            worked += self.work.before[index as usize];
+            worked += self.work.before(self.trace, index as usize, cpu);
             let call = self.trace.call(&self.trace.events[index as usize]);
             match call.operation {
                 _ if worked > allowed => return None,

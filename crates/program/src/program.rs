@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use foretrace_trace::{Object, ObjectId, ObjectKind, Process, ProcessId, Trace};
 
-use crate::{Action, GateId, NoPool, Opener, Operation, Structure, WorkPool, lower};
+use crate::{Action, GateId, NoPool, Opener, Operations, Structure, WorkPool, lower};
 
 /// Lists of operations, one per thread, and who released what to whom in the recording.
 #[derive(Clone, Debug, Default)]
@@ -20,9 +20,11 @@ pub struct Program {
     /// The objects, as in the trace, with initial tokens and barrier sizes filled in.
     pub objects: Vec<Object>,
     /// The operations of all threads, one thread after the other.
-    pub operations: Vec<Operation>,
+    pub operations: Operations,
     /// The releases that acquisitions waited for, as positions in [`Self::operations`].
     pub requirements: Vec<u32>,
+    /// Where each operation's requirements begin in [`Self::requirements`], and where the last one's end.
+    pub requirement_starts: Vec<u32>,
     /// Lengths of delays, in nanoseconds.
     pub delays: Vec<u64>,
     /// The condition variables that are waited on, and what each was found to be.
@@ -60,13 +62,8 @@ impl Program {
 
     /// Returns the operations whose release this one waited for in the recording.
     pub fn requirements_of(&self, operation: u32) -> &[u32] {
-        let start = self.operations[operation as usize].requirements_start as usize;
-        let end = self
-            .operations
-            .get(operation as usize + 1)
-            .map_or(self.requirements.len(), |next| {
-                next.requirements_start as usize
-            });
+        let start = self.requirement_starts[operation as usize] as usize;
+        let end = self.requirement_starts[operation as usize + 1] as usize;
         &self.requirements[start..end]
     }
 
@@ -75,7 +72,7 @@ impl Program {
         let spin = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Spin;
         let mutex = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Mutex;
         let queue = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Queue;
-        match self.operations[operation as usize].action {
+        match self.operations.action(operation) {
             Action::Pass => "pass",
             Action::Create(_) => "create",
             Action::Terminate => "terminate",

@@ -3,7 +3,7 @@
 use foretrace_trace::{Call, ObjectId};
 
 use crate::{
-    Action, GateId, Opener,
+    Action, GateId, Opener, Operation,
     lower::Lowering,
     matching::{Edge, OpRef},
     structure::{Gift, Need, Role},
@@ -16,7 +16,7 @@ impl Lowering<'_> {
             return false;
         };
         match role {
-            Role::Nothing => self.carried[thread as usize] += self.work.before[index],
+            Role::Nothing => self.carried[thread as usize] += self.work.left(),
             Role::TakeFirst(needs) => {
                 self.take(index, thread, &needs, false);
                 self.call(index, call);
@@ -47,7 +47,7 @@ impl Lowering<'_> {
                 self.resumes_at[thread as usize] = end;
             }
             Role::LookUntil(end) => {
-                self.carried[thread as usize] += self.work.before[index];
+                self.carried[thread as usize] += self.work.left();
                 self.resumes_at[thread as usize] = end;
             }
             Role::Looked(mutex) => {
@@ -85,6 +85,9 @@ impl Lowering<'_> {
 
     /// Logs the tokens of a section whose lock is held by now.
     pub fn log_taken(&mut self, thread: u32) {
+        if self.taking[thread as usize].is_empty() {
+            return;
+        }
         let mut taken = std::mem::take(&mut self.taking[thread as usize]);
         for (semaphore, token) in taken.drain(..) {
             self.logs[semaphore.index()].semaphore().grant(token);
@@ -132,6 +135,14 @@ impl Lowering<'_> {
     }
 
     pub fn set_waited(&mut self, at: OpRef, waited: bool) {
-        self.lists[at.thread as usize][at.index as usize].waited = waited;
+        let list = &mut self.lists[at.thread as usize];
+        let operation = list.get(at.index);
+        list.set(
+            at.index,
+            Operation {
+                waited,
+                ..operation
+            },
+        );
     }
 }

@@ -17,8 +17,7 @@ impl Lowering<'_> {
         mutex: ObjectId,
         (count, held): (u64, u64),
     ) {
-        let work = std::mem::take(&mut self.work.before[index])
-            + std::mem::take(&mut self.carried[thread as usize]);
+        let work = self.work.take(index) + std::mem::take(&mut self.carried[thread as usize]);
         if count == 0 {
             self.carried[thread as usize] = work;
             return;
@@ -27,10 +26,10 @@ impl Lowering<'_> {
         let outside = work - held;
         let sections = count.min((work / GRAIN_NANOS).max(1));
         for section in 0..sections {
-            self.work.before[index] = share(outside, section, sections);
+            self.work.set_left(share(outside, section, sections));
             let lock = self.push(index, thread, Action::Lock(mutex));
             self.acquired(lock, mutex, 1);
-            self.work.before[index] = share(held, section, sections);
+            self.work.set_left(share(held, section, sections));
             self.unlock(index, thread, mutex);
         }
     }

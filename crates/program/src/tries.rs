@@ -20,15 +20,19 @@ impl Lowering<'_> {
         let thread = call.thread.0;
         // The first try, and the work before it.
         self.push(index, thread, Action::Pass);
-        let mut at = self.next[index];
-        while at <= end {
-            self.carried[thread as usize] += std::mem::take(&mut self.work.before[at as usize]);
-            at = self.next[at as usize];
-        }
-        let poll = self.push(end as usize, thread, Action::Poll(mutex));
-        self.set_waited(poll, true);
         self.resumes_at[thread as usize] = end;
+        self.tried_until.insert(end);
         true
+    }
+
+    /// Where a call got the lock after others failed: what they took was waiting.
+    pub fn got_after_tries(&mut self, index: usize, call: Call) {
+        if let Some(mutex) = tried(call)
+            && self.tried_until.remove(&(index as u32))
+        {
+            let poll = self.push(index, call.thread.0, Action::Poll(mutex));
+            self.set_waited(poll, true);
+        }
     }
 
     fn success_after(&self, index: usize, first: Call, mutex: ObjectId) -> Option<u32> {

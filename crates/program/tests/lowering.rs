@@ -21,7 +21,7 @@ fn lowered(text: &str) -> Vec<String> {
     for thread in &program.threads {
         let mut line = thread.name.clone();
         for position in thread.operations.clone() {
-            let operation = program.operations[position as usize];
+            let operation = program.operations.get(position);
             line.push_str("; ");
             if operation.work_nanos > 0 {
                 write!(line, "{} ", operation.work_nanos).expect("a string");

@@ -126,7 +126,7 @@ fn a_thread_that_looks_for_what_another_does_waits_for_that() {
         panic!("it waits for one thing");
     };
     assert!(matches!(
-        program.operations[*release as usize].action,
+        program.operations.action(*release),
         Action::Wake(_)
     ));
     // The hundred looks are one wait; the first and the last are as they were.

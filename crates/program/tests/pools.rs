@@ -250,7 +250,7 @@ fn another_number_of_workers_keeps_the_tasks() {
         assert_eq!(there.count(), workers as usize);
         for worker in &pool.workers {
             let operations = &resized.threads[worker.thread.index()].operations;
-            let last = resized.operations[operations.end as usize - 1];
+            let last = resized.operations.get(operations.end - 1);
             assert_eq!(last.action, Action::Terminate);
         }
     }

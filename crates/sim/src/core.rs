@@ -34,7 +34,7 @@ pub(crate) struct ThreadState {
     pub status: Status,
     /// The CPU that it has, or had last.
     pub cpu: u32,
-    /// Counts its turns on a CPU, so that an alarm set for an earlier one is known as stale.
+    /// Counts its turns on a CPU, so that what was due in an earlier one is known as stale.
     pub turn: u32,
     /// The work before its operation that is left, in picoseconds at `since`.
     pub work_left: u64,
@@ -73,8 +73,8 @@ pub(crate) struct Core<'p> {
     pub born: Vec<u32>,
     /// Delays begun during the current operation: when they end, and whose they are.
     pub delays: Vec<(u64, u32)>,
-    /// Whether the machine has one CPU, as the recording's.
-    one_cpu: bool,
+    /// Whether threads poll, on a machine with more CPUs than the recording's.
+    polls: bool,
 }
 
 impl<'p> Core<'p> {
@@ -99,7 +99,7 @@ impl<'p> Core<'p> {
             retrying: Vec::new(),
             born: Vec::new(),
             delays: Vec::new(),
-            one_cpu: cpus == 1,
+            polls: cpus > 1 && program.operations.polls(),
         };
         for thread in 0..core.threads.len() {
             core.load_work(thread as u32);
@@ -108,13 +108,18 @@ impl<'p> Core<'p> {
     }
 
     /// Returns what a thread's current operation does.
+    #[inline]
     pub fn action(&self, thread: u32) -> Action {
-        self.program.operations[self.threads[thread as usize].position as usize].action
+        self.program
+            .operations
+            .action(self.threads[thread as usize].position)
     }
 
     /// Returns the trace's event of a thread's current operation.
     pub fn event(&self, thread: u32) -> u32 {
-        self.program.operations[self.threads[thread as usize].position as usize].event
+        self.program
+            .operations
+            .event(self.threads[thread as usize].position)
     }
 
     /// Completes the operation in which a thread is blocked (or will be, when the current operation is its own): it
@@ -135,27 +140,32 @@ impl<'p> Core<'p> {
     }
 
     /// Moves a thread to its next operation, whose work is now to be done.
+    #[inline]
     pub fn advance(&mut self, thread: u32) {
         self.threads[thread as usize].position += 1;
         self.load_work(thread);
     }
 
+    #[inline]
     fn load_work(&mut self, thread: u32) {
         let state = &mut self.threads[thread as usize];
-        let operation = &self.program.operations[state.position as usize];
-        state.work_left = match operation.action {
-            // Where others run meanwhile, it takes until what they do is done.
-            Action::Poll(_) if !self.one_cpu => 0,
-            _ => operation.work_nanos.saturating_mul(1_000),
-        };
+        let operations = &self.program.operations;
+        let work = operations.work_nanos(state.position);
+        state.work_left = work.saturating_mul(1_000);
+        // Where others run meanwhile, polling takes until what they do is done.
+        if self.polls && matches!(operations.action(state.position), Action::Poll(_)) {
+            state.work_left = 0;
+        }
     }
 
     /// Returns whether a thread does not give its CPU up while it waits around its current operation: it polls.
     pub fn has_polled(&self, thread: u32) -> bool {
-        let position = self.threads[thread as usize].position as usize;
-        let around = &self.program.operations[position.saturating_sub(1)..=position];
-        let mut actions = around.iter().map(|operation| operation.action);
-        actions.any(|action| matches!(action, Action::Poll(_)))
+        let position = self.threads[thread as usize].position;
+        let is_poll = |position| {
+            let action = self.program.operations.action(position);
+            matches!(action, Action::Poll(_))
+        };
+        self.polls && (is_poll(position) || position > 0 && is_poll(position - 1))
     }
 
     /// Does an action that is the same under every model.

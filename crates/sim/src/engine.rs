@@ -8,6 +8,7 @@
 //!
 //! The execution rules of VPPB's figures, as `docs/models.md` states them.
 
+mod alarms;
 mod turns;
 
 use std::{cmp::Reverse, collections::BinaryHeap};
@@ -15,6 +16,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use foretrace_program::Program;
 use foretrace_schedule::State;
 
+use self::alarms::{Alarm, Alarms};
 use crate::{
     Machine, SchedulerKind,
     admission::Admission,
@@ -41,7 +43,7 @@ pub(crate) struct Engine<'p, M, O> {
     /// The thread that does operations now, and its turn.
     operating: (u32, u32),
     /// When a running thread's work is done or its slice ends, or a delay is over.
-    alarms: BinaryHeap<Reverse<Alarm>>,
+    alarms: Alarms,
     /// Threads that hold a CPU and have no work left: by priority, or by who was there first.
     due: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// Counts alarms and dues, to break ties by order.
@@ -67,17 +69,15 @@ fn ran_last(machine: &Machine) -> Vec<u32> {
     vec![NOBODY; if matters { machine.cpus as usize } else { 0 }]
 }
 
-/// Something that happens at a time; ordered by time, then by when it was set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Alarm {
-    at: u64,
-    count: u64,
-    thread: u32,
-    /// The turn of the thread on its CPU that the alarm belongs to; [`DELAY`] for the end of a delay.
-    turn: u32,
+/// What came of an alarm.
+enum Rung {
+    /// Nothing that others would notice.
+    Nothing,
+    /// This thread can do its operation.
+    Due(u32),
+    /// The CPUs must be shared out anew.
+    Changed,
 }
-
-const DELAY: u32 = u32::MAX;
 
 /// Stands for a time that does not come.
 const NEVER: u64 = u64::MAX;
@@ -96,7 +96,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
                 .map(|limit| Admission::new(limit, program)),
             ran_last: ran_last(machine),
             operating: (NOBODY, 0),
-            alarms: BinaryHeap::new(),
+            alarms: Alarms::new(machine.cpus),
             due: BinaryHeap::new(),
             count: 0,
             chance: machine.seed.map(Chance::new),
@@ -140,18 +140,26 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
 
     /// Moves time to the next alarm and handles all that ring then. Returns whether there was one.
     fn advance(&mut self) -> bool {
-        let Some(&Reverse(first)) = self.alarms.peek() else {
+        if self.alarms.is_empty() {
             return false;
-        };
-        self.core.now = first.at;
+        }
+        let now = self.alarms.next_at();
+        self.core.now = now;
         self.processors.begin_instant();
         let mut changed = false;
-        while let Some(&Reverse(alarm)) = self.alarms.peek() {
-            if alarm.at != first.at {
-                break;
+        while let Some(alarm) = self.alarms.pop_at(now) {
+            match self.ring(alarm) {
+                Rung::Nothing => {}
+                Rung::Changed => changed = true,
+                // As mostly, nothing else happens at this instant.
+                Rung::Due(thread)
+                    if !changed && self.due.is_empty() && self.alarms.next_at() > now =>
+                {
+                    self.operate(thread);
+                    return true;
+                }
+                Rung::Due(thread) => self.push_due(thread),
             }
-            self.alarms.pop();
-            changed |= self.ring(alarm);
         }
         if changed {
             self.share_out();
@@ -159,32 +167,33 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         true
     }
 
-    /// Handles an alarm. Returns whether the CPUs must be shared out anew.
-    fn ring(&mut self, alarm: Alarm) -> bool {
-        let thread = alarm.thread;
-        if alarm.turn == DELAY {
-            self.resume(thread, thread);
-            return true;
-        }
-        let state = &self.core.threads[thread as usize];
-        if state.turn != alarm.turn {
-            return false;
-        }
-        match state.status {
-            Status::Running => {}
-            Status::Waking => {
-                self.begin_turn(thread);
-                self.settle_cores();
-                return false;
+    /// Handles an alarm.
+    #[inline]
+    fn ring(&mut self, alarm: Alarm) -> Rung {
+        let thread = match alarm {
+            Alarm::Cpu(cpu) => self.processors.occupant(cpu),
+            Alarm::Delay(thread) => {
+                self.resume(thread, thread);
+                return Rung::Changed;
             }
-            _ => return false,
+        };
+        let Some(thread) = thread else {
+            return Rung::Nothing;
+        };
+        if self.core.threads[thread as usize].status == Status::Waking {
+            self.begin_turn(thread);
+            self.settle_cores();
+            return Rung::Nothing;
         }
         self.account(thread);
         if self.core.threads[thread as usize].work_left == 0 {
-            self.push_due(thread);
-            return false;
+            return Rung::Due(thread);
         }
-        self.end_slice(thread)
+        if self.end_slice(thread) {
+            Rung::Changed
+        } else {
+            Rung::Nothing
+        }
     }
 
     /// Lets others have the CPU whose thread's slice is over, if any ran less. Returns whether that was so.
@@ -247,6 +256,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
 
     /// Lets a thread that did an operation do its next work. Returns whether that is done already, because nothing
     /// else can happen before: then no alarm is needed.
+    #[inline]
     fn goes_on(&mut self, thread: u32) -> bool {
         let state = &self.core.threads[thread as usize];
         if state.status != Status::Running {
@@ -254,11 +264,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         }
         let slice_end = state.slice_end;
         let done = self.core.now.saturating_add(self.time_left(thread));
-        let next = self
-            .alarms
-            .peek()
-            .map_or(u64::MAX, |Reverse(alarm)| alarm.at);
-        if self.due.is_empty() && done < next && done <= slice_end {
+        if self.due.is_empty() && done < self.alarms.next_at() && done <= slice_end {
             if done > self.core.now {
                 self.core.now = done;
                 self.processors.begin_instant();
@@ -275,8 +281,9 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         let event = self.core.event(thread);
         self.observer
             .state(thread, self.core.now, state, object, event);
-        for (at, thread) in std::mem::take(&mut self.core.delays) {
-            self.set_alarm(at, thread, DELAY);
+        while let Some((at, thread)) = self.core.delays.pop() {
+            let order = self.next_in_order();
+            self.alarms.set_delay(thread, at, order);
         }
     }
 
@@ -323,9 +330,12 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             self.resume(thread, waker);
         }
         self.spare = woken;
-        for (thread, waker) in std::mem::take(&mut self.core.retrying) {
+        let mut retrying =
+            std::mem::replace(&mut self.core.retrying, std::mem::take(&mut self.spare));
+        for (thread, waker) in retrying.drain(..) {
             self.retry(thread, waker);
         }
+        self.spare = retrying;
     }
 
     /// Completes the operation that a thread was blocked in.
@@ -346,8 +356,8 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
 
     /// Returns the CPU time of having waited in the current operation, where that is not within the recorded times.
     fn waiting_cost(&self, thread: u32) -> u64 {
-        let position = self.core.threads[thread as usize].position as usize;
-        if self.machine.cpus == 1 || self.core.program.operations[position].waited {
+        let position = self.core.threads[thread as usize].position;
+        if self.machine.cpus == 1 || self.core.program.operations.waited(position) {
             return 0;
         }
         self.machine.costs.block_cost.0
@@ -420,14 +430,10 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         self.due.push(Reverse((key, thread, turn)));
     }
 
-    fn set_alarm(&mut self, at: u64, thread: u32, turn: u32) {
-        let count = self.next_in_order();
-        self.alarms.push(Reverse(Alarm {
-            at,
-            count,
-            thread,
-            turn,
-        }));
+    /// Sets the alarm of a thread that has a CPU.
+    fn set_alarm(&mut self, at: u64, cpu: u32) {
+        let order = self.next_in_order();
+        self.alarms.set(cpu, at, order);
     }
 
     /// Returns who could let a blocked thread go on, where that is known.

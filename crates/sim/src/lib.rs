@@ -25,6 +25,7 @@
 mod admission;
 mod chance;
 mod core;
+mod cpu_set;
 mod engine;
 mod machine;
 mod memory;
@@ -36,6 +37,7 @@ mod processors;
 mod report;
 mod scheme;
 mod speed;
+mod tournament;
 
 pub use {
     machine::{Bind, Costs, Handover, Machine, SchedulerKind, ThreadSetting},

@@ -1,8 +1,8 @@
 //! Which idle CPU a thread takes, where CPUs are not all alike.
 
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::cmp::Reverse;
 
-use crate::{Machine, Processor, core::NOBODY};
+use crate::{Machine, Processor, core::NOBODY, cpu_set::CpuSet};
 
 /// The CPUs, and who shares a core with whom.
 pub(crate) struct Placement {
@@ -25,9 +25,9 @@ impl Placement {
 
     /// Returns the idle CPU that a thread takes which ran on `last`: one on which it works fastest; of those its last, then
     /// one of the same socket, then the first.
-    pub fn best(&self, idle: &BTreeSet<u32>, running: &[u32], last: u32) -> Option<u32> {
+    pub fn best(&self, idle: &CpuSet, running: &[u32], last: u32) -> Option<u32> {
         let socket = self.processors[last as usize].socket;
-        idle.iter().copied().max_by_key(|&cpu| {
+        idle.iter().max_by_key(|&cpu| {
             (
                 self.rate(running, cpu),
                 cpu == last,
@@ -38,11 +38,11 @@ impl Placement {
     }
 
     /// Returns whether a thread on `cpu` would work faster on one that is idle.
-    pub fn is_better(&self, idle: &BTreeSet<u32>, running: &[u32], cpu: u32) -> bool {
+    pub fn is_better(&self, idle: &CpuSet, running: &[u32], cpu: u32) -> bool {
         let now = self.rate(running, cpu);
         let core = self.processors[cpu as usize].core;
         // A CPU of its own core is idle because of nothing that the thread could leave behind.
-        idle.iter().any(|&other| {
+        idle.iter().any(|other| {
             self.processors[other as usize].core != core && self.rate(running, other) > now
         })
     }

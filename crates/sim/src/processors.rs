@@ -1,28 +1,38 @@
 //! CPUs: who runs where, and who waits for one.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeSet, BinaryHeap},
-};
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 use foretrace_program::Program;
 
-use crate::{Machine, chance::Chance, core::NOBODY, machine::SchedulerKind, placement::Placement};
+use crate::{
+    Machine,
+    chance::Chance,
+    core::NOBODY,
+    cpu_set::CpuSet,
+    machine::SchedulerKind,
+    placement::Placement,
+    tournament::{NONE, Tournament},
+};
 
 /// The machine's CPUs and the threads that want one.
 pub(crate) struct Processors {
     /// The thread on each CPU.
     running: Vec<u32>,
-    idle: BTreeSet<u32>,
+    idle: CpuSet,
+    /// The running threads, the one of lowest rank first, where one may lose its CPU to another.
+    lowest: Option<Tournament>,
     /// Ready threads that may run anywhere: those with the smallest key first, then the longest waiting.
     anywhere: Queue,
     /// Ready threads that are bound, per CPU.
     bound: Vec<Queue>,
+    /// The CPUs for which bound threads wait.
+    wanted: CpuSet,
+    /// Of these, the ones whose thread ranks below one that waits, where it may lose its CPU to that.
+    contested: CpuSet,
     /// The CPU that each thread is bound to.
     binding: Vec<Option<u32>>,
     /// The place of each thread in the order of priority, highest first.
     rank: Vec<u32>,
-    preemptive: bool,
     /// Which of the idle CPUs is best, where that makes a difference.
     placement: Option<Placement>,
     /// The place in line of the last that came; by chance, behind which place those of this instant stand.
@@ -65,7 +75,11 @@ impl Processors {
         let any_bound = binding.iter().any(Option::is_some);
         Self {
             running: vec![NOBODY; machine.cpus as usize],
-            idle: (0..machine.cpus).collect(),
+            idle: CpuSet::all(machine.cpus),
+            lowest: (machine.scheduler != SchedulerKind::Fair)
+                .then(|| Tournament::new(machine.cpus as usize)),
+            wanted: CpuSet::none(machine.cpus),
+            contested: CpuSet::none(machine.cpus),
             anywhere: Queue::new(),
             bound: if any_bound {
                 vec![Queue::new(); machine.cpus as usize]
@@ -74,7 +88,6 @@ impl Processors {
             },
             binding,
             rank: ranks(program, machine),
-            preemptive: machine.scheduler != SchedulerKind::Fair,
             placement: Placement::new(machine),
             queued: FIRST_IN_LINE,
             chance: machine.seed.map(|seed| Chance::new(!seed)),
@@ -107,15 +120,56 @@ impl Processors {
 
     fn push(&mut self, thread: u32, entry: Reverse<(u64, u64, u32)>) {
         match self.binding[thread as usize] {
-            Some(cpu) => self.bound[cpu as usize].push(entry),
+            Some(cpu) => {
+                self.bound[cpu as usize].push(entry);
+                self.note_bound(cpu);
+            }
             None => self.anywhere.push(entry),
         }
     }
 
     /// A CPU is given back.
     pub fn vacate(&mut self, cpu: u32) {
-        self.running[cpu as usize] = NOBODY;
+        self.set_running(cpu, NOBODY);
         self.idle.insert(cpu);
+    }
+
+    /// Lets a thread, or nobody, run on a CPU.
+    fn set_running(&mut self, cpu: u32, thread: u32) {
+        self.running[cpu as usize] = thread;
+        if let Some(lowest) = &mut self.lowest {
+            let key = if thread == NOBODY {
+                NONE
+            } else {
+                // Of equal ranks, which those that take turns have, the CPU with the highest number.
+                let rank = u64::from(u32::MAX - self.rank[thread as usize]);
+                u128::from(rank << 32 | u64::from(u32::MAX - cpu))
+            };
+            lowest.set(cpu, key);
+        }
+        if !self.bound.is_empty() {
+            self.note_bound(cpu);
+        }
+    }
+
+    /// Notes whether a bound thread waits for a CPU, and whether it may take it from the one that runs there.
+    fn note_bound(&mut self, cpu: u32) {
+        let first = self.bound[cpu as usize].peek();
+        let first = first.map(|&Reverse((_, _, thread))| self.rank(thread));
+        let running = self.running[cpu as usize];
+        let contested = self.lowest.is_some()
+            && running != NOBODY
+            && first.is_some_and(|first| first < self.rank(running));
+        for (set, is_in) in [
+            (&mut self.wanted, first.is_some()),
+            (&mut self.contested, contested),
+        ] {
+            if is_in {
+                set.insert(cpu);
+            } else {
+                set.remove(cpu);
+            }
+        }
     }
 
     /// Returns the thread that a CPU was given to.
@@ -150,8 +204,8 @@ impl Processors {
     }
 
     fn start(&mut self, thread: u32, cpu: u32) -> Change {
-        self.idle.remove(&cpu);
-        self.running[cpu as usize] = thread;
+        self.idle.remove(cpu);
+        self.set_running(cpu, thread);
         Change::Start(thread, cpu)
     }
 
@@ -159,10 +213,7 @@ impl Processors {
         if self.bound.is_empty() {
             return None;
         }
-        let cpu = *self
-            .idle
-            .iter()
-            .find(|&&cpu| !self.bound[cpu as usize].is_empty())?;
+        let cpu = self.idle.first_common(&self.wanted)?;
         let queue = &mut self.bound[cpu as usize];
         let queue = match (queue.peek(), self.anywhere.peek()) {
             // Reversed, the greater entry is the one that comes first.
@@ -174,14 +225,14 @@ impl Processors {
     }
 
     fn fill_anywhere(&mut self, last_cpu: impl Fn(u32) -> u32) -> Option<Change> {
-        let first_idle = *self.idle.first()?;
+        let first_idle = self.idle.first()?;
         let Reverse((_, _, thread)) = self.anywhere.pop()?;
         let last = last_cpu(thread);
         let cpu = if let Some(placement) = &self.placement {
             placement
                 .best(&self.idle, &self.running, last)
                 .unwrap_or(first_idle)
-        } else if self.idle.contains(&last) {
+        } else if self.idle.contains(last) {
             last
         } else {
             first_idle
@@ -190,34 +241,31 @@ impl Processors {
     }
 
     fn preempt_anywhere(&mut self) -> Option<Change> {
-        if !self.preemptive {
+        let &Reverse((_, _, winner)) = self.anywhere.peek()?;
+        let lowest = self.lowest.as_ref()?.smallest();
+        if lowest == NONE {
             return None;
         }
-        let &Reverse((_, _, winner)) = self.anywhere.peek()?;
-        let lowest = (0..self.running.len() as u32)
-            .filter(|&cpu| self.running[cpu as usize] != NOBODY)
-            .max_by_key(|&cpu| self.rank(self.running[cpu as usize]))?;
-        if self.rank(winner) >= self.rank(self.running[lowest as usize]) {
+        let cpu = u32::MAX - lowest as u32;
+        if self.rank(winner) >= self.rank(self.running[cpu as usize]) {
             return None;
         }
         self.anywhere.pop();
-        Some(self.replace(lowest, winner))
+        Some(self.replace(cpu, winner))
     }
 
     fn preempt_bound(&mut self) -> Option<Change> {
-        if !self.preemptive || self.bound.is_empty() {
+        if self.bound.is_empty() {
             return None;
         }
-        let (cpu, winner) = (0..self.running.len()).find_map(|cpu| {
-            let &Reverse((_, _, winner)) = self.bound[cpu].peek()?;
-            (self.rank(winner) < self.rank(self.running[cpu])).then_some((cpu, winner))
-        })?;
-        self.bound[cpu].pop();
-        Some(self.replace(cpu as u32, winner))
+        let cpu = self.contested.first()?;
+        let Reverse((_, _, winner)) = self.bound[cpu as usize].pop()?;
+        Some(self.replace(cpu, winner))
     }
 
     fn replace(&mut self, cpu: u32, winner: u32) -> Change {
-        let loser = std::mem::replace(&mut self.running[cpu as usize], winner);
+        let loser = self.running[cpu as usize];
+        self.set_running(cpu, winner);
         // It goes on before others of its priority.
         self.returned -= 1;
         let key = u64::from(self.rank(loser));

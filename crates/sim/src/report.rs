@@ -23,7 +23,7 @@ pub(crate) fn blocked_threads<M: Model, O: Observer>(
                 since: SimTime::ZERO,
             }),
             Status::Ready | Status::Waking | Status::Running | Status::Blocked => {
-                let action = program.operations[state.position as usize].action;
+                let action = program.operations.action(state.position);
                 let culprit = engine.culprit(index as u32);
                 blocked.push(BlockedThread {
                     thread,
@@ -41,9 +41,8 @@ pub(crate) fn blocked_threads<M: Model, O: Observer>(
 fn creator(program: &Program, child: u32) -> Option<String> {
     let creates = |action: Action| matches!(action, Action::Create(thread) if thread.0 == child);
     let operations = |thread: &foretrace_program::Thread| {
-        program.operations[thread.operations.start as usize..thread.operations.end as usize]
-            .iter()
-            .any(|operation| creates(operation.action))
+        let mut positions = thread.operations.clone();
+        positions.any(|position| creates(program.operations.action(position)))
     };
     program
         .threads

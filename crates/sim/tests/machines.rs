@@ -39,6 +39,12 @@ fn ends_in_picos(text: &str, cpus: u32, change: impl Fn(&mut Machine)) -> Vec<u6
     let course = schedule(&program, &machine, ModelKind::Direct);
     assert_eq!(course.check(), Ok(()), "{text}");
     assert_eq!(course.end, done.end, "{text}");
+    // The makespan is when the last thread ends, also where another that shared its core would have held it up for longer.
+    assert_eq!(
+        Some(done.end),
+        done.finish.iter().flatten().max().copied(),
+        "{text}"
+    );
     done.finish.into_iter().flatten().map(|end| end.0).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Call, ObjectId, Operation, ThreadId, Trace, operands, validate::event_place};
+use crate::{ObjectId, Operation, ThreadId, Trace, operands, validate::event_place};
 
 /// How a warning begins that names all threads whose ends were not seen.
 pub(crate) const UNSEEN_ENDS: &str = "the ends of ";
@@ -92,19 +92,30 @@ fn listed(mut odd: Vec<Oddity>, alike: &str) -> Vec<Oddity> {
 struct Locks<'t> {
     trace: &'t Trace,
     place: &'t dyn Fn(usize) -> String,
-    held: HashMap<(ThreadId, ObjectId), u64>,
-    /// The lock that each thread's previous event asked for.
-    asked: Vec<Option<ObjectId>>,
+    /// Of each call that is about a lock, the place in `held` of its thread and that lock.
+    pairs: Vec<usize>,
+    /// How often each thread holds each lock.
+    held: Vec<u64>,
+    /// The call by which each thread's previous event asked for a lock.
+    asked: Vec<Option<usize>>,
     odd: Vec<Oddity>,
     further: u64,
 }
 
 impl<'t> Locks<'t> {
     fn new(trace: &'t Trace, place: &'t dyn Fn(usize) -> String) -> Self {
+        let mut places = HashMap::new();
+        let pairs = trace.calls.iter().map(|call| {
+            let next = places.len();
+            lock_of(call.operation)
+                .map_or(0, |lock| *places.entry((call.thread, lock)).or_insert(next))
+        });
+        let pairs = pairs.collect();
         Self {
             trace,
             place,
-            held: HashMap::new(),
+            pairs,
+            held: vec![0; places.len()],
             asked: vec![None; trace.threads.len()],
             odd: Vec::new(),
             further: 0,
@@ -113,7 +124,7 @@ impl<'t> Locks<'t> {
 
     fn oddities(mut self) -> Vec<Oddity> {
         for (index, event) in self.trace.events.iter().enumerate() {
-            self.step(index, self.trace.call(event));
+            self.step(index, event.call.index());
         }
         if self.further > 0 {
             let further = self.further;
@@ -123,37 +134,34 @@ impl<'t> Locks<'t> {
         self.odd
     }
 
-    fn step(&mut self, index: usize, call: &Call) {
+    fn step(&mut self, index: usize, position: usize) {
+        let call = &self.trace.calls[position];
         let thread = call.thread;
         let asked = self.asked[thread.index()].take();
         if !operands::took_effect(call.outcome) {
-            if let (Operation::Return, Some(lock)) = (call.operation, asked) {
+            if let (Operation::Return, Some(asked)) = (call.operation, asked) {
                 // The wait for the lock ended without it, so what its call counted is taken back.
-                self.give_up(thread, lock);
+                self.give_up(asked);
             }
             return;
         }
-        if let Some(lock) = operands::acquired(call.operation) {
-            *self.held.entry((thread, lock)).or_default() += 1;
-            self.asked[thread.index()] = Some(lock);
+        if operands::acquired(call.operation).is_some() {
+            self.held[self.pairs[position]] += 1;
+            self.asked[thread.index()] = Some(position);
         } else if let Some(lock) = operands::released(call.operation) {
-            if !self.give_up(thread, lock) {
+            if !self.give_up(position) {
                 self.note(index, thread, "unlocks", lock);
             }
-        } else if let Operation::CondWait { mutex, .. } | Operation::CondTimedWait { mutex, .. } =
-            call.operation
-            && self
-                .held
-                .get(&(thread, mutex))
-                .is_none_or(|&count| count == 0)
+        } else if let Some(mutex) = lock_of(call.operation)
+            && self.held[self.pairs[position]] == 0
         {
             self.note(index, thread, "waits with", mutex);
         }
     }
 
-    /// Takes one acquisition back. Returns whether there was one.
-    fn give_up(&mut self, thread: ThreadId, lock: ObjectId) -> bool {
-        let count = self.held.entry((thread, lock)).or_default();
+    /// Takes one acquisition of a call's lock back. Returns whether there was one.
+    fn give_up(&mut self, position: usize) -> bool {
+        let count = &mut self.held[self.pairs[position]];
         let held = *count > 0;
         *count = count.saturating_sub(1);
         held
@@ -173,4 +181,16 @@ impl<'t> Locks<'t> {
             self.further += 1;
         }
     }
+}
+
+/// Returns the lock that a call takes, gives up, or gives up while it waits.
+fn lock_of(operation: Operation) -> Option<ObjectId> {
+    operands::acquired(operation)
+        .or_else(|| operands::released(operation))
+        .or(match operation {
+            Operation::CondWait { mutex, .. } | Operation::CondTimedWait { mutex, .. } => {
+                Some(mutex)
+            }
+            _ => None,
+        })
 }

@@ -154,7 +154,8 @@ fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
 /// Returns whether every segment gives back the token that it took.
 fn is_lock(program: &LaidOut<'_>, takes: &Takes, semaphore: ObjectId) -> bool {
     takes.segments.iter().all(|segment| {
-        let after = &program.operations[segment.cut as usize + 1..];
+        let end = program.operations.len() as u32;
+        let after = program.operations.range(segment.cut + 1..end);
         let mut given = 0;
         for operation in after {
             match operation.action {

@@ -79,7 +79,7 @@ impl Takes {
         let mut depth = 0_u32;
         for (position, operation) in program.operations_of(thread) {
             worker.work += operation.work_nanos;
-            let takes = self.point.takes(program, operation, depth);
+            let takes = self.point.takes(program, &operation, depth);
             if takes || left_blocked && position + 1 == end {
                 worker.cut(position);
             }

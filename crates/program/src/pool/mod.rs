@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use foretrace_trace::{Object, ObjectId, Operation as Call, SiteId, ThreadId, Trace};
 
-use crate::{Operation, Thread, lower::NONE};
+use crate::{Operation, Operations, Thread, lower::NONE};
 
 /// Threads that take tasks from a shared queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ pub(crate) struct LaidOut<'a> {
     pub ends: Vec<End>,
     pub threads: &'a [Thread],
     pub objects: &'a [Object],
-    pub operations: &'a [Operation],
+    pub operations: &'a Operations,
     /// Semaphores whose recorded waits outnumber their tokens.
     pub short: &'a [ObjectId],
 }
@@ -179,16 +179,17 @@ impl LaidOut<'_> {
     }
 
     /// Returns the operations of a thread, with their positions.
-    pub fn operations_of(&self, thread: ThreadId) -> impl Iterator<Item = (u32, &Operation)> {
+    pub fn operations_of(&self, thread: ThreadId) -> impl Iterator<Item = (u32, Operation)> {
         let range = self.threads[thread.index()].operations.clone();
-        range.map(|position| (position, &self.operations[position as usize]))
+        range.map(|position| (position, self.operations.get(position)))
     }
 
     /// Returns the event by which a take was done: its call, or the return where that had to wait.
     pub fn done_at(&self, position: u32) -> u32 {
-        let take = &self.operations[position as usize];
+        let take = self.operations.get(position);
         // What is taken within a section is there when its lock is held, which is the operation after it then.
-        let lock = self.operations.get(position as usize + 1);
+        let next = position + 1;
+        let lock = ((next as usize) < self.operations.len()).then(|| self.operations.get(next));
         let lock = lock.filter(|lock| lock.event == take.event);
         let waited = take.waited || lock.is_some_and(|lock| lock.waited);
         let event = take.event as usize;

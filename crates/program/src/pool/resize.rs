@@ -28,10 +28,14 @@ impl Program {
     }
 
     fn renumber_gates(&mut self, threads: usize, then: usize) {
-        for operation in &mut self.operations {
-            if let Action::Await(gate) | Action::Open(gate) = &mut operation.action {
-                *gate = GateId::of(gate.opener(threads), then);
-            }
+        let renumbered = |gate: GateId| GateId::of(gate.opener(threads), then);
+        for position in 0..self.operations.len() as u32 {
+            let action = match self.operations.action(position) {
+                Action::Await(gate) => Action::Await(renumbered(gate)),
+                Action::Open(gate) => Action::Open(renumbered(gate)),
+                _ => continue,
+            };
+            self.operations.set_action(position, action);
         }
     }
 
@@ -73,9 +77,9 @@ impl Program {
             return;
         };
         let range = self.threads[first.thread.index()].operations.clone();
-        let operations = &self.operations[range.start as usize..range.end as usize];
-        let mut barriers: Vec<ObjectId> = operations
-            .iter()
+        let mut barriers: Vec<ObjectId> = self
+            .operations
+            .range(range)
             .filter_map(|operation| match operation.action {
                 Action::Barrier(barrier) => Some(barrier),
                 _ => None,
@@ -94,8 +98,13 @@ impl Program {
     fn leave_out(&mut self, thread: ThreadId) {
         let range = &mut self.threads[thread.index()].operations;
         range.start = range.end - 1;
-        self.operations[range.start as usize].work_nanos = 0;
-        self.operations[range.start as usize].action = Action::Terminate;
+        let last = self.operations.get(range.start);
+        let end = Operation {
+            work_nanos: 0,
+            action: Action::Terminate,
+            ..last
+        };
+        self.operations.set(range.start, end);
     }
 
     /// Adds a thread that does what a worker did, but for its segments.
@@ -108,7 +117,7 @@ impl Program {
         let mut epoch = 0;
         let mut within = false;
         for position in model.operations.clone() {
-            let operation = self.operations[position as usize];
+            let operation = self.operations.get(position);
             let is_cut = pool
                 .cuts
                 .binary_search_by_key(&position, |cut| cut.operation)
@@ -123,7 +132,7 @@ impl Program {
                 // The work before the first take, and then what the last one does.
                 self.append(Operation {
                     work_nanos: operation.work_nanos,
-                    ..self.operations[tail as usize]
+                    ..self.operations.get(tail)
                 });
             }
             let is_tail = original.tails[epoch] == Some(position);
@@ -157,9 +166,7 @@ impl Program {
     }
 
     fn append(&mut self, operation: Operation) {
-        self.operations.push(Operation {
-            requirements_start: self.requirements.len() as u32,
-            ..operation
-        });
+        self.operations.push(operation);
+        self.requirement_starts.push(self.requirements.len() as u32);
     }
 }

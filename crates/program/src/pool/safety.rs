@@ -82,9 +82,9 @@ fn segment_uses(program: &LaidOut<'_>, takes: &Takes, cut: u32) -> Result<u32, S
     let end = takes.cuts.partition_point(|other| other.operation <= cut);
     let end = takes.cuts[end].operation;
     let name = |object: ObjectId| &program.objects[object.index()].name;
-    let mut depth = depth_after(program.operations[cut as usize].action, 0);
+    let mut depth = depth_after(program.operations.action(cut), 0);
     let mut locks = 0;
-    for operation in &program.operations[cut as usize + 1..end as usize] {
+    for operation in program.operations.range(cut + 1..end) {
         match operation.action {
             Action::Await(gate) => match gate.opener(program.threads.len()) {
                 Opener::Once(_) => {}
@@ -134,7 +134,7 @@ fn no_puts_by_others(
     takes: &Takes,
     mutexes: &[ObjectId],
 ) -> Result<(), String> {
-    let event = |position: u32| program.operations[position as usize].event;
+    let event = |position: u32| program.operations.event(position);
     let (Some(&first), Some(&last)) = (takes.ranks.first(), takes.ranks.last()) else {
         return Ok(());
     };
@@ -164,8 +164,9 @@ fn no_puts_by_others(
 
 /// Returns whether a section waits on a condition variable: it looks at something, and puts nothing.
 fn waits_inside(program: &LaidOut<'_>, lock: u32) -> bool {
-    program.operations[lock as usize + 1..]
-        .iter()
+    program
+        .operations
+        .range(lock + 1..program.operations.len() as u32)
         .take_while(|operation| !matches!(operation.action, Action::Unlock(_) | Action::Terminate))
         .any(|operation| matches!(operation.action, Action::CondWait { .. }))
 }
@@ -186,16 +187,15 @@ fn puts_cover_takes(
     }
     let mut gives: Vec<u32> = Vec::new();
     let mut all = 0;
-    for operation in program.operations {
+    for operation in program.operations.iter() {
         match operation.action {
             Action::GiveToken(id) if id == semaphore => gives.push(operation.event),
             Action::TakeToken(id) if id == semaphore => all += 1,
             _ => {}
         }
     }
-    let is_take = |position: &&u32| {
-        program.operations[**position as usize].action == Action::TakeToken(semaphore)
-    };
+    let is_take =
+        |position: &&u32| program.operations.action(**position) == Action::TakeToken(semaphore);
     if takes.ranks.iter().filter(is_take).count() < all {
         return Err(format!("other threads take tokens of {}, too", object.name));
     }
@@ -205,8 +205,7 @@ fn puts_cover_takes(
     let mut count = 0;
     let mut first = None;
     for &position in &takes.ranks {
-        let operation = &program.operations[position as usize];
-        if operation.action != Action::TakeToken(semaphore) {
+        if program.operations.action(position) != Action::TakeToken(semaphore) {
             continue;
         }
         let done = program.done_at(position);

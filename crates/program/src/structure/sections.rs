@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use foretrace_trace::{ObjectId, Operation as Op, Outcome, SiteId, Trace};
 
-use crate::lower::{NONE, next_of_thread};
+use crate::{events::Sweep, lower::NONE};
 
 /// What a thread does between locking a mutex and unlocking it.
 #[derive(Clone, Debug)]
@@ -32,6 +32,10 @@ pub(super) struct Section {
 /// All sections of a trace's mutexes that condition variables are used with.
 pub(super) struct Sections {
     all: Vec<Section>,
+    /// The positions of each mutex's sections.
+    of_mutex: BTreeMap<ObjectId, Vec<u32>>,
+    /// From which places each condition variable is waited on, and how often.
+    waits: BTreeMap<ObjectId, (BTreeSet<SiteId>, u64)>,
     /// Signals and broadcasts of threads that had not locked their mutex before.
     bare: Vec<(ObjectId, u32, bool)>,
     mutex_of: BTreeMap<ObjectId, ObjectId>,
@@ -72,15 +76,13 @@ impl Sections {
 
     /// Returns where sections begin that wait on it.
     pub fn waiting_sites(&self, cond: ObjectId) -> Vec<SiteId> {
-        let waiting = self.all.iter().filter(|s| s.waited == Some(cond));
-        let sites: BTreeSet<SiteId> = waiting.filter_map(|section| section.site).collect();
-        sites.into_iter().collect()
+        let waits = self.waits.get(&cond);
+        waits.map_or(Vec::new(), |(sites, _)| sites.iter().copied().collect())
     }
 
     /// Returns how often it was waited on.
     pub fn waits(&self, cond: ObjectId) -> u64 {
-        let waiting = self.all.iter().filter(|s| s.waited == Some(cond));
-        waiting.map(|section| section.waits.len() as u64).sum()
+        self.waits.get(&cond).map_or(0, |(_, count)| *count)
     }
 
     /// Returns how a condition variable is used; `None` where that is too odd for any hypothesis.
@@ -89,7 +91,10 @@ impl Sections {
         if self.ambiguous.contains(&cond) {
             return None;
         }
-        let of_mutex = || self.all.iter().filter(|section| section.mutex == mutex);
+        let of_mutex = || {
+            let positions = self.of_mutex.get(&mutex).into_iter().flatten();
+            positions.map(|&position| &self.all[position as usize])
+        };
         let mut uses = Uses {
             cond,
             sections: Vec::new(),
@@ -199,10 +204,12 @@ impl<'t> Collector<'t> {
             mutexes: mutex_of.values().copied().collect(),
             sections: Sections {
                 all: Vec::new(),
+                of_mutex: BTreeMap::new(),
+                waits: BTreeMap::new(),
                 bare: Vec::new(),
                 mutex_of,
                 ambiguous,
-                next: next_of_thread(trace),
+                next: Sweep::new(trace).next,
             },
         }
     }
@@ -328,9 +335,19 @@ impl<'t> Collector<'t> {
         Some(&mut sections[position])
     }
 
-    /// Puts the sections into the order in which they began.
-    fn finish(mut self) -> Sections {
-        self.sections.all.sort_by_key(|section| section.held);
-        self.sections
+    /// Puts the sections into the order in which they began, and notes where those of each object are.
+    fn finish(self) -> Sections {
+        let mut sections = self.sections;
+        sections.all.sort_by_key(|section| section.held);
+        for (position, section) in (0..).zip(&sections.all) {
+            let of_mutex = sections.of_mutex.entry(section.mutex).or_default();
+            of_mutex.push(position);
+            if let Some(cond) = section.waited {
+                let (sites, count) = sections.waits.entry(cond).or_default();
+                sites.extend(section.site);
+                *count += section.waits.len() as u64;
+            }
+        }
+        sections
     }
 }

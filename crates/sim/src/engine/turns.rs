@@ -2,7 +2,7 @@
 
 use foretrace_schedule::State;
 
-use super::{DELAY, Engine};
+use super::Engine;
 use crate::{
     SchedulerKind,
     core::{NOBODY, Status},
@@ -25,6 +25,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
                     if self.core.threads[loser as usize].status == Status::Running {
                         self.account(loser);
                     }
+                    self.alarms.cancel(cpu);
                     self.note_ready(loser);
                     self.vacated[cpu as usize] = self.core.now;
                     self.start(winner, cpu);
@@ -56,7 +57,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
                 let state = &mut self.core.threads[thread as usize];
                 // One that has no work left is due, or rings now.
                 if state.work_left > 0 {
-                    state.turn = state.turn.wrapping_add(1) % DELAY;
+                    state.turn = state.turn.wrapping_add(1);
                     self.arm(thread);
                 }
             }
@@ -70,7 +71,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         let polled = self.core.has_polled(thread);
         let state = &mut self.core.threads[thread as usize];
         state.cpu = cpu;
-        state.turn = state.turn.wrapping_add(1) % DELAY;
+        state.turn = state.turn.wrapping_add(1);
         // What it costs to take turns on one CPU is within the recorded times.
         let was_idle = self.vacated[cpu as usize] != self.core.now;
         let latency = self.machine.costs.wake_latency.0;
@@ -78,9 +79,8 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
             return self.begin_turn(thread);
         }
         state.status = Status::Waking;
-        let turn = state.turn;
         self.called += 1;
-        self.set_alarm(self.core.now.saturating_add(latency), thread, turn);
+        self.set_alarm(self.core.now.saturating_add(latency), cpu);
     }
 
     /// Lets a thread pay for running where another ran last, or elsewhere than before.
@@ -128,6 +128,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
     }
 
     /// Brings a running thread's remaining work up to date.
+    #[inline]
     pub(super) fn account(&mut self, thread: u32) {
         let now = self.core.now;
         let state = &mut self.core.threads[thread as usize];
@@ -144,6 +145,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
     }
 
     /// Returns how long a running thread needs for its work.
+    #[inline]
     pub(super) fn time_left(&self, thread: u32) -> u64 {
         let state = &self.core.threads[thread as usize];
         if self.speeds.all_one {
@@ -160,6 +162,6 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
             return self.push_due(thread);
         }
         let done = self.core.now.saturating_add(self.time_left(thread));
-        self.set_alarm(done.min(state.slice_end), thread, state.turn);
+        self.set_alarm(done.min(state.slice_end), state.cpu);
     }
 }

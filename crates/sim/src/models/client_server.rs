@@ -8,28 +8,26 @@
 //!
 //! VPPB, section 3; the fences and the release half of a condition wait: `docs/models.md`.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
-
 use foretrace_program::{Action, Program};
 
-use super::{Model, common_culprit, order, strict};
+use super::{Model, common_culprit, strict};
 use crate::{
     Machine,
     core::{Core, Flow},
-    models::order::Order,
+    models::{order::Order, position_set::PositionSet},
 };
 
 /// What has been released, and which lists have run.
 pub(crate) struct ClientServer {
     order: Order,
+    /// The lists whose opening is satisfied and that have not run, of all threads.
+    available: PositionSet,
     threads: Vec<Lists>,
 }
 
 /// The lists of one thread. A list is named by its opening operation.
 #[derive(Default)]
 struct Lists {
-    /// The lists whose opening is satisfied and that have not run, lowest first.
-    available: BinaryHeap<Reverse<u32>>,
     /// The first operation of the present stretch of lists.
     start: u32,
     /// The fence that ends it; an operation.
@@ -44,11 +42,13 @@ impl Model for ClientServer {
     fn new(program: &Program, _machine: &Machine) -> Self {
         let mut model = Self {
             order: Order::new(program),
+            available: PositionSet::new(program.operations.len()),
             threads: Vec::new(),
         };
         for thread in &program.threads {
             let mut lists = Lists::default();
-            Self::open_stretch(program, &mut lists, thread.operations.start);
+            let start = thread.operations.start;
+            Self::open_stretch(program, &mut model.available, &mut lists, start);
             model.threads.push(lists);
         }
         model
@@ -87,11 +87,11 @@ impl Model for ClientServer {
 
 impl ClientServer {
     /// Begins the stretch of lists from an operation to the next fence. Lists that need nothing are available.
-    fn open_stretch(program: &Program, lists: &mut Lists, from: u32) {
+    fn open_stretch(program: &Program, available: &mut PositionSet, lists: &mut Lists, from: u32) {
         lists.start = from;
         lists.left = 0;
         for operation in from.. {
-            let action = program.operations[operation as usize].action;
+            let action = program.operations.action(operation);
             if action.is_fence() {
                 lists.fence = operation;
                 return;
@@ -99,7 +99,7 @@ impl ClientServer {
             if action.opens_list() {
                 lists.left += 1;
                 if program.requirements_of(operation).is_empty() {
-                    lists.available.push(Reverse(operation));
+                    available.insert(operation);
                 }
             }
         }
@@ -111,15 +111,15 @@ impl ClientServer {
         if lists.left == 0 {
             let fence = lists.fence;
             core.threads[thread as usize].position = fence;
-            let action = core.program.operations[fence as usize].action;
+            let action = core.program.operations.action(fence);
             if action != Action::Terminate {
-                Self::open_stretch(core.program, lists, fence + 1);
+                Self::open_stretch(core.program, &mut self.available, lists, fence + 1);
             }
             return core.perform(thread, action);
         }
-        match lists.available.peek() {
-            Some(&Reverse(opening)) if opening < lists.fence => {
-                lists.available.pop();
+        match self.available.first_from(lists.start) {
+            Some(opening) if opening < lists.fence => {
+                self.available.remove(opening);
                 lists.left -= 1;
                 core.threads[thread as usize].position = opening;
                 strict::accept(core, thread, opening);
@@ -129,7 +129,7 @@ impl ClientServer {
                 lists.idle = true;
                 let operation = self.awaited_list(core, thread);
                 core.threads[thread as usize].position = operation;
-                strict::block(core.program.operations[operation as usize].action)
+                strict::block(core.program.operations.action(operation))
             }
         }
     }
@@ -140,13 +140,12 @@ impl ClientServer {
     fn awaited_list(&self, core: &Core<'_>, thread: u32) -> u32 {
         let position = core.threads[thread as usize].position;
         let operations = &core.program.operations;
-        if !operations[position as usize].action.is_fence() {
+        if !operations.action(position).is_fence() {
             return position;
         }
         let start = self.threads[thread as usize].start;
         let waits = |&operation: &u32| {
-            operations[operation as usize].action.opens_list()
-                && !self.order.is_satisfied(operation)
+            operations.action(operation).opens_list() && !self.order.is_satisfied(operation)
         };
         (start..position).find(waits).unwrap_or(position)
     }
@@ -154,11 +153,13 @@ impl ClientServer {
     /// A release happens. Lists that it makes available run at once where their thread waits for one; returns whether
     /// that was so.
     fn release(&mut self, core: &mut Core<'_>, thread: u32, operation: u32) -> bool {
-        let Self { order, threads } = self;
-        let program = core.program;
+        let Self {
+            order,
+            available,
+            threads,
+        } = self;
         let mut taken = false;
-        order.release(operation, |opening| {
-            let waiter = order::thread_of(program, opening);
+        order.release(operation, |waiter, opening| {
             let lists = &mut threads[waiter as usize];
             if lists.idle && opening < lists.fence {
                 lists.idle = false;
@@ -167,7 +168,7 @@ impl ClientServer {
                 core.wake(waiter, thread);
                 taken = true;
             } else {
-                lists.available.push(Reverse(opening));
+                available.insert(opening);
             }
         });
         taken

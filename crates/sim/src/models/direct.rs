@@ -4,14 +4,11 @@
 //!
 //! VPPB, section 2.
 
-use foretrace_program::{Action, Operation, Program};
+use foretrace_program::{Action, Program};
 use foretrace_schedule::WaitKind;
 use foretrace_trace::{ObjectId, ObjectKind};
 
-use super::{
-    Model, common_culprit,
-    order::{self, Order},
-};
+use super::{Model, common_culprit, order::Order};
 use crate::{
     Handover, Machine,
     core::{Core, Flow},
@@ -54,18 +51,16 @@ impl Model for Direct {
             }
         });
         let mut mutex_of_condition = vec![None; program.objects.len()];
-        for operation in &program.operations {
-            if let Action::CondWait { cond, mutex } = operation.action {
-                mutex_of_condition[cond.index()] = Some(mutex);
+        let mut uses_futexes = false;
+        for operation in 0..program.operations.len() as u32 {
+            match program.operations.action(operation) {
+                Action::CondWait { cond, mutex } => mutex_of_condition[cond.index()] = Some(mutex),
+                Action::Wake(_) => uses_futexes = true,
+                _ => {}
             }
         }
-        let wakes = |operation: &Operation| matches!(operation.action, Action::Wake(_));
         Self {
-            wakes: program
-                .operations
-                .iter()
-                .any(wakes)
-                .then(|| Order::new(program)),
+            wakes: uses_futexes.then(|| Order::new(program)),
             objects: objects.collect(),
             handover: machine.handover,
             regaining: vec![None; program.threads.len()],
@@ -170,9 +165,7 @@ impl Direct {
     fn wake_recorded(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         let operation = core.threads[thread as usize].position;
         if let Some(wakes) = &mut self.wakes {
-            let program = core.program;
-            wakes.release(operation, |wait| {
-                let waiter = order::thread_of(program, wait);
+            wakes.release(operation, |waiter, wait| {
                 if core.is_blocked_at(waiter, wait) {
                     core.wake(waiter, thread);
                 }

@@ -8,6 +8,7 @@ mod client_server;
 mod direct;
 mod order;
 mod pool;
+mod position_set;
 mod strict;
 
 use foretrace_program::{Action, Opener, Program};

@@ -9,7 +9,14 @@ pub(crate) struct Order {
     missing: Vec<u32>,
     /// Per release, where its dependents begin in `dependents`.
     starts: Vec<u32>,
-    dependents: Vec<u32>,
+    dependents: Vec<Dependent>,
+}
+
+/// An acquisition that needs a release.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Dependent {
+    pub operation: u32,
+    pub thread: u32,
 }
 
 impl Order {
@@ -17,23 +24,26 @@ impl Order {
         let count = program.operations.len();
         let mut missing = vec![0; count];
         let mut starts = vec![0; count + 1];
-        for operation in 0..count as u32 {
+        // Those of threads that are left out are in nobody's list.
+        for (_, operation) in operations(program) {
             let needed = program.requirements_of(operation);
             missing[operation as usize] = needed.len() as u32;
             for &release in needed {
-                starts[release as usize + 1] += 1;
+                starts[release as usize] += 1;
             }
         }
-        for index in 0..count {
-            starts[index + 1] += starts[index];
+        // First where they end, which becomes where they begin while they are put there from the last to the first.
+        let mut end = 0;
+        for start in &mut starts {
+            end += *start;
+            *start = end;
         }
-        let mut places = starts.clone();
-        let mut dependents = vec![0; program.requirements.len()];
-        for operation in 0..count as u32 {
+        let mut dependents = vec![Dependent::default(); end as usize];
+        for (thread, operation) in operations(program).rev() {
             for &release in program.requirements_of(operation) {
-                let place = &mut places[release as usize];
-                dependents[*place as usize] = operation;
-                *place += 1;
+                let place = &mut starts[release as usize];
+                *place -= 1;
+                dependents[*place as usize] = Dependent { operation, thread };
             }
         }
         Self {
@@ -48,25 +58,35 @@ impl Order {
         self.missing[operation as usize] == 0
     }
 
-    /// A release happens: calls `satisfied` with every acquisition that now needs nothing more.
-    pub fn release(&mut self, release: u32, mut satisfied: impl FnMut(u32)) {
+    /// A release happens: calls `satisfied` with the thread of every acquisition that now needs nothing more, and the
+    /// acquisition.
+    pub fn release(&mut self, release: u32, mut satisfied: impl FnMut(u32, u32)) {
         let range =
             self.starts[release as usize] as usize..self.starts[release as usize + 1] as usize;
-        for &dependent in &self.dependents[range] {
-            let missing = &mut self.missing[dependent as usize];
+        for &Dependent { operation, thread } in &self.dependents[range] {
+            let missing = &mut self.missing[operation as usize];
             *missing -= 1;
             if *missing == 0 {
-                satisfied(dependent);
+                satisfied(thread, operation);
             }
         }
     }
 
     /// Returns the acquisitions that need a release.
-    pub fn dependents(&self, release: u32) -> &[u32] {
+    pub fn dependents(&self, release: u32) -> &[Dependent] {
         let range =
             self.starts[release as usize] as usize..self.starts[release as usize + 1] as usize;
         &self.dependents[range]
     }
+}
+
+/// Returns the operations of all threads, each with its thread.
+fn operations(program: &Program) -> impl DoubleEndedIterator<Item = (u32, u32)> {
+    let threads = program.threads.iter().enumerate();
+    threads.flat_map(|(index, thread)| {
+        let operations = thread.operations.clone();
+        operations.map(move |operation| (index as u32, operation))
+    })
 }
 
 /// Finds the thread of an operation.

@@ -301,10 +301,7 @@ impl State {
         for worker in &pool.workers {
             for (epoch, tail) in state.epochs.iter_mut().zip(&worker.tails) {
                 let takes = tail.is_some_and(|tail| {
-                    matches!(
-                        program.operations[tail as usize].action,
-                        Action::TakeToken(_)
-                    )
+                    matches!(program.operations.action(tail), Action::TakeToken(_))
                 });
                 match worker.origin {
                     Origin::Recorded => epoch.enders += u64::from(takes),

@@ -41,10 +41,11 @@ impl Model for Strict {
                 flow
             }
             Action::Send { .. } => {
-                let accepted =
-                    self.order.dependents(operation).iter().any(|&wait| {
-                        core.is_blocked_at(order::thread_of(core.program, wait), wait)
-                    });
+                let accepted = self
+                    .order
+                    .dependents(operation)
+                    .iter()
+                    .any(|wait| core.is_blocked_at(wait.thread, wait.operation));
                 self.release(core, thread, operation);
                 if accepted { Flow::Next } else { block(action) }
             }
@@ -72,9 +73,7 @@ impl Strict {
     }
 
     fn release(&mut self, core: &mut Core<'_>, thread: u32, operation: u32) {
-        let program = core.program;
-        self.order.release(operation, |acquisition| {
-            let waiter = order::thread_of(program, acquisition);
+        self.order.release(operation, |waiter, acquisition| {
             if core.is_blocked_at(waiter, acquisition) {
                 core.wake(waiter, thread);
             }
@@ -85,7 +84,7 @@ impl Strict {
 /// Lets the activator of a satisfied wait go on, which is blocked in its send. Releases of other kinds never block.
 pub(crate) fn accept(core: &mut Core<'_>, thread: u32, wait: u32) {
     let program = core.program;
-    if !matches!(program.operations[wait as usize].action, Action::Wait(_)) {
+    if !matches!(program.operations.action(wait), Action::Wait(_)) {
         return;
     }
     for &send in program.requirements_of(wait) {

@@ -32,12 +32,12 @@ impl Barriers {
     }
 
     /// A thread arrives. Returns the others when it is the last; `None` when it must wait.
-    pub fn arrive(&mut self, barrier: ObjectId, thread: u32) -> Option<impl Iterator<Item = u32>> {
+    pub fn arrive(&mut self, barrier: ObjectId, thread: u32) -> Option<std::vec::Drain<'_, u32>> {
         let barrier = &mut self.barriers[barrier.index()];
         if barrier.arrived.len() + 1 < barrier.size {
             barrier.arrived.push(thread);
             return None;
         }
-        Some(std::mem::take(&mut barrier.arrived).into_iter())
+        Some(barrier.arrived.drain(..))
     }
 }

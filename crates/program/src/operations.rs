@@ -1,0 +1,333 @@
+//! Lists of operations, in the twelve bytes each that nearly all of them need.
+
+use foretrace_trace::{ObjectId, ThreadId};
+
+use crate::{Action, GateId, Operation};
+
+/// A list of operations.
+///
+/// A program has about as many operations as its trace has events, and a replay goes through them thread by thread, so
+/// they are packed: what a replay reads of an operation is one word of 64 bits. The few that do not fit into one, because they
+/// are about two objects or have more than four seconds of work, stand in a table of their own.
+#[derive(Clone, Debug, Default)]
+pub struct Operations {
+    /// From the lowest bit: the operand, the kind, whether it waited, the work (or, for [`ODD`], the place in `odd`).
+    words: Vec<u64>,
+    events: Vec<u32>,
+    odd: Vec<(u64, Action)>,
+    /// Whether some of them poll.
+    polls: bool,
+}
+
+const OPERAND_BITS: u32 = 26;
+const KIND_BITS: u32 = 5;
+const WAITED: u64 = 1 << (OPERAND_BITS + KIND_BITS);
+const WORK_SHIFT: u32 = 32;
+
+/// The kind of operations that do not fit.
+const ODD: u32 = (1 << KIND_BITS) - 1;
+
+impl Operations {
+    /// Returns an empty list with room for so many.
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        Self {
+            words: Vec::with_capacity(count),
+            events: Vec::with_capacity(count),
+            odd: Vec::new(),
+            polls: false,
+        }
+    }
+
+    /// Returns how many there are.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Returns whether some of them may poll.
+    pub fn polls(&self) -> bool {
+        self.polls
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Returns an operation.
+    ///
+    /// # Panics
+    ///
+    /// As this and the following, where there are not so many.
+    pub fn get(&self, index: u32) -> Operation {
+        let word = self.words[index as usize];
+        Operation {
+            work_nanos: self.work_of(word),
+            action: self.action_of(word),
+            event: self.events[index as usize],
+            waited: word & WAITED != 0,
+        }
+    }
+
+    /// Returns what an operation does.
+    #[inline]
+    pub fn action(&self, index: u32) -> Action {
+        self.action_of(self.words[index as usize])
+    }
+
+    /// Returns the CPU time before an operation, in nanoseconds.
+    #[inline]
+    pub fn work_nanos(&self, index: u32) -> u64 {
+        self.work_of(self.words[index as usize])
+    }
+
+    /// Returns the trace's event that an operation came from.
+    pub fn event(&self, index: u32) -> u32 {
+        self.events[index as usize]
+    }
+
+    /// Returns whether an operation had to wait in the recording.
+    pub fn waited(&self, index: u32) -> bool {
+        self.words[index as usize] & WAITED != 0
+    }
+
+    /// Returns some of them, in order.
+    pub fn range(&self, range: std::ops::Range<u32>) -> impl Iterator<Item = Operation> {
+        range.map(|index| self.get(index))
+    }
+
+    /// Returns all of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Operation> {
+        self.range(0..self.len() as u32)
+    }
+
+    /// Returns the last.
+    pub fn last(&self) -> Option<Operation> {
+        let last = self.len().checked_sub(1)?;
+        Some(self.get(last as u32))
+    }
+
+    /// Adds one.
+    pub(crate) fn push(&mut self, operation: Operation) {
+        let word = self.pack(&operation, None);
+        self.words.push(word);
+        self.events.push(operation.event);
+    }
+
+    /// Replaces one.
+    pub(crate) fn set(&mut self, index: u32, operation: Operation) {
+        let word = self.words[index as usize];
+        let place = (kind_of(word) == ODD).then_some((word >> WORK_SHIFT) as usize);
+        self.words[index as usize] = self.pack(&operation, place);
+        self.events[index as usize] = operation.event;
+    }
+
+    /// Replaces what one does.
+    pub(crate) fn set_action(&mut self, index: u32, action: Action) {
+        let operation = self.get(index);
+        self.set(
+            index,
+            Operation {
+                action,
+                ..operation
+            },
+        );
+    }
+
+    /// Adds those of another list.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        let odd_before = self.odd.len() as u64;
+        if odd_before > 0 && !other.odd.is_empty() {
+            for word in &mut other.words {
+                if kind_of(*word) == ODD {
+                    *word += odd_before << WORK_SHIFT;
+                }
+            }
+        }
+        self.polls |= other.polls;
+        self.words.append(&mut other.words);
+        self.events.append(&mut other.events);
+        self.odd.append(&mut other.odd);
+    }
+
+    /// Makes room for so many more, and for no more than these.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        self.words.reserve_exact(count);
+        self.events.reserve_exact(count);
+    }
+
+    /// Packs an operation; `place` is one in the table of those that do not fit that it may have.
+    fn pack(&mut self, operation: &Operation, place: Option<usize>) -> u64 {
+        let Operation {
+            work_nanos, action, ..
+        } = *operation;
+        let waited = if operation.waited { WAITED } else { 0 };
+        self.polls |= matches!(action, Action::Poll(_));
+        let fits = packed(action)
+            .filter(|&(_, operand)| operand >> OPERAND_BITS == 0 && work_nanos >> 32 == 0);
+        if let Some((kind, operand)) = fits {
+            return work_nanos << WORK_SHIFT
+                | waited
+                | u64::from(kind) << OPERAND_BITS
+                | u64::from(operand);
+        }
+        let place = place.unwrap_or_else(|| {
+            self.odd.push((0, Action::Pass));
+            self.odd.len() - 1
+        });
+        self.odd[place] = (work_nanos, action);
+        (place as u64) << WORK_SHIFT | waited | u64::from(ODD) << OPERAND_BITS
+    }
+
+    #[inline]
+    fn work_of(&self, word: u64) -> u64 {
+        let upper = word >> WORK_SHIFT;
+        if kind_of(word) == ODD {
+            return self.odd[upper as usize].0;
+        }
+        upper
+    }
+
+    #[inline]
+    fn action_of(&self, word: u64) -> Action {
+        let operand = word as u32 & ((1 << OPERAND_BITS) - 1);
+        let object = ObjectId(operand);
+        match kind_of(word) {
+            0 => Action::Pass,
+            1 => Action::Create(ThreadId(operand)),
+            2 => Action::Terminate,
+            3 => Action::Await(GateId(operand)),
+            4 => Action::Open(GateId(operand)),
+            5 => Action::Delay(operand),
+            6 => Action::Lock(object),
+            7 => Action::Unlock(object),
+            8 => Action::TakeToken(object),
+            9 => Action::GiveToken(object),
+            10 => Action::AwaitWake(object),
+            11 => Action::Wake(object),
+            12 => Action::ReadLock(object),
+            13 => Action::WriteLock(object),
+            14 => Action::RwUnlock(object),
+            15 => Action::Barrier(object),
+            16 => Action::Signal(object),
+            17 => Action::Wait(object),
+            18 => Action::Poll(object),
+            _ => self.odd[(word >> WORK_SHIFT) as usize].1,
+        }
+    }
+}
+
+#[inline]
+fn kind_of(word: u64) -> u32 {
+    (word as u32 >> OPERAND_BITS) & ODD
+}
+
+/// Returns the kind and the operand of an action that has one operand at most.
+fn packed(action: Action) -> Option<(u32, u32)> {
+    Some(match action {
+        Action::Pass => (0, 0),
+        Action::Create(child) => (1, child.0),
+        Action::Terminate => (2, 0),
+        Action::Await(gate) => (3, gate.0),
+        Action::Open(gate) => (4, gate.0),
+        Action::Delay(index) => (5, index),
+        Action::Lock(id) => (6, id.0),
+        Action::Unlock(id) => (7, id.0),
+        Action::TakeToken(id) => (8, id.0),
+        Action::GiveToken(id) => (9, id.0),
+        Action::AwaitWake(id) => (10, id.0),
+        Action::Wake(id) => (11, id.0),
+        Action::ReadLock(id) => (12, id.0),
+        Action::WriteLock(id) => (13, id.0),
+        Action::RwUnlock(id) => (14, id.0),
+        Action::Barrier(id) => (15, id.0),
+        Action::Signal(id) => (16, id.0),
+        Action::Wait(id) => (17, id.0),
+        Action::Poll(id) => (18, id.0),
+        // What is about two things at once stands in the table.
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn action() -> impl Strategy<Value = Action> {
+        let id = any::<u32>().prop_map(|id| ObjectId(id >> (id % 32)));
+        (0..21_u32, id, any::<u32>()).prop_map(|(kind, id, other)| match kind {
+            0 => Action::Pass,
+            1 => Action::Create(ThreadId(id.0)),
+            2 => Action::Terminate,
+            3 => Action::Await(GateId(id.0)),
+            4 => Action::Open(GateId(id.0)),
+            5 => Action::Delay(id.0),
+            6 => Action::Lock(id),
+            7 => Action::Unlock(id),
+            8 => Action::TakeToken(id),
+            9 => Action::GiveToken(id),
+            10 => Action::AwaitWake(id),
+            11 => Action::Wake(id),
+            12 => Action::ReadLock(id),
+            13 => Action::WriteLock(id),
+            14 => Action::RwUnlock(id),
+            15 => Action::Barrier(id),
+            16 => Action::Signal(id),
+            17 => Action::Wait(id),
+            18 => Action::Poll(id),
+            19 => Action::Broadcast {
+                cond: id,
+                woken: other,
+            },
+            _ => Action::CondWait {
+                cond: id,
+                mutex: ObjectId(other),
+            },
+        })
+    }
+
+    fn operation() -> impl Strategy<Value = Operation> {
+        let work = any::<u64>().prop_map(|work| work >> (work % 64));
+        (work, action(), any::<u32>(), any::<bool>()).prop_map(
+            |(work_nanos, action, event, waited)| Operation {
+                work_nanos,
+                action,
+                event,
+                waited,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_packed_comes_out_again(
+            lists in proptest::collection::vec(proptest::collection::vec(operation(), 0..20), 1..4),
+            replaced in proptest::collection::vec((any::<proptest::sample::Index>(), operation()), 0..10),
+        ) {
+            let mut expected: Vec<Operation> = lists.concat();
+            let mut all = Operations::default();
+            for list in lists {
+                let mut packed = Operations::with_capacity(list.len());
+                for operation in list {
+                    packed.push(operation);
+                }
+                all.append(packed);
+            }
+            if !expected.is_empty() {
+                for (index, operation) in replaced {
+                    let index = index.index(expected.len());
+                    expected[index] = operation;
+                    all.set(index as u32, operation);
+                }
+            }
+            prop_assert_eq!(all.iter().collect::<Vec<_>>(), expected.clone());
+            prop_assert_eq!(all.last(), expected.last().copied());
+            for (index, operation) in (0..).zip(&expected) {
+                prop_assert_eq!(all.action(index), operation.action);
+                prop_assert_eq!(all.work_nanos(index), operation.work_nanos);
+                prop_assert_eq!(all.waited(index), operation.waited);
+                prop_assert_eq!(all.event(index), operation.event);
+            }
+        }
+    }
+}

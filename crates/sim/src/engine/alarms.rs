@@ -1,0 +1,165 @@
+//! When something happens next: one alarm for each CPU, and the ends of delays.
+//!
+//! A thread's work ends on its CPU, so there is one alarm a CPU at most, and a thread that loses its CPU leaves none behind.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use crate::tournament::{NONE, Tournament};
+
+/// The lower bits of a key: the order in which alarms were set, and the CPU.
+const ORDER_BITS: u32 = 63;
+const ORDER: u64 = (1 << ORDER_BITS) - 1;
+
+/// What rings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Alarm {
+    /// That of the thread on this CPU: its work is done, its slice ends, or it has come there.
+    Cpu(u32),
+    /// The end of this thread's delay.
+    Delay(u32),
+}
+
+/// All alarms that are set; those of one instant ring in the order in which they were set.
+pub(super) struct Alarms {
+    cpus: Tournament,
+    delays: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    /// The CPU whose alarm rang last and still stands in the tree: mostly it gets a new one before anything else happens.
+    rung: Option<u32>,
+    /// The first of the others' alarms, while there is such a CPU.
+    others: u128,
+    /// How many bits of the order name the CPU.
+    place_bits: u32,
+}
+
+impl Alarms {
+    pub fn new(cpus: u32) -> Self {
+        let cpus = Tournament::new(cpus as usize);
+        Self {
+            place_bits: cpus.place_bits(),
+            cpus,
+            delays: BinaryHeap::new(),
+            rung: None,
+            others: NONE,
+        }
+    }
+
+    /// Sets the alarm of a CPU's thread, in place of the one before. `count` grows with each that is set.
+    #[inline]
+    pub fn set(&mut self, cpu: u32, at: u64, count: u64) {
+        if self.rung != Some(cpu) {
+            self.settle();
+        }
+        self.rung = None;
+        let order = count << self.place_bits | u64::from(cpu);
+        self.cpus
+            .set(cpu, u128::from(at) << ORDER_BITS | u128::from(order));
+    }
+
+    /// Sets the end of a thread's delay.
+    pub fn set_delay(&mut self, thread: u32, at: u64, count: u64) {
+        self.delays.push(Reverse((at, count, thread)));
+    }
+
+    /// The CPU's thread has to stop: its alarm does not ring.
+    pub fn cancel(&mut self, cpu: u32) {
+        self.settle();
+        self.cpus.set(cpu, NONE);
+    }
+
+    /// Returns when the next alarm rings; the end of time where none does.
+    #[inline]
+    pub fn next_at(&self) -> u64 {
+        let cpu = (self.first_of_cpus() >> ORDER_BITS) as u64;
+        match self.delays.peek() {
+            Some(&Reverse((delay, ..))) => cpu.min(delay),
+            None => cpu,
+        }
+    }
+
+    /// Returns whether no alarm is set.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        is_none(self.first_of_cpus()) && self.delays.is_empty()
+    }
+
+    /// Takes out the next alarm, if it rings at this time.
+    #[inline]
+    pub fn pop_at(&mut self, at: u64) -> Option<Alarm> {
+        let first = self.first_of_cpus();
+        let (cpu_at, order) = ((first >> ORDER_BITS) as u64, first as u64 & ORDER);
+        if let Some(&Reverse((delay_at, count, thread))) = self.delays.peek()
+            && (delay_at, count) < (cpu_at, order >> self.place_bits)
+        {
+            return (delay_at == at).then(|| {
+                self.delays.pop();
+                Alarm::Delay(thread)
+            });
+        }
+        if cpu_at != at || is_none(first) {
+            return None;
+        }
+        self.settle();
+        let cpu = (order & ((1 << self.place_bits) - 1)) as u32;
+        self.others = self.cpus.smallest_but(cpu);
+        self.rung = Some(cpu);
+        Some(Alarm::Cpu(cpu))
+    }
+
+    fn first_of_cpus(&self) -> u128 {
+        match self.rung {
+            Some(_) => self.others,
+            None => self.cpus.smallest(),
+        }
+    }
+
+    /// Takes the alarm that rang out of the tree.
+    fn settle(&mut self) {
+        if let Some(cpu) = self.rung.take() {
+            self.cpus.set(cpu, NONE);
+        }
+    }
+}
+
+/// Returns whether a key is none: the lower half tells, and comparing it alone spares waiting for both halves together.
+fn is_none(key: u128) -> bool {
+    key as u64 == NONE as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alarms_of_one_instant_ring_in_the_order_in_which_they_were_set() {
+        let mut alarms = Alarms::new(3);
+        alarms.set(2, 7, 1);
+        alarms.set_delay(9, 7, 2);
+        alarms.set(0, 7, 3);
+        alarms.set(1, 5, 4);
+        assert_eq!(alarms.next_at(), 5);
+        assert_eq!(alarms.pop_at(5), Some(Alarm::Cpu(1)));
+        assert_eq!((alarms.pop_at(5), alarms.next_at()), (None, 7));
+        alarms.set(1, 7, 5);
+        let rest = [2, 9, 0, 1].map(|_| alarms.pop_at(7));
+        let expected = [Alarm::Cpu(2), Alarm::Delay(9), Alarm::Cpu(0), Alarm::Cpu(1)];
+        assert_eq!(rest, expected.map(Some));
+        assert!(alarms.is_empty());
+    }
+
+    #[test]
+    fn a_cancelled_alarm_does_not_ring() {
+        let mut alarms = Alarms::new(2);
+        alarms.set(0, 3, 1);
+        alarms.set(1, 4, 2);
+        assert_eq!(alarms.pop_at(3), Some(Alarm::Cpu(0)));
+        alarms.cancel(1);
+        assert!(alarms.is_empty());
+        alarms.set(0, 9, 3);
+        alarms.set(0, 6, 4);
+        assert_eq!(
+            (alarms.next_at(), alarms.pop_at(6)),
+            (6, Some(Alarm::Cpu(0)))
+        );
+        assert!(alarms.is_empty());
+    }
+}
