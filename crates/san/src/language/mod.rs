@@ -1,0 +1,10 @@
+//! The text form of models: tokens, syntax, and from the syntax and values of parameters to a [`Model`](crate::Model).
+
+mod expand;
+mod expressions;
+mod grammar;
+mod names;
+mod syntax;
+mod tokens;
+
+pub use expand::{Parameters, Source};
