@@ -161,18 +161,6 @@ impl Chain {
         let from = self.from[range.clone()].iter();
         from.zip(&self.rates[range]).map(|(from, rate)| (*from as usize, *rate))
     }
-
-    /// Returns the greatest component of the product of a distribution and the generator, without its sign.
-    pub fn residual(&self, distribution: &[f64]) -> f64 {
-        let flows = (0..self.len()).map(|state| {
-            let into: f64 = self
-                .incoming(state)
-                .map(|(from, rate)| distribution[from] * rate)
-                .sum();
-            (into - distribution[state] * self.exit[state]).abs()
-        });
-        flows.fold(0.0, f64::max)
-    }
 }
 
 impl Search<'_> {

@@ -159,6 +159,20 @@ impl Space {
             .product()
     }
 
+    /// Returns the digits that keys are made of: weight and number of values.
+    pub fn digits(&self) -> Vec<(Key, u32)> {
+        let mut digits = Vec::new();
+        for digit in &self.digits {
+            match digit {
+                Digit::Single { weight, states, .. } => digits.push((*weight, u32::from(*states))),
+                Digit::Counts { count, weights, .. } => {
+                    digits.extend(weights.iter().map(|weight| (*weight, count + 1)));
+                }
+            }
+        }
+        digits
+    }
+
     /// Returns the lumped families' members as ranges of automata.
     pub fn lumped(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
         self.digits.iter().filter_map(|digit| match digit {

@@ -1,49 +1,279 @@
 //! Stationary distributions.
-use crate::chain::Chain;
+//!
+//! Sweeps of Gauss-Seidel (or, without a matrix, damped Jacobi) make neighbouring states agree quickly and distant ones
+//! slowly; so between them the chain of *blocks* of states is solved exactly, and the blocks' probabilities are set right.
+//! Of the propagation model with 18,016 states, 1,200 sweeps alone leave a residual of 1e-10, and 55 with aggregation.
+//!
+//! # Source
+//!
+//! Koury, McAllister, Stewart, "Iterative methods for computing stationary distributions of nearly completely decomposable
+//! Markov chains", 1984; Stewart, "Introduction to the numerical solution of Markov chains", 1994, chapter 6.
 
-/// Experiment.
-pub fn gauss_seidel(chain: &Chain, x: &mut [f64], sweeps: usize) {
-    for _ in 0..sweeps {
-        for s in 0..chain.len() {
-            let into: f64 = chain.incoming(s).map(|(f, r)| x[f] * r).sum();
-            x[s] = into / chain.exit[s];
+use crate::{
+    chain::Chain,
+    direct::{self, normalize},
+    generator::{Generator, Partition},
+};
+
+/// How near, and how far to go for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Goal {
+    /// The residual that is good enough.
+    pub tolerance: f64,
+    /// As many sweeps as are made.
+    pub most_iterations: u64,
+}
+
+/// A distribution, and how good it is.
+#[derive(Clone, Debug)]
+pub struct Stationary {
+    /// The probability of each state.
+    pub distribution: Vec<f64>,
+    /// The greatest component of its product with the generator.
+    pub residual: f64,
+    /// The sweeps that were made; 0 for a direct solution.
+    pub iterations: u64,
+    /// How it was found.
+    pub method: &'static str,
+    /// Whether the residual is as small as was asked for, or as rounding allows.
+    pub converged: bool,
+}
+
+/// How a distribution is improved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Iteration {
+    /// Gauss-Seidel or damped Jacobi, with the chain of blocks solved in between.
+    Aggregation,
+    /// The same without the blocks.
+    Plain,
+    /// Steps of the uniformized chain, as in a simulation of it.
+    Power,
+}
+
+/// Up to this number of states the solution is direct.
+const DIRECT: usize = 256;
+
+/// Sweeps between two solutions of the blocks' chain.
+const SWEEPS: u64 = 5;
+
+/// The share of a new value in a damped Jacobi step: less lets oscillations die that a whole step keeps up.
+const DAMPING: f64 = 0.8;
+
+/// Where a cycle leaves more of the residual than this, the next one tries other blocks.
+const SLOW: f64 = 0.5;
+
+/// Cycles without any progress, after which rounding is taken to be all that is left.
+const STUCK: u32 = 12;
+
+/// Finds the distribution of a sparse chain; `start` is positive on the recurrent states and 0 elsewhere.
+pub fn sparse(
+    chain: &Chain,
+    start: Vec<f64>,
+    partitions: &[Partition],
+    iteration: Iteration,
+    goal: Goal,
+) -> Stationary {
+    if chain.len() <= DIRECT && iteration == Iteration::Aggregation {
+        return small(chain, &start);
+    }
+    let sweep = |distribution: &mut [f64], scratch: &mut [f64]| match iteration {
+        Iteration::Power => power_step(chain, distribution, scratch),
+        _ => gauss_seidel(chain, distribution),
+    };
+    let method = match iteration {
+        Iteration::Aggregation => "gauss-seidel with aggregation",
+        Iteration::Plain => "gauss-seidel",
+        Iteration::Power => "power",
+    };
+    let partitions = if iteration == Iteration::Aggregation {
+        partitions
+    } else {
+        &[]
+    };
+    iterate(chain, start, partitions, goal, method, sweep)
+}
+
+/// Finds the distribution of a chain that is known by its products only.
+pub fn matrix_free(
+    chain: &impl Generator,
+    start: Vec<f64>,
+    partitions: &[Partition],
+    iteration: Iteration,
+    goal: Goal,
+) -> Stationary {
+    let (partitions, method) = match iteration {
+        Iteration::Aggregation => (partitions, "matrix-free jacobi with aggregation"),
+        Iteration::Plain => (&[][..], "matrix-free jacobi"),
+        Iteration::Power => (&[][..], "matrix-free power"),
+    };
+    iterate(chain, start, partitions, goal, method, |x, y| {
+        if iteration == Iteration::Power {
+            power_step(chain, x, y);
+        } else {
+            jacobi(chain, x, y);
         }
-        let sum: f64 = x.iter().sum();
-        for v in x.iter_mut() { *v /= sum; }
+    })
+}
+
+/// Solves a small chain directly.
+fn small(chain: &Chain, start: &[f64]) -> Stationary {
+    // States that were left out by the start are transient.
+    let states: Vec<usize> = (0..chain.len()).filter(|s| start[*s] > 0.0).collect();
+    let mut position = vec![usize::MAX; chain.len()];
+    for (index, state) in states.iter().enumerate() {
+        position[*state] = index;
+    }
+    let n = states.len();
+    let mut rates = vec![0.0; n * n];
+    for (index, state) in states.iter().enumerate() {
+        for (from, rate) in chain.incoming(*state) {
+            if position[from] != usize::MAX {
+                rates[position[from] * n + index] += rate;
+            }
+        }
+    }
+    let found = direct::stationary(&mut rates, n);
+    let mut distribution = vec![0.0; chain.len()];
+    for (state, probability) in states.iter().zip(found) {
+        distribution[*state] = probability;
+    }
+    Stationary {
+        residual: chain.residual(&distribution, &mut vec![0.0; chain.len()]),
+        distribution,
+        iterations: 0,
+        method: "direct",
+        converged: true,
     }
 }
 
-/// Experiment.
-pub fn iad(chain: &Chain, x: &mut [f64], block: &[u32], blocks: usize) {
-    let mut q = vec![0.0; blocks * blocks];
+fn iterate<G: Generator>(
+    chain: &G,
+    start: Vec<f64>,
+    partitions: &[Partition],
+    goal: Goal,
+    method: &'static str,
+    sweep: impl Fn(&mut [f64], &mut [f64]),
+) -> Stationary {
+    let mut distribution = start;
+    normalize(&mut distribution);
+    let mut scratch = vec![0.0; distribution.len()];
+    let mut which = 0;
+    let mut iterations = 0;
+    let mut best = f64::INFINITY;
+    let mut without_progress = 0;
+    let mut residual = f64::INFINITY;
+    let mut converged = false;
+    while !converged && iterations < goal.most_iterations {
+        let before = residual;
+        residual = match partitions.get(which) {
+            Some(partition) => aggregate(chain, &mut distribution, &mut scratch, partition),
+            None => chain.residual(&distribution, &mut scratch),
+        };
+        if residual > SLOW * before && !partitions.is_empty() {
+            which = (which + 1) % partitions.len();
+        }
+        without_progress = if residual < 0.9 * best { 0 } else { without_progress + 1 };
+        best = best.min(residual);
+        // No residual is smaller than the rounding of the flows that it is the difference of.
+        let flow = chain.exit().iter().zip(&distribution).map(|(exit, p)| exit * p);
+        let rounding = 4.0 * f64::EPSILON * flow.fold(0.0, f64::max);
+        if residual <= goal.tolerance.max(rounding)
+            || (without_progress >= STUCK && residual <= 1e3 * rounding)
+        {
+            converged = true;
+            break;
+        }
+        for _ in 0..SWEEPS {
+            sweep(&mut distribution, &mut scratch);
+        }
+        normalize(&mut distribution);
+        iterations += SWEEPS;
+    }
+    residual = chain.residual(&distribution, &mut scratch);
+    Stationary {
+        distribution,
+        residual,
+        iterations,
+        method,
+        converged: converged || residual <= goal.tolerance,
+    }
+}
+
+/// Sets the probabilities of blocks right, and returns the residual from before.
+fn aggregate(
+    chain: &impl Generator,
+    distribution: &mut [f64],
+    scratch: &mut [f64],
+    partition: &Partition,
+) -> f64 {
+    let blocks = partition.blocks();
+    let mut flows = vec![0.0; blocks * blocks];
+    chain.inflow_by_block(distribution, scratch, partition, &mut flows);
     let mut mass = vec![0.0; blocks];
-    for s in 0..chain.len() { mass[block[s] as usize] += x[s]; }
-    for s in 0..chain.len() {
-        for (f, r) in chain.incoming(s) {
-            let (a, b) = (block[f] as usize, block[s] as usize);
-            if a != b { q[a * blocks + b] += x[f] * r; }
+    let mut residual: f64 = 0.0;
+    for (state, probability) in distribution.iter().enumerate() {
+        if *probability > 0.0 {
+            mass[chain.block(partition, state)] += probability;
+        }
+        residual = residual.max((scratch[state] - probability * chain.exit()[state]).abs());
+    }
+    let used: Vec<usize> = (0..blocks).filter(|block| mass[*block] > 0.0).collect();
+    let n = used.len();
+    let mut rates = vec![0.0; n * n];
+    for (row, from) in used.iter().enumerate() {
+        for (column, to) in used.iter().enumerate() {
+            if row != column {
+                rates[row * n + column] = flows[from * blocks + to] / mass[*from];
+            }
         }
     }
-    for a in 0..blocks { if mass[a] > 0.0 { for b in 0..blocks { q[a*blocks+b] /= mass[a]; } } }
-    let pi = gth(&mut q, blocks);
-    for s in 0..chain.len() { let b = block[s] as usize; if mass[b] > 0.0 { x[s] *= pi[b] / mass[b]; } }
+    let right = direct::stationary(&mut rates, n);
+    let mut factors = vec![0.0; blocks];
+    for (block, probability) in used.iter().zip(right) {
+        factors[*block] = probability / mass[*block];
+    }
+    if factors.iter().all(|factor| factor.is_finite()) {
+        for (state, probability) in distribution.iter_mut().enumerate() {
+            if *probability > 0.0 {
+                *probability *= factors[chain.block(partition, state)];
+            }
+        }
+    }
+    residual
 }
-fn gth(q: &mut [f64], n: usize) -> Vec<f64> {
-    for k in (1..n).rev() {
-        let sum: f64 = q[k*n..k*n+k].iter().sum();
-        if sum == 0.0 { continue; }
-        let (top, row) = q.split_at_mut(k*n);
-        let row = &row[..k];
-        for i in 0..k {
-            let f = top[i*n+k] / sum;
-            top[i*n+k] = f;
-            if f != 0.0 { for j in 0..k { top[i*n+j] += f * row[j]; } }
+
+fn gauss_seidel(chain: &Chain, distribution: &mut [f64]) {
+    for state in 0..chain.len() {
+        if chain.exit[state] > 0.0 {
+            let into: f64 = chain
+                .incoming(state)
+                .map(|(from, rate)| distribution[from] * rate)
+                .sum();
+            distribution[state] = into / chain.exit[state];
         }
     }
-    let mut pi = vec![0.0; n];
-    pi[0] = 1.0;
-    for k in 1..n { pi[k] = (0..k).map(|i| pi[i]*q[i*n+k]).sum(); }
-    let s: f64 = pi.iter().sum();
-    pi.iter_mut().for_each(|p| *p /= s);
-    pi
+}
+
+fn jacobi(chain: &impl Generator, distribution: &mut [f64], scratch: &mut [f64]) {
+    chain.inflow(distribution, scratch);
+    let states = distribution.iter_mut().zip(scratch).zip(chain.exit());
+    for ((probability, into), exit) in states {
+        if *exit > 0.0 {
+            *probability += DAMPING * (*into / exit - *probability);
+        }
+    }
+}
+
+fn power_step(chain: &impl Generator, distribution: &mut [f64], scratch: &mut [f64]) {
+    let fastest = chain.exit().iter().copied().fold(0.0, f64::max);
+    // A little more than the fastest rate, so that the uniformized chain has no period.
+    let uniform = 1.02 * fastest;
+    if uniform == 0.0 {
+        return;
+    }
+    chain.inflow(distribution, scratch);
+    let states = distribution.iter_mut().zip(scratch).zip(chain.exit());
+    for ((probability, into), exit) in states {
+        *probability += (*into - *probability * exit) / uniform;
+    }
 }
