@@ -165,23 +165,32 @@ fn iterate<G: Generator>(
     let mut converged = false;
     while !converged && iterations < goal.most_iterations {
         let before = residual;
-        residual = match partitions.get(which) {
-            Some(partition) => aggregate(chain, &mut distribution, &mut scratch, partition),
-            None => chain.residual(&distribution, &mut scratch),
-        };
+        let partition = partitions.get(which);
+        let mut flows = Vec::new();
+        match partition {
+            Some(partition) => {
+                flows.resize(partition.blocks() * partition.blocks(), 0.0);
+                chain.inflow_by_block(&distribution, &mut scratch, partition, &mut flows);
+            }
+            None => chain.inflow(&distribution, &mut scratch),
+        }
+        let (flow, off) = greatest(chain, &distribution, &scratch);
+        residual = off;
         if residual > SLOW * before && !partitions.is_empty() {
             which = (which + 1) % partitions.len();
         }
         without_progress = if residual < 0.9 * best { 0 } else { without_progress + 1 };
         best = best.min(residual);
         // No residual is smaller than the rounding of the flows that it is the difference of.
-        let flow = chain.exit().iter().zip(&distribution).map(|(exit, p)| exit * p);
-        let rounding = 4.0 * f64::EPSILON * flow.fold(0.0, f64::max);
+        let rounding = 4.0 * f64::EPSILON * flow;
         if residual <= goal.tolerance.max(rounding)
             || (without_progress >= STUCK && residual <= 1e3 * rounding)
         {
             converged = true;
             break;
+        }
+        if let Some(partition) = partition {
+            correct_blocks(chain, &mut distribution, partition, &flows);
         }
         for _ in 0..SWEEPS {
             sweep(&mut distribution, &mut scratch);
@@ -189,7 +198,9 @@ fn iterate<G: Generator>(
         normalize(&mut distribution);
         iterations += SWEEPS;
     }
-    residual = chain.residual(&distribution, &mut scratch);
+    if !converged {
+        residual = chain.residual(&distribution, &mut scratch);
+    }
     Stationary {
         distribution,
         residual,
@@ -199,23 +210,28 @@ fn iterate<G: Generator>(
     }
 }
 
-/// Sets the probabilities of blocks right, and returns the residual from before.
-fn aggregate(
+/// Returns the greatest flow out of a state, and the greatest difference between what flows out and in.
+fn greatest(chain: &impl Generator, distribution: &[f64], inflow: &[f64]) -> (f64, f64) {
+    let states = distribution.iter().zip(chain.exit()).zip(inflow);
+    states.fold((0.0_f64, 0.0_f64), |(flow, off), ((probability, exit), into)| {
+        let out = probability * exit;
+        (flow.max(out), off.max((into - out).abs()))
+    })
+}
+
+/// Sets the probabilities of blocks right, by the flows between them.
+fn correct_blocks(
     chain: &impl Generator,
     distribution: &mut [f64],
-    scratch: &mut [f64],
     partition: &Partition,
-) -> f64 {
+    flows: &[f64],
+) {
     let blocks = partition.blocks();
-    let mut flows = vec![0.0; blocks * blocks];
-    chain.inflow_by_block(distribution, scratch, partition, &mut flows);
     let mut mass = vec![0.0; blocks];
-    let mut residual: f64 = 0.0;
     for (state, probability) in distribution.iter().enumerate() {
         if *probability > 0.0 {
             mass[chain.block(partition, state)] += probability;
         }
-        residual = residual.max((scratch[state] - probability * chain.exit()[state]).abs());
     }
     let used: Vec<usize> = (0..blocks).filter(|block| mass[*block] > 0.0).collect();
     let n = used.len();
@@ -239,7 +255,6 @@ fn aggregate(
             }
         }
     }
-    residual
 }
 
 fn gauss_seidel(chain: &Chain, distribution: &mut [f64]) {
