@@ -17,7 +17,7 @@ use crate::{
     error::{Bytes, SanError},
     generator::{Generator, Partition},
     model::{Arc, Event, Model, Part},
-    space::Key,
+    space::{Key, Space},
 };
 
 /// As many combinations of arcs as are written out for one event.
@@ -69,30 +69,16 @@ struct Mode {
 }
 
 impl Descriptor {
-    /// Makes the products of a model.
+    /// Makes the products of a model, its states numbered as in `space`, where nothing is lumped.
     ///
     /// # Errors
     ///
     /// Where vectors and tables need more than `allowed` bytes.
-    pub fn new(model: &Model, allowed: f64) -> Result<Self, SanError> {
+    pub fn new(model: &Model, space: &Space, allowed: f64) -> Result<Self, SanError> {
         let sizes: Vec<usize> = model.automata.iter().map(|a| a.states.len()).collect();
-        let mut strides = vec![1_usize; sizes.len()];
-        for automaton in 1..sizes.len() {
-            strides[automaton] = strides[automaton - 1].saturating_mul(sizes[automaton - 1]);
-        }
+        let stride = |automaton| space.weights(automaton).get(1).map_or(0, |weight| *weight as usize);
+        let strides: Vec<usize> = (0..sizes.len() as u32).map(stride).collect();
         let states = model.product_states();
-        let too_large = |needed: f64| SanError::TooLarge {
-            file: model.file.clone(),
-            states: format!("there are {states:.3e} combinations of states"),
-            method: "matrix-free solution",
-            needed: Bytes(needed),
-            allowed: Bytes(allowed),
-            remedy: "make replicas interchangeable so that they are lumped, give fewer or smaller automata, or allow more with \
-                     --memory",
-        };
-        if bytes_needed(states) > allowed {
-            return Err(too_large(bytes_needed(states)));
-        }
         let mut descriptor = Self {
             exit: vec![0.0; states as usize],
             events: Vec::new(),
@@ -106,7 +92,7 @@ impl Descriptor {
             let tables: usize = descriptor.tables.iter().map(Vec::len).sum();
             let needed = bytes_needed(states) + 8.0 * tables as f64;
             if needed > allowed {
-                return Err(too_large(needed));
+                return Err(too_large(model, needed, allowed));
             }
         }
         descriptor.sum_exits();
@@ -145,8 +131,11 @@ impl Descriptor {
             table_size *= self.sizes[*automaton as usize];
         }
         let mut product = Product::default();
-        // Later automata have greater strides and are outer loops.
-        for automaton in (0..self.sizes.len()).rev().filter(|a| !is_written(*a)) {
+        // Automata with greater strides are outer loops.
+        let mut loops: Vec<usize> = (0..self.sizes.len()).filter(|a| !is_written(*a)).collect();
+        loops.sort_by_key(|automaton| std::cmp::Reverse(self.strides[*automaton]));
+        loops.retain(|automaton| self.sizes[*automaton] > 1);
+        for automaton in loops {
             let dim = Dim {
                 size: self.sizes[automaton],
                 stride: self.strides[automaton],
@@ -340,6 +329,19 @@ impl Descriptor {
 /// Returns what the vectors of a matrix-free solution need: distribution, inflow, exit rates and two bits a state.
 pub(crate) fn bytes_needed(states: f64) -> f64 {
     states * 24.25
+}
+
+/// Says that a model is too large to be solved even without a matrix.
+pub(crate) fn too_large(model: &Model, needed: f64, allowed: f64) -> SanError {
+    SanError::TooLarge {
+        file: model.file.clone(),
+        states: format!("there are {:.3e} combinations of states", model.product_states()),
+        method: "matrix-free solution",
+        needed: Bytes(needed),
+        allowed: Bytes(allowed),
+        remedy: "make replicas interchangeable so that they are lumped, give fewer or smaller automata, or allow more with \
+                 --memory",
+    }
 }
 
 struct Context<'a> {

@@ -126,14 +126,10 @@ pub fn solve(model: &Model, options: &Options) -> Result<Solution, SanError> {
     };
     let chain = match &space {
         Some(space) => Chain::explore(model, space, allowed).map(|chain| (space, chain)),
-        None => Err(SanError::TooLarge {
-            file: model.file.clone(),
-            states: format!("there are {:.3e} combinations of states", model.product_states()),
-            method: "matrix-free solution",
-            needed: crate::Bytes(descriptor::bytes_needed(model.product_states())),
-            allowed: crate::Bytes(options.memory),
-            remedy: crate::chain::REMEDY,
-        }),
+        None => {
+            let needed = descriptor::bytes_needed(model.product_states());
+            Err(descriptor::too_large(model, needed, options.memory))
+        }
     };
     match chain {
         Err(SanError::TooLarge { .. }) if may_go_without => without_matrix(model, options),
@@ -195,15 +191,11 @@ fn with_matrix(
 }
 
 fn without_matrix(model: &Model, options: &Options) -> Result<Solution, SanError> {
-    let generator = Descriptor::new(model, options.memory)?;
-    let space = Space::new(model, &[]).ok_or_else(|| SanError::TooLarge {
-        file: model.file.clone(),
-        states: format!("there are {:.3e} combinations of states", model.product_states()),
-        method: "matrix-free solution",
-        needed: crate::Bytes(descriptor::bytes_needed(model.product_states())),
-        allowed: crate::Bytes(options.memory),
-        remedy: crate::chain::REMEDY,
-    })?;
+    let product = model.product_states();
+    let space = Space::for_products(model)
+        .filter(|_| descriptor::bytes_needed(product) <= options.memory)
+        .ok_or_else(|| descriptor::too_large(model, descriptor::bytes_needed(product), options.memory))?;
+    let generator = Descriptor::new(model, &space, options.memory)?;
     let reachable = reach::reachable(model, &space)?;
     let states = space.size() as usize;
     let found = if let Some(time) = options.at_time {

@@ -41,7 +41,7 @@ impl Space {
     /// Numbers the states of a model with these families lumped; `None` where there are more than can be numbered.
     pub fn new(model: &Model, lumped: &[Family]) -> Option<Self> {
         let mut space = Self {
-            weights: Vec::new(),
+            weights: vec![Vec::new(); model.automata.len()],
             digits: Vec::new(),
             size: 1,
             automata: model.automata.len(),
@@ -58,10 +58,31 @@ impl Space {
         Some(space)
     }
 
+    /// Numbers the states of a model without lumping, so that the automata which few events have come first: the products of
+    /// all other events then go through whole stretches of neighbouring states.
+    pub fn for_products(model: &Model) -> Option<Self> {
+        let mut events = vec![0; model.automata.len()];
+        for part in model.events.iter().flat_map(|event| &event.parts) {
+            events[part.automaton as usize] += 1;
+        }
+        let mut order: Vec<usize> = (0..model.automata.len()).collect();
+        order.sort_by_key(|automaton| events[*automaton]);
+        let mut space = Self {
+            weights: vec![Vec::new(); model.automata.len()],
+            digits: Vec::new(),
+            size: 1,
+            automata: model.automata.len(),
+        };
+        for automaton in order {
+            space.add_single(automaton, model.automata[automaton].states.len())?;
+        }
+        Some(space)
+    }
+
     fn add_single(&mut self, automaton: usize, states: usize) -> Option<usize> {
         let weight = self.size;
         self.size = self.size.checked_mul(states as Key)?;
-        self.weights.push((0..states as Key).map(|s| s * weight).collect());
+        self.weights[automaton] = (0..states as Key).map(|s| s * weight).collect();
         self.digits.push(Digit::Single {
             automaton,
             weight,
@@ -78,8 +99,8 @@ impl Space {
         }
         let mut of_member = weights.clone();
         of_member.push(0);
-        for _ in 0..count {
-            self.weights.push(of_member.clone());
+        for member in first..first + count as usize {
+            self.weights[member].clone_from(&of_member);
         }
         self.digits.push(Digit::Counts {
             first,
