@@ -16,6 +16,7 @@ mod reach;
 mod solve;
 pub mod space;
 pub mod stationary;
+pub mod template;
 pub mod transient;
 
 pub use error::{Bytes, Place, SanError};

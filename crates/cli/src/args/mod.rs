@@ -1,5 +1,7 @@
 //! The command line, and the help that teaches it.
 
+mod grid;
+mod san;
 mod values;
 
 use std::{ffi::OsString, path::PathBuf};
@@ -10,7 +12,11 @@ use clap::{
 };
 use foretrace_interchange::{EXPORTERS, IMPORTERS};
 
-pub use values::{CpuList, Each, Slice, Workers};
+pub use grid::{GridArgs, GridCommand, GridFitArgs, PlanArgs, SelectArgs, SimulateArgs, WorkloadArgs};
+pub use san::{
+    FitNumbers, IterationArg, MethodArg, PaperArgs, SanArgs, SanCommand, SanFitArgs, SolveArgs, SolverArgs, TemplateArgs,
+};
+pub use values::{CpuList, Each, ParameterList, Slice, Workers};
 
 use crate::failure::EXIT_CODES;
 
@@ -63,6 +69,10 @@ pub enum Command {
     Import(ImportArgs),
     /// Show the machine that is predicted for, or measure this one
     Machine(MachineArgs),
+    /// Plan and simulate master/slave programs on clusters, before there is anything to record
+    Grid(GridArgs),
+    /// Solve stochastic automata networks, such as models of master/slave programs
+    San(SanArgs),
     /// Record, predict and draw a bundled program
     #[command(after_help = DEMO_HELP)]
     Demo,

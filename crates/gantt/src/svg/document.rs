@@ -19,9 +19,13 @@ pub struct Document {
 /// How a text is set.
 #[derive(Clone, Copy)]
 pub struct Style {
+    /// The size of the font, in pixels.
     pub size: f64,
+    /// The colour of its letters.
     pub colour: Rgb,
+    /// What of it lies at its position.
     pub anchor: Anchor,
+    /// Whether its letters are bold.
     pub bold: bool,
 }
 
@@ -50,8 +54,11 @@ impl Style {
 /// What of a text lies at its position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
+    /// Its begin.
     Start,
+    /// Its middle.
     Middle,
+    /// Its end.
     End,
 }
 

@@ -293,7 +293,7 @@ fn labels(
 ) -> Result<Vec<(String, Option<f64>)>, Problem> {
     match &state.label {
         Label::Word(name) => Ok(vec![(name.text.clone(), None)]),
-        Label::Number(_, number) => Ok(vec![(number.to_string(), Some(*number))]),
+        Label::Number(number) => Ok(vec![(number.to_string(), Some(*number))]),
         Label::Row(_, range) => {
             let (first, last) = names.range(range, variables)?;
             if last - first >= MOST_STATES as i64 {

@@ -211,8 +211,8 @@ impl<'a> Reader<'a> {
         }
         let label = match self.peek().kind {
             Kind::Number(number) => {
-                let at = self.take().at;
-                Label::Number(at, number)
+                self.take();
+                Label::Number(number)
             }
             _ => {
                 let name = self.name("a state's name or number")?;

@@ -75,7 +75,7 @@ pub(super) enum Label {
     /// `state I`
     Word(Name),
     /// `state 0`
-    Number(Place, f64),
+    Number(f64),
     /// `state b in 0..K`
     Row(Name, Range),
 }
