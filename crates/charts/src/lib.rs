@@ -66,7 +66,7 @@ const PANEL_WIDTH: f64 = 440.0;
 const PLOT_HEIGHT: f64 = 260.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 18.0;
-const TITLE: f64 = 40.0;
+const TITLE: f64 = 46.0;
 const FOOT: f64 = 44.0;
 const LEGEND_LINE: f64 = 17.0;
 const SMALL: f64 = 11.0;
@@ -88,7 +88,12 @@ pub fn render(title: &str, panels: &[Panel]) -> String {
     );
     let mut document = Document::default();
     document.open(title, size, palette);
-    document.text(MARGIN, MARGIN + 16.0, Style::new(18.0, palette.text).bold(), title);
+    document.text(
+        MARGIN,
+        MARGIN + 16.0,
+        Style::new(18.0, palette.text).bold(),
+        title,
+    );
     for (index, panel) in panels.iter().enumerate() {
         let left = MARGIN + (index % columns) as f64 * PANEL_WIDTH;
         let top = MARGIN + HEAD + (index / columns) as f64 * height;
@@ -99,7 +104,11 @@ pub fn render(title: &str, panels: &[Panel]) -> String {
 
 /// Returns how many names of a legend stand side by side.
 fn legend_columns(panel: &Panel) -> usize {
-    let widest = panel.series.iter().map(|s| text::width(&s.name, SMALL)).fold(0.0, f64::max);
+    let widest = panel
+        .series
+        .iter()
+        .map(|s| text::width(&s.name, SMALL))
+        .fold(0.0, f64::max);
     let room = (PANEL_WIDTH - LEFT - RIGHT) / (widest + 34.0);
     #[expect(clippy::cast_sign_loss, reason = "both widths are positive")]
     let columns = room as usize;
@@ -135,17 +144,32 @@ fn draw(document: &mut Document, panel: &Panel, (left, top): (f64, f64), palette
     document.text(left + 8.0, top + 34.0, label, &panel.y);
     for (value, text) in y.ticks() {
         let (_, line) = at((x.low(), value));
-        rule(document, (plot.0, line), (plot.0 + plot.2, line), palette.grid);
+        rule(
+            document,
+            (plot.0, line),
+            (plot.0 + plot.2, line),
+            palette.grid,
+        );
         document.text_around(plot.0 - 7.0, line, label.anchored(Anchor::End), &text);
     }
     for (value, text) in x.ticks() {
         let (column, _) = at((value, y.low()));
         let bottom = plot.1 + plot.3;
-        rule(document, (column, bottom), (column, bottom + 4.0), palette.axis);
+        rule(
+            document,
+            (column, bottom),
+            (column, bottom + 4.0),
+            palette.axis,
+        );
         document.text(column, bottom + 16.0, label.anchored(Anchor::Middle), &text);
     }
     let bottom = plot.1 + plot.3;
-    rule(document, (plot.0, bottom), (plot.0 + plot.2, bottom), palette.axis);
+    rule(
+        document,
+        (plot.0, bottom),
+        (plot.0 + plot.2, bottom),
+        palette.axis,
+    );
     document.text(
         plot.0 + plot.2 / 2.0,
         bottom + 33.0,
@@ -172,7 +196,12 @@ fn draw(document: &mut Document, panel: &Panel, (left, top): (f64, f64), palette
         let cell = plot.2 / columns as f64;
         let begin = plot.0 + (index % columns) as f64 * cell;
         let middle = bottom + FOOT + (index / columns) as f64 * LEGEND_LINE;
-        curve(document, &[(begin, middle), (begin + 20.0, middle)], colour, dashed);
+        curve(
+            document,
+            &[(begin, middle), (begin + 20.0, middle)],
+            colour,
+            dashed,
+        );
         let name = text::fit(&series.name, SMALL, cell - 28.0).unwrap_or_default();
         document.text_around(begin + 26.0, middle, Style::new(SMALL, palette.text), &name);
     }
@@ -180,7 +209,10 @@ fn draw(document: &mut Document, panel: &Panel, (left, top): (f64, f64), palette
 
 fn rule(document: &mut Document, from: (f64, f64), to: (f64, f64), colour: Rgb) {
     let data = format!("M{} {}L{} {}", Px(from.0), Px(from.1), Px(to.0), Px(to.1));
-    document.path(data, format_args!("stroke=\"{colour}\" stroke-width=\"1\" fill=\"none\""));
+    document.path(
+        data,
+        format_args!("stroke=\"{colour}\" stroke-width=\"1\" fill=\"none\""),
+    );
 }
 
 fn curve(document: &mut Document, line: &[(f64, f64)], colour: Rgb, dashed: bool) {
@@ -193,15 +225,25 @@ fn curve(document: &mut Document, line: &[(f64, f64)], colour: Rgb, dashed: bool
     if data.is_empty() {
         return;
     }
-    let dashes = if dashed { " stroke-dasharray=\"6 4\"" } else { "" };
+    let dashes = if dashed {
+        " stroke-dasharray=\"6 4\""
+    } else {
+        ""
+    };
     document.path(
         data,
-        format_args!("stroke=\"{colour}\" stroke-width=\"2\" stroke-linejoin=\"round\" fill=\"none\"{dashes}"),
+        format_args!(
+            "stroke=\"{colour}\" stroke-width=\"2\" stroke-linejoin=\"round\" fill=\"none\"{dashes}"
+        ),
     );
 }
 
 fn dot(document: &mut Document, (x, y): (f64, f64), colour: Rgb) {
-    let data = format!("M{} {}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0 -5.2 0", Px(x), Px(y));
+    let data = format!(
+        "M{} {}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0 -5.2 0",
+        Px(x),
+        Px(y)
+    );
     document.path(data, format_args!("fill=\"{colour}\""));
 }
 

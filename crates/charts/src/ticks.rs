@@ -14,9 +14,12 @@ const TICKS: f64 = 6.0;
 impl Axis {
     /// Makes an axis that holds all values; with `whole_steps` it begins and ends at ticks.
     pub fn over(values: impl Iterator<Item = f64>, whole_steps: bool) -> Self {
-        let (mut low, mut high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-            (low.min(value), high.max(value))
-        });
+        let mut integers = true;
+        let (mut low, mut high) =
+            values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+                integers &= value.fract() == 0.0;
+                (low.min(value), high.max(value))
+            });
         if low > high {
             (low, high) = (0.0, 1.0);
         }
@@ -29,6 +32,8 @@ impl Axis {
             low = 0.0;
         }
         let step = round_step((high - low) / TICKS);
+        // What is counted has no ticks in between.
+        let step = if integers { step.max(1.0) } else { step };
         if whole_steps {
             low = (low / step + 1e-9).floor() * step;
             high = (high / step - 1e-9).ceil() * step;
@@ -56,7 +61,8 @@ impl Axis {
         let mut ticks = Vec::new();
         let mut number = first;
         while number <= last {
-            let value = number * self.step;
+            // Adding 0 makes 0 of -0.
+            let value = number * self.step + 0.0;
             let largest = self.low.abs().max(self.high.abs());
             let label = if !(1e-4..1e6).contains(&largest) {
                 format!("{value:.1e}")
@@ -74,7 +80,9 @@ impl Axis {
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     let times = step / power;
-    let round = [1.0, 2.0, 5.0].into_iter().find(|round| times <= round * (1.0 + 1e-9));
+    let round = [1.0, 2.0, 5.0]
+        .into_iter()
+        .find(|round| times <= round * (1.0 + 1e-9));
     round.unwrap_or(10.0) * power
 }
 
@@ -86,7 +94,10 @@ mod tests {
     fn ticks_are_round_and_hold_all_values() {
         let axis = Axis::over([0.031, 0.27].into_iter(), true);
         let labels: Vec<String> = axis.ticks().into_iter().map(|tick| tick.1).collect();
-        assert_eq!(labels, ["0.00", "0.05", "0.10", "0.15", "0.20", "0.25", "0.30"]);
+        assert_eq!(
+            labels,
+            ["0.00", "0.05", "0.10", "0.15", "0.20", "0.25", "0.30"]
+        );
         let axis = Axis::over([1.0, 8.0].into_iter(), false);
         let labels: Vec<String> = axis.ticks().into_iter().map(|tick| tick.1).collect();
         assert_eq!(labels, ["2", "4", "6", "8"]);

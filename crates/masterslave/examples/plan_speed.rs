@@ -27,7 +27,12 @@ fn main() -> Result<(), GridError> {
             1e3 * (begin.elapsed() - read).as_secs_f64(),
             candidate.rate
         );
-        let slaves: Vec<usize> = plan.slaves(candidate).slaves.iter().map(|(slave, _)| *slave).collect();
+        let slaves: Vec<usize> = plan
+            .slaves(candidate)
+            .slaves
+            .iter()
+            .map(|(slave, _)| *slave)
+            .collect();
         let workload = Workload {
             tasks: TASKS,
             split: 0.5,
@@ -52,7 +57,10 @@ fn text(bandwidth: f64) -> String {
     // Writing to a string cannot fail.
     for cluster in 0..CLUSTERS {
         let bandwidth = 20.0 + (cluster * 37 % 101) as f64;
-        let _ = write!(text, "[[cluster]]\nname = \"c{cluster}\"\nbandwidth = {bandwidth:?}\n");
+        let _ = write!(
+            text,
+            "[[cluster]]\nname = \"c{cluster}\"\nbandwidth = {bandwidth:?}\n"
+        );
     }
     for processor in 0..PROCESSORS {
         let _ = write!(

@@ -176,7 +176,11 @@ impl QuantityTable {
                         let (names, columns) = read_columns(&directory.join(file))?;
                         pick(&names, columns, self.column.as_deref(), 0)?
                     }
-                    _ => return Err("the distribution empirical needs either `values` or `file`".to_owned()),
+                    _ => {
+                        return Err(
+                            "the distribution empirical needs either `values` or `file`".to_owned()
+                        );
+                    }
                 };
                 if values.is_empty() {
                     return Err("the distribution empirical needs at least one value".to_owned());
@@ -200,20 +204,39 @@ impl QuantityTable {
         if times.first() != Some(&0.0) {
             return Err(format!("{shown}: expected the first time to be 0"));
         }
-        if let Some(two) = times.windows(2).position(|two| two[0] >= two[1] || two[1].is_nan()) {
+        if let Some(two) = times
+            .windows(2)
+            .position(|two| two[0] >= two[1] || two[1].is_nan())
+        {
             // The head is line 1.
-            return Err(format!("{shown}, line {}: expected a later time than in the line before", two + 3));
+            return Err(format!(
+                "{shown}, line {}: expected a later time than in the line before",
+                two + 3
+            ));
         }
-        if let Some(row) = values.iter().position(|value| !(*value >= 0.0 && value.is_finite())) {
-            return Err(format!("{shown}, line {}: expected a number from 0 on", row + 2));
+        if let Some(row) = values
+            .iter()
+            .position(|value| !(*value >= 0.0 && value.is_finite()))
+        {
+            return Err(format!(
+                "{shown}, line {}: expected a number from 0 on",
+                row + 2
+            ));
         }
         let last = times.last().copied().unwrap_or(0.0);
-        if self.repeat.is_some_and(|period| period <= last || !period.is_finite()) {
-            return Err(format!("{shown}: expected `repeat` to be later than the last time, {last}"));
+        if self
+            .repeat
+            .is_some_and(|period| period <= last || !period.is_finite())
+        {
+            return Err(format!(
+                "{shown}: expected `repeat` to be later than the last time, {last}"
+            ));
         }
         let ends_at_zero = self.repeat.is_none() && values.last() == Some(&0.0);
         if ends_at_zero || values.iter().all(|value| *value == 0.0) {
-            return Err(format!("{shown}: what comes last is 0 for ever, so that nothing would end; add `repeat = SECONDS`"));
+            return Err(format!(
+                "{shown}: what comes last is 0 for ever, so that nothing would end; add `repeat = SECONDS`"
+            ));
         }
         Ok(Course {
             times,
@@ -249,7 +272,9 @@ fn read_columns(path: &Path) -> Result<(Vec<String>, Vec<Vec<f64>>), String> {
         }
     }
     if columns.first().is_none_or(Vec::is_empty) {
-        return Err(format!("{shown}: expected a line of names and lines of numbers, found none"));
+        return Err(format!(
+            "{shown}: expected a line of names and lines of numbers, found none"
+        ));
     }
     Ok((names, columns))
 }

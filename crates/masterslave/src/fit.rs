@@ -79,7 +79,9 @@ pub fn recognize(program: &Program) -> Result<Fit, NotFound> {
         Some(pool) => Some(of_pool(program, pool)),
         None => of_messages(program),
     };
-    let fit = fit.ok_or_else(|| not_found("there is no work pool, and no one thread that messages go to or come from"))?;
+    let fit = fit.ok_or_else(|| {
+        not_found("there is no work pool, and no one thread that messages go to or come from")
+    })?;
     if fit.tasks.iter().sum::<f64>() <= 0.0 {
         return Err(not_found("the tasks took no CPU time"));
     }
@@ -97,22 +99,36 @@ fn of_pool(program: &Program, pool: &WorkPool) -> Fit {
         (Queue::Tokens(queue), Action::GiveToken(object)) => *queue == object,
         _ => false,
     };
-    let creates = |action: Action| matches!(action, Action::Create(thread) if workers.contains(&thread));
+    let creates =
+        |action: Action| matches!(action, Action::Create(thread) if workers.contains(&thread));
     let others = || (0..program.threads.len()).filter(|t| !workers.iter().any(|w| w.index() == *t));
     let count = |thread: usize, does: &dyn Fn(Action) -> bool| {
-        operations(program, thread).filter(|(_, action)| does(*action)).count()
+        operations(program, thread)
+            .filter(|(_, action)| does(*action))
+            .count()
     };
     let most = |does: &dyn Fn(Action) -> bool| {
         let best = others().max_by_key(|thread| (count(*thread, does), usize::MAX - thread));
         best.filter(|thread| count(*thread, does) > 0)
     };
-    let tasks: Vec<f64> = pool.segments.iter().map(|s| seconds(s.work_nanos)).collect();
+    let tasks: Vec<f64> = pool
+        .segments
+        .iter()
+        .map(|s| seconds(s.work_nanos))
+        .collect();
     let master = most(&fills).map(|thread| (thread, work_from(program, thread, &fills)));
-    let master = master.or_else(|| most(&creates).map(|thread| (thread, work_from(program, thread, &creates))));
+    let master = master
+        .or_else(|| most(&creates).map(|thread| (thread, work_from(program, thread, &creates))));
     Fit {
         kind: Kind::Pool,
-        master: master.map_or_else(|| "the queue".to_owned(), |(thread, _)| program.threads[thread].name.clone()),
-        slaves: workers.iter().map(|w| program.threads[w.index()].name.clone()).collect(),
+        master: master.map_or_else(
+            || "the queue".to_owned(),
+            |(thread, _)| program.threads[thread].name.clone(),
+        ),
+        slaves: workers
+            .iter()
+            .map(|w| program.threads[w.index()].name.clone())
+            .collect(),
         master_seconds: per_task(master.map_or(0.0, |(_, work)| work), tasks.len()),
         tasks,
         bytes: None,
@@ -131,7 +147,9 @@ fn per_task(work: f64, tasks: usize) -> f64 {
 fn operations(program: &Program, thread: usize) -> impl Iterator<Item = (f64, Action)> + '_ {
     let range = program.threads[thread].operations.clone();
     let operations = &program.operations[range.start as usize..range.end as usize];
-    operations.iter().map(|operation| (seconds(operation.work_nanos), operation.action))
+    operations
+        .iter()
+        .map(|operation| (seconds(operation.work_nanos), operation.action))
 }
 
 /// Returns the work of a thread from the first operation of a sort to the end.
@@ -165,8 +183,22 @@ fn of_messages(program: &Program) -> Option<Fit> {
                     first_sender.get_or_insert(thread);
                     let _ = to;
                 }
-                Action::GiveToken(object) => *ends.gives.entry(object).or_default().entry(thread).or_default() += 1,
-                Action::TakeToken(object) => *ends.takes.entry(object).or_default().entry(thread).or_default() += 1,
+                Action::GiveToken(object) => {
+                    *ends
+                        .gives
+                        .entry(object)
+                        .or_default()
+                        .entry(thread)
+                        .or_default() += 1
+                }
+                Action::TakeToken(object) => {
+                    *ends
+                        .takes
+                        .entry(object)
+                        .or_default()
+                        .entry(thread)
+                        .or_default() += 1
+                }
                 _ => {}
             }
         }
@@ -182,9 +214,11 @@ fn of_messages(program: &Program) -> Option<Fit> {
     let slaves: Vec<usize> = (0..program.threads.len())
         .filter(|thread| traffic.contains_key(&(master, *thread)))
         .collect();
-    let is_for = |of: &BTreeMap<ObjectId, BTreeMap<usize, usize>>, object: ObjectId, thread: usize| {
-        of.get(&object).is_some_and(|threads| threads.contains_key(&thread))
-    };
+    let is_for =
+        |of: &BTreeMap<ObjectId, BTreeMap<usize, usize>>, object: ObjectId, thread: usize| {
+            of.get(&object)
+                .is_some_and(|threads| threads.contains_key(&thread))
+        };
     let receives = |action: Action| match action {
         Action::Wait(_) => true,
         Action::TakeToken(object) => is_for(&ends.gives, object, master),
@@ -201,13 +235,18 @@ fn of_messages(program: &Program) -> Option<Fit> {
     }
     let sends = |action: Action| match action {
         Action::Send { to, .. } => slaves.contains(&to.index()),
-        Action::GiveToken(object) => slaves.iter().any(|slave| is_for(&ends.takes, object, *slave)),
+        Action::GiveToken(object) => slaves
+            .iter()
+            .any(|slave| is_for(&ends.takes, object, *slave)),
         _ => false,
     };
     (!tasks.is_empty()).then(|| Fit {
         kind: Kind::Messages,
         master: program.threads[master].name.clone(),
-        slaves: slaves.iter().map(|slave| program.threads[*slave].name.clone()).collect(),
+        slaves: slaves
+            .iter()
+            .map(|slave| program.threads[*slave].name.clone())
+            .collect(),
         master_seconds: per_task(work_from(program, master, &sends), tasks.len()),
         tasks,
         // No message of a recording has a size until now.
@@ -219,13 +258,20 @@ fn of_messages(program: &Program) -> Option<Fit> {
 fn centre(traffic: &Traffic, threads: usize, first_sender: Option<usize>) -> Option<usize> {
     let all: usize = traffic.values().sum();
     let touching = |thread: usize| -> usize {
-        let ends = traffic.iter().filter(|((from, to), _)| *from == thread || *to == thread);
+        let ends = traffic
+            .iter()
+            .filter(|((from, to), _)| *from == thread || *to == thread);
         ends.map(|(_, count)| *count).sum()
     };
     let partners = |thread: usize| traffic.keys().filter(|(from, _)| *from == thread).count();
     let preferred = first_sender.unwrap_or(0);
     let best = (0..threads).max_by_key(|thread| {
-        (touching(*thread), partners(*thread), *thread == preferred, usize::MAX - thread)
+        (
+            touching(*thread),
+            partners(*thread),
+            *thread == preferred,
+            usize::MAX - thread,
+        )
     })?;
     let enough = all > 0 && touching(best) as f64 >= SHARE * all as f64 && partners(best) > 0;
     enough.then_some(best)
@@ -257,7 +303,11 @@ fn times(
         found.extend(open);
         found.retain(|(_, answered)| *answered);
     }
-    found.into_iter().map(|(time, _)| time).filter(|time| *time > 0.0).collect()
+    found
+        .into_iter()
+        .map(|(time, _)| time)
+        .filter(|time| *time > 0.0)
+        .collect()
 }
 
 impl Fit {
@@ -285,7 +335,11 @@ impl Fit {
         // Data that nobody knows of takes no time that matters.
         let size = self.bytes.unwrap_or(1.0);
         let bandwidth = bandwidth.unwrap_or(size / NO_TIME);
-        let values: Vec<String> = self.quantiles().iter().map(|value| format!("{value:?}")).collect();
+        let values: Vec<String> = self
+            .quantiles()
+            .iter()
+            .map(|value| format!("{value:?}"))
+            .collect();
         let mut text = format!(
             "# From {source}: {}.\n# The master {} has {} slaves, which did {} tasks of {:?} s on average.\n\n\
              size = {size:?}              # bytes of a task{}\n\n[[cluster]]\nname = \"recorded\"\nbandwidth = {bandwidth:?}\n",
@@ -294,7 +348,11 @@ impl Fit {
             self.slaves.len(),
             self.tasks.len(),
             self.mean_task(),
-            if self.bytes.is_none() { "; the recording does not tell" } else { "" }
+            if self.bytes.is_none() {
+                "; the recording does not tell"
+            } else {
+                ""
+            }
         );
         for processor in 0..processors {
             // Writing to a string cannot fail.
@@ -335,7 +393,9 @@ mod tests {
 
     #[test]
     fn who_sends_to_nobody_has_no_slaves() {
-        let program = Program::from_trace(&foretrace_testkit::trace("0 A lock m\n3 A unlock m\n3 A terminate\n"));
+        let program = Program::from_trace(&foretrace_testkit::trace(
+            "0 A lock m\n3 A unlock m\n3 A terminate\n",
+        ));
         let error = recognize(&program).unwrap_err().to_string();
         assert!(error.contains("holds no master and slaves"), "{error}");
     }

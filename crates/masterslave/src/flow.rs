@@ -48,7 +48,8 @@ impl Outside {
         let mut through: Vec<Option<EdgeIndex>> = vec![None; networks];
         let mut done: Vec<Option<EdgeIndex>> = vec![None; clusters];
         for network in (0..networks).filter(|network| *network != home) {
-            through[network] = Some(graph.add_edge(enter[network], leave[network], rates.network[network]));
+            through[network] =
+                Some(graph.add_edge(enter[network], leave[network], rates.network[network]));
             if network < clusters {
                 done[network] = Some(graph.add_edge(leave[network], sink, slaves(network)));
             }

@@ -55,7 +55,12 @@ impl Free {
 }
 
 /// Chooses slaves for a master among the processors that `may` take part, from what is free.
-pub fn choose(rates: &Rates, master: usize, free: &mut Free, may: impl Fn(usize) -> bool) -> Selection {
+pub fn choose(
+    rates: &Rates,
+    master: usize,
+    free: &mut Free,
+    may: impl Fn(usize) -> bool,
+) -> Selection {
     let mut chosen = Selection::default();
     let home = rates.cluster[master];
     let mut full = vec![false; rates.members.len()];

@@ -94,7 +94,10 @@ impl Grid {
         let found = self.processors.iter().position(|p| p.name == name);
         found.ok_or_else(|| {
             let known = self.processors.iter().map(|p| p.name.as_str());
-            self.asked(format!("there is no processor `{name}`; there are {}", list(known)))
+            self.asked(format!(
+                "there is no processor `{name}`; there are {}",
+                list(known)
+            ))
         })
     }
 
@@ -169,10 +172,18 @@ fn build(file: &File, path: &Path) -> Result<Grid, Fault> {
     let directory = path.parent().unwrap_or(Path::new(""));
     let size = match &file.size {
         Some(size) => file::quantity(size, "size", directory)?,
-        None => return Err(Fault::new(0, "size is missing: the data of a task, as in `size = 1.0`")),
+        None => {
+            return Err(Fault::new(
+                0,
+                "size is missing: the data of a task, as in `size = 1.0`",
+            ));
+        }
     };
     if file.cluster.is_empty() {
-        return Err(Fault::new(0, "there is no cluster; add `[[cluster]]` with name and bandwidth"));
+        return Err(Fault::new(
+            0,
+            "there is no cluster; add `[[cluster]]` with name and bandwidth",
+        ));
     }
     let mut grid = Grid {
         path: path.display().to_string(),
@@ -211,12 +222,20 @@ fn networks(file: &File, directory: &Path, grid: &mut Grid) -> Result<Names, Fau
         let name = table.as_ref().name.as_ref().clone();
         let at = table.as_ref().name.span().start;
         if name == NONLOCAL {
-            return Err(Fault::new(at, format!("`{NONLOCAL}` is the network of the table [nonlocal]; name this {kind} otherwise")));
+            return Err(Fault::new(
+                at,
+                format!(
+                    "`{NONLOCAL}` is the network of the table [nonlocal]; name this {kind} otherwise"
+                ),
+            ));
         }
         let key = format!("the bandwidth of the {kind} {name}");
         let bandwidth = file::quantity(&table.as_ref().bandwidth, &key, directory)?;
         if names.insert(name.clone(), grid.networks.len()).is_some() {
-            return Err(Fault::new(at, format!("the {kind} {name} is there a second time")));
+            return Err(Fault::new(
+                at,
+                format!("the {kind} {name} is there a second time"),
+            ));
         }
         grid.networks.push(Network {
             name,
@@ -299,19 +318,28 @@ fn processor(
     let table = table.as_ref();
     let name = table.name.as_ref().clone();
     let cluster = names.get(table.cluster.as_ref()).copied();
-    let cluster = cluster.filter(|cluster| *cluster < clusters).ok_or_else(|| {
-        let known = file.cluster.iter().map(|c| c.as_ref().name.as_ref().as_str());
-        Fault::new(
-            table.cluster.span().start,
-            format!(
-                "the processor {name} is in the cluster `{}`, which there is not; there are {}",
-                table.cluster.as_ref(),
-                list(known)
-            ),
-        )
-    })?;
+    let cluster = cluster
+        .filter(|cluster| *cluster < clusters)
+        .ok_or_else(|| {
+            let known = file
+                .cluster
+                .iter()
+                .map(|c| c.as_ref().name.as_ref().as_str());
+            Fault::new(
+                table.cluster.span().start,
+                format!(
+                    "the processor {name} is in the cluster `{}`, which there is not; there are {}",
+                    table.cluster.as_ref(),
+                    list(known)
+                ),
+            )
+        })?;
     let read = |written, key: &str| {
-        file::quantity(written, &format!("{key} of the processor {name}"), directory)
+        file::quantity(
+            written,
+            &format!("{key} of the processor {name}"),
+            directory,
+        )
     };
     Ok(Processor {
         cluster,

@@ -59,7 +59,10 @@ pub fn render(grid: &Grid, plan: &Plan) -> String {
     let palette = Palette::of(Theme::Light);
     let home = plan.rates.cluster[candidate.master];
     let (shapes, hidden) = layout(grid, plan, &uses, home);
-    let right = shapes.iter().map(|s| s.left + BOX_WIDTH).fold(0.0, f64::max);
+    let right = shapes
+        .iter()
+        .map(|s| s.left + BOX_WIDTH)
+        .fold(0.0, f64::max);
     let bottom = shapes.iter().map(|s| s.top + s.height).fold(0.0, f64::max);
     let mut document = Document::default();
     let title = format!(
@@ -67,14 +70,28 @@ pub fn render(grid: &Grid, plan: &Plan) -> String {
         number(candidate.rate),
         grid.processors[candidate.master].name
     );
-    document.open(&title, ((right + MARGIN).max(560.0), bottom + MARGIN + 18.0), palette);
-    document.text(MARGIN, MARGIN + 16.0, Style::new(18.0, palette.text).bold(), &title);
+    document.open(
+        &title,
+        ((right + MARGIN).max(560.0), bottom + MARGIN + 18.0),
+        palette,
+    );
+    document.text(
+        MARGIN,
+        MARGIN + 16.0,
+        Style::new(18.0, palette.text).bold(),
+        &title,
+    );
     let limit = format!(
         "limited by the {} {}",
         candidate.bottleneck.kind(),
         candidate.bottleneck.name(grid)
     );
-    document.text(MARGIN, MARGIN + 36.0, Style::new(12.0, palette.muted), &limit);
+    document.text(
+        MARGIN,
+        MARGIN + 36.0,
+        Style::new(12.0, palette.muted),
+        &limit,
+    );
     for (index, shape) in shapes.iter().enumerate() {
         for other in &shapes[index + 1..] {
             if grid.networks[shape.network].joins.contains(&other.network) {
@@ -87,7 +104,12 @@ pub fn render(grid: &Grid, plan: &Plan) -> String {
     }
     if hidden > 0 {
         let text = format!("and {hidden} more networks");
-        document.text(MARGIN, bottom + 20.0, Style::new(12.0, palette.muted), &text);
+        document.text(
+            MARGIN,
+            bottom + 20.0,
+            Style::new(12.0, palette.muted),
+            &text,
+        );
     }
     document.close()
 }
@@ -98,7 +120,9 @@ fn layout(grid: &Grid, plan: &Plan, uses: &[Use], home: usize) -> (Vec<Shape>, u
     let columns = distance.iter().copied().max().unwrap_or(1);
     let (mut shapes, mut hidden) = (Vec::new(), 0);
     for column in 1..=columns {
-        let mut members: Vec<usize> = (0..grid.networks.len()).filter(|n| distance[*n] == column).collect();
+        let mut members: Vec<usize> = (0..grid.networks.len())
+            .filter(|n| distance[*n] == column)
+            .collect();
         members.sort_by(|a, b| used(uses, *b).0.total_cmp(&used(uses, *a).0).then(a.cmp(b)));
         hidden += members.len().saturating_sub(MOST_BOXES);
         members.truncate(MOST_BOXES);
@@ -129,7 +153,10 @@ fn centre(shapes: &mut [Shape]) {
     let mut begin = 0;
     while begin < shapes.len() {
         let left = shapes[begin].left;
-        let column = shapes[begin..].iter().take_while(|s| s.left.total_cmp(&left).is_eq()).count();
+        let column = shapes[begin..]
+            .iter()
+            .take_while(|s| s.left.total_cmp(&left).is_eq())
+            .count();
         let column = &mut shapes[begin..begin + column];
         let by = (lowest - bottom(&column.iter().collect::<Vec<_>>())) / 2.0;
         for shape in column.iter_mut() {
@@ -141,7 +168,9 @@ fn centre(shapes: &mut [Shape]) {
 
 /// Returns what is used of a network, and its capacity.
 fn used(uses: &[Use], network: usize) -> (f64, f64) {
-    let found = uses.iter().find(|u| u.resource == Resource::Network(network));
+    let found = uses
+        .iter()
+        .find(|u| u.resource == Resource::Network(network));
     found.map_or((0.0, 0.0), |u| (u.used, u.capacity))
 }
 
@@ -178,13 +207,25 @@ fn number(value: f64) -> String {
 fn link(document: &mut Document, from: &Shape, to: &Shape, uses: &[Use], palette: &Palette) {
     let flow = used(uses, from.network).0.min(used(uses, to.network).0);
     let most = uses.iter().map(|u| u.used).fold(1e-300, f64::max);
-    let (left, right) = if from.left <= to.left { (from, to) } else { (to, from) };
+    let (left, right) = if from.left <= to.left {
+        (from, to)
+    } else {
+        (to, from)
+    };
     let begin = (left.left + BOX_WIDTH, left.top + TITLE_HEIGHT / 2.0);
     let end = (right.left, right.top + TITLE_HEIGHT / 2.0);
     // Networks of one column are joined by a bow on their right.
     let same = (left.left - right.left).abs() < 1.0;
-    let end = if same { (end.0 + BOX_WIDTH, end.1) } else { end };
-    let middle = if same { begin.0 + GAP_X / 2.0 } else { f64::midpoint(begin.0, end.0) };
+    let end = if same {
+        (end.0 + BOX_WIDTH, end.1)
+    } else {
+        end
+    };
+    let middle = if same {
+        begin.0 + GAP_X / 2.0
+    } else {
+        f64::midpoint(begin.0, end.0)
+    };
     let data = format!(
         "M{} {}C{} {} {} {} {} {}",
         Px(begin.0),
@@ -203,20 +244,42 @@ fn link(document: &mut Document, from: &Shape, to: &Shape, uses: &[Use], palette
     };
     document.path(
         data,
-        format_args!("stroke=\"{colour}\" stroke-width=\"{}\" stroke-opacity=\"0.55\" fill=\"none\"", Px(width)),
+        format_args!(
+            "stroke=\"{colour}\" stroke-width=\"{}\" stroke-opacity=\"0.55\" fill=\"none\"",
+            Px(width)
+        ),
     );
 }
 
 fn draw(document: &mut Document, grid: &Grid, shape: &Shape, uses: &[Use], palette: &Palette) {
     let (flow, capacity) = used(uses, shape.network);
-    document.rect((shape.left, shape.top, BOX_WIDTH, shape.height), palette.grid, None);
-    let inner = (shape.left + 1.0, shape.top + 1.0, BOX_WIDTH - 2.0, shape.height - 2.0);
+    document.rect(
+        (shape.left, shape.top, BOX_WIDTH, shape.height),
+        palette.grid,
+        None,
+    );
+    let inner = (
+        shape.left + 1.0,
+        shape.top + 1.0,
+        BOX_WIDTH - 2.0,
+        shape.height - 2.0,
+    );
     document.rect(inner, palette.background, None);
     let name = text::fit(&grid.networks[shape.network].name, 13.0, 84.0).unwrap_or_default();
-    document.text(shape.left + 10.0, shape.top + 18.0, Style::new(13.0, palette.text).bold(), &name);
+    document.text(
+        shape.left + 10.0,
+        shape.top + 18.0,
+        Style::new(13.0, palette.text).bold(),
+        &name,
+    );
     let amount = format!("{} of {}", number(flow), number(capacity));
     let style = Style::new(11.0, palette.muted).anchored(Anchor::End);
-    document.text(shape.left + BOX_WIDTH - 10.0, shape.top + 18.0, style, &amount);
+    document.text(
+        shape.left + BOX_WIDTH - 10.0,
+        shape.top + 18.0,
+        style,
+        &amount,
+    );
     let bar = (shape.left + 10.0, shape.top + 26.0, BOX_WIDTH - 20.0, 6.0);
     gauge(document, bar, flow, capacity, USED, palette);
     for (index, row) in shape.rows.iter().enumerate() {
@@ -247,7 +310,11 @@ fn gauge(
     colour: Rgb,
     palette: &Palette,
 ) {
-    let share = if capacity > 0.0 { (used / capacity).clamp(0.0, 1.0) } else { 0.0 };
+    let share = if capacity > 0.0 {
+        (used / capacity).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
     let colour = if share >= NEARLY_FULL { FULL } else { colour };
     let tooltip = format!("{} of {} tasks/s", number(used), number(capacity));
     document.rect((x, y, width, height), palette.grid, Some(&tooltip));

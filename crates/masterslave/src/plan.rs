@@ -192,7 +192,10 @@ impl Plan {
 /// Returns what the other processors of a master's cluster can do.
 fn local_rate(rates: &Rates, master: usize) -> f64 {
     let members = rates.members[rates.cluster[master]].iter();
-    members.filter(|p| **p != master).map(|p| rates.slave[*p]).sum()
+    members
+        .filter(|p| **p != master)
+        .map(|p| rates.slave[*p])
+        .sum()
 }
 
 /// Returns the greatest rate with a master, and what limits it.
@@ -207,10 +210,11 @@ fn exact(rates: &Rates, master: usize, outside: &Outside) -> (f64, Resource) {
     if nearly(rates.network[home]) {
         return (rate, Resource::Network(home));
     }
-    let widest = outside
-        .cut_networks
-        .iter()
-        .max_by(|a, b| outside.networks[**a].total_cmp(&outside.networks[**b]).then(b.cmp(a)));
+    let widest = outside.cut_networks.iter().max_by(|a, b| {
+        outside.networks[**a]
+            .total_cmp(&outside.networks[**b])
+            .then(b.cmp(a))
+    });
     if let Some(network) = widest {
         return (rate, Resource::Network(*network));
     }
@@ -219,5 +223,8 @@ fn exact(rates: &Rates, master: usize, outside: &Outside) -> (f64, Resource) {
     let fastest = clusters
         .filter_map(|cluster| rates.members[*cluster].iter().find(|p| **p != master))
         .max_by(|a, b| rates.slave[**a].total_cmp(&rates.slave[**b]).then(b.cmp(a)));
-    (rate, fastest.map_or(Resource::Master(master), |slave| Resource::Slave(*slave)))
+    (
+        rate,
+        fastest.map_or(Resource::Master(master), |slave| Resource::Slave(*slave)),
+    )
 }

@@ -88,9 +88,9 @@ impl Distribution {
     /// Returns the mean.
     pub fn mean(&self) -> f64 {
         match self {
-            Self::Normal { mean, .. } | Self::Exponential { mean } | Self::Lognormal { mean, .. } => {
-                *mean
-            }
+            Self::Normal { mean, .. }
+            | Self::Exponential { mean }
+            | Self::Lognormal { mean, .. } => *mean,
             Self::Uniform { low, high } => f64::midpoint(*low, *high),
             Self::Empirical(values) => values.iter().sum::<f64>() / values.len() as f64,
         }
@@ -169,7 +169,10 @@ impl Course {
             passed += periods * period;
         }
         loop {
-            let index = self.times.partition_point(|time| *time <= at).saturating_sub(1);
+            let index = self
+                .times
+                .partition_point(|time| *time <= at)
+                .saturating_sub(1);
             let value = self.values[index];
             let next = self.times.get(index + 1).copied().or(self.period);
             let room = next.map_or(f64::INFINITY, |next| next - at);
@@ -202,13 +205,19 @@ mod tests {
         for distribution in [
             Distribution::Normal { mean: 3.0, sd: 0.5 },
             Distribution::Exponential { mean: 3.0 },
-            Distribution::Uniform { low: 2.0, high: 4.0 },
+            Distribution::Uniform {
+                low: 2.0,
+                high: 4.0,
+            },
             Distribution::Lognormal { mean: 3.0, sd: 1.0 },
             Distribution::Empirical(vec![1.0, 3.0, 5.0]),
         ] {
             let sum: f64 = (0..40_000).map(|_| distribution.draw(&mut rng)).sum();
             let mean = sum / 40_000.0;
-            assert!((mean / distribution.mean() - 1.0).abs() < 0.02, "{distribution:?}: {mean}");
+            assert!(
+                (mean / distribution.mean() - 1.0).abs() < 0.02,
+                "{distribution:?}: {mean}"
+            );
         }
     }
 

@@ -43,7 +43,9 @@ impl Rates {
         Self {
             master: processors.map(|p| grid.master_rate(p)).collect(),
             slave,
-            network: (0..grid.networks.len()).map(|n| grid.network_rate(n)).collect(),
+            network: (0..grid.networks.len())
+                .map(|n| grid.network_rate(n))
+                .collect(),
             cluster,
             joins: grid.networks.iter().map(|n| n.joins.clone()).collect(),
             routes: routes.collect(),

@@ -36,7 +36,13 @@ pub fn schedule(grid: &Grid, run: &Run) -> Result<Schedule, GridError> {
             if start < end {
                 let object = None;
                 let event = None;
-                segments.push(Segment { start, end, state, object, event });
+                segments.push(Segment {
+                    start,
+                    end,
+                    state,
+                    object,
+                    event,
+                });
             }
         };
         let running = State::Running(position as u32);
@@ -65,7 +71,10 @@ pub fn schedule(grid: &Grid, run: &Run) -> Result<Schedule, GridError> {
         }
         push(at, SimTime(end), State::Blocked(WaitKind::Wait));
         let (name, process) = match server.resource {
-            Resource::Master(p) => (format!("{} (master)", grid.processors[p].name), grid.processors[p].cluster),
+            Resource::Master(p) => (
+                format!("{} (master)", grid.processors[p].name),
+                grid.processors[p].cluster,
+            ),
             Resource::Slave(p) => (grid.processors[p].name.clone(), grid.processors[p].cluster),
             Resource::Network(n) => (format!("network {}", grid.networks[n].name), grid.clusters),
         };

@@ -61,9 +61,13 @@ pub fn select(grid: &Grid, plan: &Plan, workload: &Workload) -> Result<Vec<Round
         }
         // The rate model chooses again, from what the simulated run left free.
         let mut free = left_free(plan, master, last);
-        let more = greedy::choose(rates, master, &mut free, |slave| !last.slaves.contains(&slave));
+        let more = greedy::choose(rates, master, &mut free, |slave| {
+            !last.slaves.contains(&slave)
+        });
         if more.slaves.is_empty() {
-            let reason = format!("{idle} slaves idle, but no other processor finds room on the networks and the master");
+            let reason = format!(
+                "{idle} slaves idle, but no other processor finds room on the networks and the master"
+            );
             let all = last.slaves.len() + 1 == grid.processors.len();
             let reason = if all {
                 format!("{idle} slaves idle, and there are no more processors")
@@ -111,7 +115,9 @@ fn ended(rounds: &mut [Round], reason: &str) {
 fn idle_slaves(round: &Round) -> usize {
     let servers = round.run.servers.iter();
     let slaves = servers.filter(|server| matches!(server.resource, Resource::Slave(_)));
-    slaves.filter(|server| round.run.utilization(server) < BUSY).count()
+    slaves
+        .filter(|server| round.run.utilization(server) < BUSY)
+        .count()
 }
 
 /// Returns what a simulated run left free of master and networks.

@@ -7,21 +7,12 @@
 //!
 //! Shao, Berman, Wolski, "Master/slave computing on the Grid", 2000, section 4.2.
 
-use std::{
-    cmp::Reverse,
-    collections::BinaryHeap,
-};
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
-use crate::{
-    error::GridError,
-    grid::Grid,
-    plan::Resource,
-    quantity::Quantity,
-    rates::Rates,
-};
+use crate::{error::GridError, grid::Grid, plan::Resource, quantity::Quantity, rates::Rates};
 
 /// A time in attoseconds: sums of decimal times are exact, however small the times and long the run.
 pub type Time = u128;
@@ -270,7 +261,11 @@ impl<'a> Simulation<'a> {
             };
             let way: Vec<usize> = rates.route(master, *slave).iter().map(network).collect();
             let there = way.iter().copied().map(transfer(workload.split));
-            let back = way.iter().rev().copied().map(transfer(1.0 - workload.split));
+            let back = way
+                .iter()
+                .rev()
+                .copied()
+                .map(transfer(1.0 - workload.split));
             let compute = Stage {
                 server: 1 + networks.len() + position,
                 work: Work::Compute,
@@ -279,7 +274,11 @@ impl<'a> Simulation<'a> {
                 server: 0,
                 work: Work::TakeIn,
             };
-            there.chain([compute]).chain(back).chain([take_in]).collect()
+            there
+                .chain([compute])
+                .chain(back)
+                .chain([take_in])
+                .collect()
         });
         Self {
             routes: routes.collect(),
@@ -330,7 +329,8 @@ impl<'a> Simulation<'a> {
         }
         let server = &mut self.servers[stage.server];
         if self.keep && end > start {
-            if server.free_at < start && arrival.from != usize::MAX && arrival.from != stage.server {
+            if server.free_at < start && arrival.from != usize::MAX && arrival.from != stage.server
+            {
                 self.handovers.push((arrival.from, stage.server, start));
             }
             match server.intervals.last_mut() {

@@ -24,9 +24,16 @@ fn list(value: &Value) -> &[Value] {
 
 /// Writes a grid of the golden file as a GRID.toml.
 fn toml(grid: &Value) -> String {
-    let mut text = format!("size = {:?}\n[nonlocal]\nbandwidth = {:?}\n", number(&grid["size"]), number(&grid["bw_nonlocal"]));
+    let mut text = format!(
+        "size = {:?}\n[nonlocal]\nbandwidth = {:?}\n",
+        number(&grid["size"]),
+        number(&grid["bw_nonlocal"])
+    );
     for (index, cluster) in list(&grid["clusters"]).iter().enumerate() {
-        text += &format!("[[cluster]]\nname = \"c{index}\"\nbandwidth = {:?}\n", number(&cluster["bw"]));
+        text += &format!(
+            "[[cluster]]\nname = \"c{index}\"\nbandwidth = {:?}\n",
+            number(&cluster["bw"])
+        );
     }
     for (index, processor) in list(&grid["procs"]).iter().enumerate() {
         text += &format!(
@@ -48,7 +55,8 @@ fn assert_near(found: f64, expected: f64, what: &str) {
 #[test]
 fn rates_of_all_masters_are_the_golden_ones_by_flow_and_by_greedy() {
     for case in list(&golden()["grids"]) {
-        let grid = Grid::parse(&toml(&case["grid"]), Path::new("golden.toml")).expect("it is a grid");
+        let grid =
+            Grid::parse(&toml(&case["grid"]), Path::new("golden.toml")).expect("it is a grid");
         let plan = Plan::new(&grid);
         for candidate in &plan.candidates {
             let what = format!("{} p{}", case["name"], candidate.master);
@@ -63,15 +71,31 @@ fn rates_of_all_masters_are_the_golden_ones_by_flow_and_by_greedy() {
                 assert_near(*rate, number(&expected[1]), &what);
             }
         }
-        assert_near(plan.candidates[plan.best].rate, number(&case["rate"]), "best");
+        assert_near(
+            plan.candidates[plan.best].rate,
+            number(&case["rate"]),
+            "best",
+        );
         assert_eq!(Some(plan.best as u64), case["master"].as_u64());
     }
 }
 
 fn run(grid: &Grid, plan: &Plan, tasks: u64, split: f64) -> Run {
     let candidate = &plan.candidates[plan.best];
-    let slaves: Vec<usize> = plan.slaves(candidate).slaves.iter().map(|(slave, _)| *slave).collect();
-    simulate(grid, &plan.rates, candidate.master, &slaves, &workload(tasks, split)).expect("it ends")
+    let slaves: Vec<usize> = plan
+        .slaves(candidate)
+        .slaves
+        .iter()
+        .map(|(slave, _)| *slave)
+        .collect();
+    simulate(
+        grid,
+        &plan.rates,
+        candidate.master,
+        &slaves,
+        &workload(tasks, split),
+    )
+    .expect("it ends")
 }
 
 fn workload(tasks: u64, split: f64) -> Workload {
@@ -91,18 +115,35 @@ fn simulated_makespans_tasks_and_use_are_the_golden_ones() {
         let Some(simulations) = case["simulation"].as_object() else {
             continue;
         };
-        let grid = Grid::parse(&toml(&case["grid"]), Path::new("golden.toml")).expect("it is a grid");
+        let grid =
+            Grid::parse(&toml(&case["grid"]), Path::new("golden.toml")).expect("it is a grid");
         let plan = Plan::new(&grid);
         for (name, expected) in simulations {
-            let (tasks, split) = name.trim_start_matches("T=").split_once(" beta=").expect("tasks and split");
-            let run = run(&grid, &plan, tasks.parse().expect("a number"), split.parse().expect("a number"));
+            let (tasks, split) = name
+                .trim_start_matches("T=")
+                .split_once(" beta=")
+                .expect("tasks and split");
+            let run = run(
+                &grid,
+                &plan,
+                tasks.parse().expect("a number"),
+                split.parse().expect("a number"),
+            );
             let what = format!("{} {name}", case["name"]);
             assert_near(run.makespan_seconds(), number(&expected["makespan"]), &what);
             assert_near(run.rate(), number(&expected["rate"]), &what);
             for (slave, tasks) in &run.tasks {
-                assert_eq!(Some(*tasks), expected["tasks_per_slave"][slave.to_string()].as_u64(), "{what}");
+                assert_eq!(
+                    Some(*tasks),
+                    expected["tasks_per_slave"][slave.to_string()].as_u64(),
+                    "{what}"
+                );
             }
-            assert_near(run.utilization(&run.servers[0]), number(&expected["util"][format!("m{}", plan.best)]), &what);
+            assert_near(
+                run.utilization(&run.servers[0]),
+                number(&expected["util"][format!("m{}", plan.best)]),
+                &what,
+            );
             cases += 1;
         }
     }
@@ -117,7 +158,8 @@ fn slaves_are_added_in_the_golden_rounds() {
         if expected.is_null() {
             continue;
         }
-        let grid = Grid::parse(&toml(&case["grid"]), Path::new("golden.toml")).expect("it is a grid");
+        let grid =
+            Grid::parse(&toml(&case["grid"]), Path::new("golden.toml")).expect("it is a grid");
         let rounds = select(&grid, &Plan::new(&grid), &workload(2000, 0.5)).expect("it ends");
         let steps = list(&expected["steps"]);
         assert_eq!(rounds.len(), steps.len());

@@ -106,6 +106,12 @@ fn cpu_time() -> Duration {
 fn peak_mebibytes() -> u64 {
     let told = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = told.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kibibytes = line.and_then(|line| line.trim().trim_end_matches(" kB").trim().parse::<u64>().ok());
+    let kibibytes = line.and_then(|line| {
+        line.trim()
+            .trim_end_matches(" kB")
+            .trim()
+            .parse::<u64>()
+            .ok()
+    });
     kibibytes.unwrap_or(0) / 1024
 }

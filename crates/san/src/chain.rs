@@ -159,7 +159,8 @@ impl Chain {
     pub fn incoming(&self, state: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let range = self.starts[state]..self.starts[state + 1];
         let from = self.from[range.clone()].iter();
-        from.zip(&self.rates[range]).map(|(from, rate)| (*from as usize, *rate))
+        from.zip(&self.rates[range])
+            .map(|(from, rate)| (*from as usize, *rate))
     }
 }
 

@@ -44,7 +44,9 @@ pub fn recurrent(
     if closed_classes > 1 {
         let mut shown = Vec::new();
         for (class_number, _) in closed.iter().enumerate().filter(|(_, closed)| **closed) {
-            let state = class.iter().position(|class| *class as usize == class_number);
+            let state = class
+                .iter()
+                .position(|class| *class as usize == class_number);
             shown.extend(state.map(example));
         }
         let more = if shown.len() > 3 { ", ..." } else { "" };

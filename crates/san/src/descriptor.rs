@@ -76,7 +76,12 @@ impl Descriptor {
     /// Where vectors and tables need more than `allowed` bytes.
     pub fn new(model: &Model, space: &Space, allowed: f64) -> Result<Self, SanError> {
         let sizes: Vec<usize> = model.automata.iter().map(|a| a.states.len()).collect();
-        let stride = |automaton| space.weights(automaton).get(1).map_or(0, |weight| *weight as usize);
+        let stride = |automaton| {
+            space
+                .weights(automaton)
+                .get(1)
+                .map_or(0, |weight| *weight as usize)
+        };
         let strides: Vec<usize> = (0..sizes.len() as u32).map(stride).collect();
         let states = model.product_states();
         let mut descriptor = Self {
@@ -114,11 +119,16 @@ impl Descriptor {
         for part in &shuffled {
             self.written_out[part.automaton as usize] = false;
         }
-        let is_written = |automaton: usize| written.iter().any(|p| p.automaton as usize == automaton);
+        let is_written =
+            |automaton: usize| written.iter().any(|p| p.automaton as usize == automaton);
         // The automata that a table is over: those that rate or routing depend on, and that loops run over.
         let mut depends = Vec::new();
         event.rate.automata(&mut depends);
-        for arc in event.parts.iter().flat_map(|part| part.arcs.iter().flatten()) {
+        for arc in event
+            .parts
+            .iter()
+            .flat_map(|part| part.arcs.iter().flatten())
+        {
             arc.probability.automata(&mut depends);
         }
         depends.sort_unstable();
@@ -195,11 +205,14 @@ impl Descriptor {
             target += usize::from(arc.to) * self.strides[*automaton];
             factor *= arc.probability.constant().unwrap_or(1.0);
         }
-        if (source == target && context.written.len() == context.event.parts.len()) || factor == 0.0 {
+        if (source == target && context.written.len() == context.event.parts.len()) || factor == 0.0
+        {
             return None;
         }
         if let Some(rate) = context.event.rate.constant()
-            && chosen.iter().all(|(.., arc)| arc.probability.constant().is_some())
+            && chosen
+                .iter()
+                .all(|(.., arc)| arc.probability.constant().is_some())
         {
             let factor = factor * rate;
             return (factor > 0.0).then_some(Term {
@@ -239,7 +252,10 @@ impl Descriptor {
             }
             if functional(arc) {
                 let address = std::ptr::from_ref(&arc.probability) as usize;
-                name.push((usize::MAX, self.function_of(context, arc).unwrap_or(address)));
+                name.push((
+                    usize::MAX,
+                    self.function_of(context, arc).unwrap_or(address),
+                ));
             }
         }
         if let Some(table) = known.get(&name) {
@@ -262,7 +278,11 @@ impl Descriptor {
                 value *= arc.probability.value(&state);
             }
             // States in which this is no rate are not reachable, or the search has complained already.
-            values.push(if value.is_finite() { value.max(0.0) } else { 0.0 });
+            values.push(if value.is_finite() {
+                value.max(0.0)
+            } else {
+                0.0
+            });
         }
         let table = values.iter().any(|value| *value > 0.0).then(|| {
             self.tables.push(values);
@@ -274,7 +294,11 @@ impl Descriptor {
 
     /// Returns the position of the first arc of the event with the same function.
     fn function_of(&self, context: &Context<'_>, arc: &Arc) -> Option<usize> {
-        let mut arcs = context.event.parts.iter().flat_map(|part| part.arcs.iter().flatten());
+        let mut arcs = context
+            .event
+            .parts
+            .iter()
+            .flat_map(|part| part.arcs.iter().flatten());
         arcs.position(|other| other.probability == arc.probability)
     }
 
@@ -335,7 +359,10 @@ pub(crate) fn bytes_needed(states: f64) -> f64 {
 pub(crate) fn too_large(model: &Model, needed: f64, allowed: f64) -> SanError {
     SanError::TooLarge {
         file: model.file.clone(),
-        states: format!("there are {:.3e} combinations of states", model.product_states()),
+        states: format!(
+            "there are {:.3e} combinations of states",
+            model.product_states()
+        ),
         method: "matrix-free solution",
         needed: Bytes(needed),
         allowed: Bytes(allowed),
@@ -360,7 +387,13 @@ fn divided(event: &Event) -> (Vec<&Part>, Vec<&Part>) {
         all.any(|arc| arc.probability.constant().is_none())
     };
     let mut parts: Vec<&Part> = event.parts.iter().collect();
-    parts.sort_by_key(|part| (!functional(part), std::cmp::Reverse(part.arcs.len()), part.automaton));
+    parts.sort_by_key(|part| {
+        (
+            !functional(part),
+            std::cmp::Reverse(part.arcs.len()),
+            part.automaton,
+        )
+    });
     let mut combinations = 1;
     let mut written = Vec::new();
     let mut shuffled = Vec::new();
@@ -441,7 +474,10 @@ fn shift(product: &Product, term: &Term, table: Option<&[f64]>, x: &[f64], y: &m
         stride: 1,
         table_stride: 0,
     };
-    let (inner, outer) = product.dims.split_last().map_or((&one, &[][..]), |(i, o)| (i, o));
+    let (inner, outer) = product
+        .dims
+        .split_last()
+        .map_or((&one, &[][..]), |(i, o)| (i, o));
     walk(outer, |offset, entry, _| {
         let (mut from, mut to) = (term.source + offset, term.target + offset);
         match table {
@@ -485,7 +521,10 @@ fn shuffle(
     });
     for mode in &product.modes {
         let size = product.dims[mode.dim].size;
-        let right: usize = product.dims[mode.dim + 1..].iter().map(|dim| dim.size).product();
+        let right: usize = product.dims[mode.dim + 1..]
+            .iter()
+            .map(|dim| dim.size)
+            .product();
         turned.clear();
         turned.resize(part.len(), 0.0);
         for left in (0..part.len()).step_by(size * right) {

@@ -22,7 +22,12 @@ pub(crate) fn all(
     let single: Vec<Vec<Vec<u32>>> = model
         .results
         .iter()
-        .map(|(_, expr)| families.iter().map(|family| told_apart(expr, family)).collect())
+        .map(|(_, expr)| {
+            families
+                .iter()
+                .map(|family| told_apart(expr, family))
+                .collect()
+        })
         .collect();
     let mut sums = vec![0.0; model.results.len()];
     let mut state = Vec::new();
@@ -66,9 +71,16 @@ fn told_apart(expr: &Expr, family: &Family) -> Vec<u32> {
         a == b || expr.canonical(&exchanged) == keep
     };
     // Nearly always all are alike, or all but those named by their numbers.
-    let pivots = [family.first + family.count - 1, family.first, family.first + family.count / 2];
+    let pivots = [
+        family.first + family.count - 1,
+        family.first,
+        family.first + family.count / 2,
+    ];
     let apart_from = |pivot: u32| -> Vec<u32> {
-        members.clone().filter(|member| !alike(*member, pivot)).collect()
+        members
+            .clone()
+            .filter(|member| !alike(*member, pivot))
+            .collect()
     };
     let mut best = apart_from(pivots[0]);
     for pivot in &pivots[1..] {

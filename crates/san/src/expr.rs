@@ -106,7 +106,10 @@ impl Operator {
 
     fn apply(self, a: f64, b: f64) -> f64 {
         let truth = |is: bool| f64::from(u8::from(is));
-        #[expect(clippy::float_cmp, reason = "what models compare are mostly small integers")]
+        #[expect(
+            clippy::float_cmp,
+            reason = "what models compare are mostly small integers"
+        )]
         match self {
             Self::Add => a + b,
             Self::Subtract => a - b,
@@ -173,12 +176,8 @@ impl Expr {
     pub fn value(&self, state: &[u16]) -> f64 {
         match self {
             Self::Number(number) => *number,
-            Self::State(automaton, values) => {
-                values[usize::from(state[*automaton as usize])]
-            }
-            Self::Is(automaton, local) => {
-                f64::from(u8::from(state[*automaton as usize] == *local))
-            }
+            Self::State(automaton, values) => values[usize::from(state[*automaton as usize])],
+            Self::Is(automaton, local) => f64::from(u8::from(state[*automaton as usize] == *local)),
             Self::Count(of) => {
                 let inside = of.iter().filter(|(a, local)| state[*a as usize] == *local);
                 inside.count() as f64
@@ -258,7 +257,11 @@ impl Expr {
                 format!("{operator:?}({})", terms.join(","))
             }
             Self::Binary(operator, a, b) => {
-                format!("{operator:?}({};{})", a.canonical(rename), b.canonical(rename))
+                format!(
+                    "{operator:?}({};{})",
+                    a.canonical(rename),
+                    b.canonical(rename)
+                )
             }
             Self::Call(function, arguments) => {
                 let mut terms: Vec<String> =

@@ -37,7 +37,10 @@ impl<'a> Transitions<'a> {
                 let first = members.next()?;
                 members.next().is_none().then_some((family.start, first))
             };
-            let arcs = event.parts.iter().flat_map(|part| part.arcs.iter().flatten());
+            let arcs = event
+                .parts
+                .iter()
+                .flat_map(|part| part.arcs.iter().flatten());
             Prepared {
                 event,
                 constant_rate: event.rate.constant(),
@@ -90,7 +93,8 @@ impl<'a> Transitions<'a> {
             if prepared.functional {
                 for part in parts {
                     let arcs = &part.arcs[usize::from(state[part.automaton as usize])];
-                    self.model.check_routing(prepared.event, part, arcs, state)?;
+                    self.model
+                        .check_routing(prepared.event, part, arcs, state)?;
                 }
             }
             self.branch(prepared.event, 0, state, key, times * rate, emit);

@@ -83,7 +83,10 @@ impl Partition {
 
     /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
-        self.digits.iter().map(|(_, values)| *values as usize).product()
+        self.digits
+            .iter()
+            .map(|(_, values)| *values as usize)
+            .product()
     }
 
     /// Returns the block of a key.
@@ -116,7 +119,11 @@ impl Generator for Chain {
         flows: &mut [f64],
     ) {
         let blocks = partition.blocks();
-        let of: Vec<u32> = self.keys.iter().map(|key| partition.of(*key) as u32).collect();
+        let of: Vec<u32> = self
+            .keys
+            .iter()
+            .map(|key| partition.of(*key) as u32)
+            .collect();
         for (state, sum) in into.iter_mut().enumerate() {
             *sum = 0.0;
             let to = of[state] as usize;

@@ -23,9 +23,9 @@ pub fn symmetric_families(model: &Model) -> Vec<Family> {
 
 fn is_symmetric(model: &Model, family: &Family, identity: &[String]) -> bool {
     let members = family.first as usize..(family.first + family.count) as usize;
-    let alike = model.automata[members].windows(2).all(|two| {
-        two[0].states == two[1].states && two[0].initial == two[1].initial
-    });
+    let alike = model.automata[members]
+        .windows(2)
+        .all(|two| two[0].states == two[1].states && two[0].initial == two[1].initial);
     // Exchanges of neighbours generate all permutations.
     alike
         && (family.first..family.first + family.count - 1).all(|low| {

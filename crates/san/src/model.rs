@@ -147,7 +147,11 @@ impl Model {
     ) -> Result<(), SanError> {
         let automaton = &self.automata[part.automaton as usize];
         routing_problem(&event.name, &automaton.name, arcs, state).map_or(Ok(()), |problem| {
-            let message = format!("{} (in the state {})", problem.message, self.state_text(state));
+            let message = format!(
+                "{} (in the state {})",
+                problem.message,
+                self.state_text(state)
+            );
             Err(Problem { message, ..problem }.in_file(&self.file))
         })
     }

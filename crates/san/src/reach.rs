@@ -1,6 +1,11 @@
 //! Which combinations of local states can be reached, as a bit for each.
 
-use crate::{error::SanError, fire::Transitions, model::Model, space::{Key, Space}};
+use crate::{
+    error::SanError,
+    fire::Transitions,
+    model::Model,
+    space::{Key, Space},
+};
 
 /// A set of states.
 #[derive(Clone, Debug)]

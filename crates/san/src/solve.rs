@@ -108,7 +108,9 @@ pub fn solve(model: &Model, options: &Options) -> Result<Solution, SanError> {
     if options.storage == Storage::MatrixFree {
         return without_matrix(model, options);
     }
-    let combinations = space.as_ref().map_or(f64::INFINITY, |space| space.size() as f64);
+    let combinations = space
+        .as_ref()
+        .map_or(f64::INFINITY, |space| space.size() as f64);
     let needed = combinations * (BYTES_PER_STATE + ARCS * BYTES_PER_ARC);
     let fits = needed <= options.memory;
     let may_go_without = options.storage == Storage::Auto
@@ -167,7 +169,13 @@ fn with_matrix(
         let recurrent = classes::recurrent(model, space, chain, options.allow_transient)?;
         let start = recurrent.iter().map(|inside| f64::from(u8::from(*inside)));
         let partitions = Partition::all(&space.digits());
-        stationary::sparse(chain, start.collect(), &partitions, options.iteration, goal(options))
+        stationary::sparse(
+            chain,
+            start.collect(),
+            &partitions,
+            options.iteration,
+            goal(options),
+        )
     };
     check(model, &found, options)?;
     let mut state = Vec::new();
@@ -177,7 +185,12 @@ fn with_matrix(
     });
     let states = multiplicities.sum();
     let keys = chain.keys.iter().copied();
-    let results = expectation::all(model, space, families, keys.zip(found.distribution.iter().copied()));
+    let results = expectation::all(
+        model,
+        space,
+        families,
+        keys.zip(found.distribution.iter().copied()),
+    );
     Ok(Solution {
         states,
         solved_states: chain.len(),
@@ -194,7 +207,9 @@ fn without_matrix(model: &Model, options: &Options) -> Result<Solution, SanError
     let product = model.product_states();
     let space = Space::for_products(model)
         .filter(|_| descriptor::bytes_needed(product) <= options.memory)
-        .ok_or_else(|| descriptor::too_large(model, descriptor::bytes_needed(product), options.memory))?;
+        .ok_or_else(|| {
+            descriptor::too_large(model, descriptor::bytes_needed(product), options.memory)
+        })?;
     let generator = Descriptor::new(model, &space, options.memory)?;
     let reachable = reach::reachable(model, &space)?;
     let states = space.size() as usize;
@@ -225,7 +240,13 @@ fn without_matrix(model: &Model, options: &Options) -> Result<Solution, SanError
         }
         let start = (0..states).map(|state| f64::from(u8::from(reachable.contains(state))));
         let partitions = Partition::single(&generator.digits());
-        stationary::matrix_free(&generator, start.collect(), &partitions, options.iteration, goal(options))
+        stationary::matrix_free(
+            &generator,
+            start.collect(),
+            &partitions,
+            options.iteration,
+            goal(options),
+        )
     };
     check(model, &found, options)?;
     let probabilities = found.distribution.iter().copied().enumerate();

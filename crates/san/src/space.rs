@@ -123,7 +123,9 @@ impl Space {
     /// Returns the key of a state.
     pub fn key(&self, state: &[u16]) -> Key {
         let locals = self.weights.iter().zip(state);
-        locals.map(|(weights, local)| weights[usize::from(*local)]).sum()
+        locals
+            .map(|(weights, local)| weights[usize::from(*local)])
+            .sum()
     }
 
     /// Writes the state of a key: of a lumped family, members in earlier states come first. Returns whether there is one.

@@ -179,7 +179,11 @@ fn iterate<G: Generator>(
         if residual > SLOW * before && !partitions.is_empty() {
             which = (which + 1) % partitions.len();
         }
-        without_progress = if residual < 0.9 * best { 0 } else { without_progress + 1 };
+        without_progress = if residual < 0.9 * best {
+            0
+        } else {
+            without_progress + 1
+        };
         best = best.min(residual);
         // No residual is smaller than the rounding of the flows that it is the difference of.
         let rounding = 4.0 * f64::EPSILON * flow;
@@ -213,10 +217,13 @@ fn iterate<G: Generator>(
 /// Returns the greatest flow out of a state, and the greatest difference between what flows out and in.
 fn greatest(chain: &impl Generator, distribution: &[f64], inflow: &[f64]) -> (f64, f64) {
     let states = distribution.iter().zip(chain.exit()).zip(inflow);
-    states.fold((0.0_f64, 0.0_f64), |(flow, off), ((probability, exit), into)| {
-        let out = probability * exit;
-        (flow.max(out), off.max((into - out).abs()))
-    })
+    states.fold(
+        (0.0_f64, 0.0_f64),
+        |(flow, off), ((probability, exit), into)| {
+            let out = probability * exit;
+            (flow.max(out), off.max((into - out).abs()))
+        },
+    )
 }
 
 /// Sets the probabilities of blocks right, by the flows between them.

@@ -17,7 +17,9 @@ fn golden() -> Value {
 
 /// Makes parameters of `N=2 NS=4 K=20`.
 fn parameters(text: &str) -> Parameters {
-    let pairs = text.split_whitespace().filter_map(|pair| pair.split_once('='));
+    let pairs = text
+        .split_whitespace()
+        .filter_map(|pair| pair.split_once('='));
     pairs
         .map(|(name, value)| (name.to_owned(), value.parse().expect("it is a number")))
         .collect()
@@ -25,7 +27,9 @@ fn parameters(text: &str) -> Parameters {
 
 fn solved(text: &str, values: &Parameters, options: &Options) -> Solution {
     let model = Source::read(text, "model").and_then(|source| source.model(values));
-    model.and_then(|model| solve(&model, options)).unwrap_or_else(|error| panic!("{error}"))
+    model
+        .and_then(|model| solve(&model, options))
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn ways() -> [Options; 3] {
@@ -49,19 +53,28 @@ fn compare(text: &str, cases: &Value, least: usize) {
     for (name, expected) in cases {
         for options in ways() {
             // Without a matrix the smaller ones tell as much.
-            if options.storage == Storage::MatrixFree && expected["states"].as_f64() > Some(2000.0) {
+            if options.storage == Storage::MatrixFree && expected["states"].as_f64() > Some(2000.0)
+            {
                 continue;
             }
             let found = solved(text, &parameters(name), &options);
             assert_eq!(Some(found.states), expected["states"].as_f64(), "{name}");
             if options.lump && options.storage == Storage::Auto {
-                assert_eq!(Some(found.solved_states as u64), expected["lumped_states"].as_u64(), "{name}");
+                assert_eq!(
+                    Some(found.solved_states as u64),
+                    expected["lumped_states"].as_u64(),
+                    "{name}"
+                );
             }
             assert!(found.residual <= 1e-11, "{name}: {}", found.residual);
             for (result, value) in &found.results {
                 let golden = expected[result].as_f64().expect("the result is there");
                 let off = (value - golden).abs();
-                assert!(off <= 1e-9, "{name} {result} by {}: {value}, not {golden}", found.method);
+                assert!(
+                    off <= 1e-9,
+                    "{name} {result} by {}: {value}, not {golden}",
+                    found.method
+                );
                 compared += 1;
             }
         }
@@ -84,10 +97,19 @@ fn the_synchronous_model_keeps_its_exact_ratio() {
     for n in [1.0, 3.0, 7.0, 40.0] {
         let values = Parameters::from([("N".to_owned(), n)]);
         let found = solved(SYNC, &values, &Options::default());
-        let result = |name: &str| found.results.iter().find(|(n, _)| n == name).map_or(f64::NAN, |(_, v)| *v);
+        let result = |name: &str| {
+            found
+                .results
+                .iter()
+                .find(|(n, _)| n == name)
+                .map_or(f64::NAN, |(_, v)| *v)
+        };
         let (sending, working) = (result("S_Tx"), result("S_Pr"));
         let expected = 0.0035 * n / (0.041 + 0.0035 * n);
-        assert!((sending / (sending + working) - expected).abs() < 1e-9, "{n}");
+        assert!(
+            (sending / (sending + working) - expected).abs() < 1e-9,
+            "{n}"
+        );
     }
 }
 
@@ -99,7 +121,9 @@ fn figure_1_has_five_states_with_the_golden_probabilities() {
         let golden = &golden()["fig1"]["A"]["stationary"];
         for (name, value) in &found.results {
             let digits: Vec<&str> = name[1..].split("").filter(|d| !d.is_empty()).collect();
-            let expected = golden[digits.join(",")].as_f64().expect("the state is there");
+            let expected = golden[digits.join(",")]
+                .as_f64()
+                .expect("the state is there");
             assert!((value - expected).abs() < 1e-9, "{name}: {value}");
         }
     }
@@ -109,5 +133,8 @@ fn figure_1_has_five_states_with_the_golden_probabilities() {
 fn figure_1_needs_no_reachability_function() {
     let text = FIGURE_1.replace("reachable !(st A1 == 1 && st A2 == 1);", "");
     assert_ne!(text, FIGURE_1);
-    assert_eq!(solved(&text, &Parameters::new(), &Options::default()).states, 5.0);
+    assert_eq!(
+        solved(&text, &Parameters::new(), &Options::default()).states,
+        5.0
+    );
 }

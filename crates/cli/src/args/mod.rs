@@ -12,9 +12,12 @@ use clap::{
 };
 use foretrace_interchange::{EXPORTERS, IMPORTERS};
 
-pub use grid::{GridArgs, GridCommand, GridFitArgs, PlanArgs, SelectArgs, SimulateArgs, WorkloadArgs};
+pub use grid::{
+    GridArgs, GridCommand, GridFitArgs, PlanArgs, SelectArgs, SimulateArgs, WorkloadArgs,
+};
 pub use san::{
-    FitNumbers, IterationArg, MethodArg, PaperArgs, SanArgs, SanCommand, SanFitArgs, SolveArgs, SolverArgs, TemplateArgs,
+    FitNumbers, IterationArg, MethodArg, PaperArgs, SanArgs, SanCommand, SanFitArgs, SolveArgs,
+    SolverArgs, TemplateArgs,
 };
 pub use values::{CpuList, Each, ParameterList, Slice, Workers};
 

@@ -169,7 +169,9 @@ fn push_values(part: &str, values: &mut Vec<f64>) -> Result<(), String> {
     };
     let first = number(first)?;
     // An exponent's sign, as in 1..1e+3, is no step.
-    let step = rest.rfind('+').filter(|at| !rest[..*at].ends_with(['e', 'E']));
+    let step = rest
+        .rfind('+')
+        .filter(|at| !rest[..*at].ends_with(['e', 'E']));
     let (last, times, plus) = match (rest.split_once('x'), step) {
         (Some((last, factor)), _) => (number(last)?, number(factor)?, 0.0),
         (None, Some(at)) => (number(&rest[..at])?, 1.0, number(&rest[at + 1..])?),
@@ -214,7 +216,10 @@ impl FromStr for Size {
         };
         let unit = units.iter().position(|unit| digits.ends_with(unit));
         let (digits, factor) = match unit {
-            Some(power) => (&digits[..digits.len() - 1], f64::powi(base, power as i32 + 1)),
+            Some(power) => (
+                &digits[..digits.len() - 1],
+                f64::powi(base, power as i32 + 1),
+            ),
             None => (digits, 1.0),
         };
         match digits.trim().parse::<f64>() {

@@ -33,6 +33,9 @@ const HANDOVER: f64 = 15e-6;
 /// As many results as the buffer of the automata network holds.
 const BUFFER: u32 = 40;
 
+/// As many slaves as the report goes to, if there were not more already.
+const MOST_SLAVES: u32 = 32;
+
 /// As many tasks as the queueing simulation runs.
 const TASKS: u64 = 2000;
 
@@ -40,7 +43,9 @@ const TASKS: u64 = 2000;
 pub fn run(args: &GridFitArgs) -> anyhow::Result<Finish> {
     check(args.output.as_deref(), args.force)?;
     let recording = Recording::read(&args.file)?;
-    let processors = args.processors.unwrap_or(recording.fit.slaves.len() as u32 + 1);
+    let processors = args
+        .processors
+        .unwrap_or(recording.fit.slaves.len() as u32 + 1);
     let source = args.file.display().to_string();
     let text = recording.fit.grid(&source, processors, args.bandwidth);
     finish(&recording, args.output.as_deref(), &text, args.json)
@@ -108,13 +113,21 @@ impl Recording {
         }
     }
 
-    /// Puts what the models predict beside each other, for up to twice as many slaves as there were.
-    fn report(&self) -> anyhow::Result<Report<'_>> {
+    /// Returns the numbers of slaves to tell of: doubling until the master could do no more, and the recorded one.
+    fn counts(&self) -> Vec<u32> {
         let recorded = self.fit.slaves.len() as u32;
-        let doubled = std::iter::successors(Some(1), |n| Some(n * 2)).take_while(|n| *n < 2 * recorded);
+        let enough = 2.0 * self.fit.mean_task() / self.fit.master_seconds;
+        let doubled = std::iter::successors(Some(1), |n| Some(n * 2))
+            .take_while(|n| *n <= MOST_SLAVES && f64::from(*n) < enough);
         let mut counts: Vec<u32> = doubled.chain([recorded, 2 * recorded]).collect();
         counts.sort_unstable();
         counts.dedup();
+        counts
+    }
+
+    /// Puts what the models predict beside each other.
+    fn report(&self) -> anyhow::Result<Report<'_>> {
+        let counts = self.counts();
         let networks = self.networks(&counts)?;
         let rows = counts.iter().zip(networks).map(|(&slaves, network)| {
             let (rate_model, queueing) = self.grid_rates(slaves)?;
@@ -164,8 +177,12 @@ impl Recording {
             ..Options::default()
         };
         let solved = solve_all(&source, &points, &options)?;
-        let rate = |results: &[(String, f64)]| results.first().map_or(f64::NAN, |(_, value)| *value);
-        Ok(solved.iter().map(|point| rate(&point.solution.results)).collect())
+        let rate =
+            |results: &[(String, f64)]| results.first().map_or(f64::NAN, |(_, value)| *value);
+        Ok(solved
+            .iter()
+            .map(|point| rate(&point.solution.results))
+            .collect())
     }
 
     /// Returns the tasks per second of a replay on a CPU for each slave and the master; none where the recording tells only of
@@ -173,14 +190,19 @@ impl Recording {
     fn replay(&self, slaves: u32) -> anyhow::Result<Option<f64>> {
         let recorded = slaves as usize == self.fit.slaves.len();
         let (program, choice) = match self.fit.kind {
-            Kind::Pool => (self.program.with_workers(slaves), Choice::Only(ModelKind::Pool)),
+            Kind::Pool => (
+                self.program.with_workers(slaves),
+                Choice::Only(ModelKind::Pool),
+            ),
             Kind::Messages if recorded => (self.program.clone(), Choice::Auto),
             Kind::Messages => return Ok(None),
         };
         let machine = core::read_machine(None)?.machine(slaves + 1, &program, None)?;
         let prediction = predict(&program, &machine, choice);
         let end = prediction.answer().map(|run| run.end.as_secs_f64());
-        Ok(end.filter(|end| *end > 0.0).map(|end| self.fit.tasks.len() as f64 / end))
+        Ok(end
+            .filter(|end| *end > 0.0)
+            .map(|end| self.fit.tasks.len() as f64 / end))
     }
 }
 

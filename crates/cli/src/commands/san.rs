@@ -32,8 +32,12 @@ pub fn run(args: &SanArgs) -> anyhow::Result<Finish> {
 pub fn read(path: &Path) -> anyhow::Result<Source> {
     let shown = path.display().to_string();
     let text = fs::read(path).with_context(|| format!("cannot read the model {shown}"))?;
-    let text = String::from_utf8(text)
-        .map_err(|error| anyhow::anyhow!("{shown}: not a text: byte {} is not UTF-8", error.utf8_error().valid_up_to()))?;
+    let text = String::from_utf8(text).map_err(|error| {
+        anyhow::anyhow!(
+            "{shown}: not a text: byte {} is not UTF-8",
+            error.utf8_error().valid_up_to()
+        )
+    })?;
     Ok(Source::read(&text, &shown)?)
 }
 
@@ -44,7 +48,11 @@ pub fn options(args: &SolverArgs) -> Options {
         MethodArg::Sparse => Storage::Sparse,
         MethodArg::MatrixFree => Storage::MatrixFree,
     };
-    let usual = if storage == Storage::MatrixFree { 1e-10 } else { 1e-12 };
+    let usual = if storage == Storage::MatrixFree {
+        1e-10
+    } else {
+        1e-12
+    };
     Options {
         storage,
         iteration: match args.iteration {
@@ -64,9 +72,19 @@ pub fn options(args: &SolverArgs) -> Options {
 /// Returns how much memory may be used.
 pub fn free_memory() -> f64 {
     let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kibibytes = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<f64>().ok());
-    kibibytes.map_or(USUAL_MEMORY, |kibibytes| SHARE_OF_MEMORY * 1024.0 * kibibytes)
+    let line = told
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kibibytes = line.and_then(|line| {
+        line.trim()
+            .trim_end_matches("kB")
+            .trim()
+            .parse::<f64>()
+            .ok()
+    });
+    kibibytes.map_or(USUAL_MEMORY, |kibibytes| {
+        SHARE_OF_MEMORY * 1024.0 * kibibytes
+    })
 }
 
 /// Returns the numbers of a template.
@@ -88,7 +106,10 @@ fn write_template(args: &TemplateArgs) -> anyhow::Result<Finish> {
     if let Some(path) = file.filter(|path| path.as_os_str() != "-") {
         output::check_new_file(path, args.force)?;
     }
-    let text = template::text(&numbers(&args.numbers), "Eight numbers of a master/slave program, and the model that they make.");
+    let text = template::text(
+        &numbers(&args.numbers),
+        "Eight numbers of a master/slave program, and the model that they make.",
+    );
     output::write_to(file, text.as_bytes())?;
     Ok(Finish::Fine)
 }

@@ -22,7 +22,9 @@ const SYNC: &str = include_str!("../../../../assets/models/san/propagation-sync.
 const SLAVES: [f64; 8] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
 
 /// The sizes of the buffer of figure 13.
-const BUFFERS: [f64; 13] = [1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0];
+const BUFFERS: [f64; 13] = [
+    1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
+];
 
 /// The numbers of slaves that figure 13 has curves for.
 const CURVES: [f64; 6] = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
@@ -73,7 +75,10 @@ pub fn run(args: &PaperArgs) -> anyhow::Result<Finish> {
         output::print_json(&serde_json::json!({ "figures": documents }))?;
     } else {
         output::print(text(&figures))?;
-        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        let names: Vec<String> = files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
         output::note(format_args!("wrote {}", names.join(", ")));
     }
     Ok(Finish::Fine)
@@ -108,23 +113,40 @@ struct Curves {
 }
 
 impl Curves {
-    fn solved(text: &str, name: &str, options: &Options, more: &Parameters) -> anyhow::Result<Self> {
+    fn solved(
+        text: &str,
+        name: &str,
+        options: &Options,
+        more: &Parameters,
+    ) -> anyhow::Result<Self> {
         let source = Source::read(text, name)?;
         let mut by_grain = Vec::new();
         for (_, slices) in GRAINS {
             let points: Vec<Parameters> = SLAVES.iter().map(|n| with(more, *n, slices)).collect();
             let solved = solve_all(&source, &points, options)?;
-            by_grain.push(solved.into_iter().map(|point| point.solution.results).collect());
+            by_grain.push(
+                solved
+                    .into_iter()
+                    .map(|point| point.solution.results)
+                    .collect(),
+            );
         }
         Ok(Self { by_grain })
     }
 
     /// Makes a panel of a result over the numbers of slaves.
     fn panel(&self, title: &str, y: &str, result: &str) -> Panel {
-        let series = GRAINS.iter().zip(&self.by_grain).map(|((name, _), points)| Series {
-            name: (*name).to_owned(),
-            points: SLAVES.iter().zip(points).map(|(n, results)| (*n, value(results, result))).collect(),
-        });
+        let series = GRAINS
+            .iter()
+            .zip(&self.by_grain)
+            .map(|((name, _), points)| Series {
+                name: (*name).to_owned(),
+                points: SLAVES
+                    .iter()
+                    .zip(points)
+                    .map(|(n, results)| (*n, value(results, result)))
+                    .collect(),
+            });
         Panel {
             title: title.to_owned(),
             x: "number of slaves".to_owned(),
@@ -169,7 +191,11 @@ fn figures() -> anyhow::Result<Vec<Figure>> {
     Ok(vec![
         state(11, "Tx", "S_Tx"),
         state(12, "Pr", "S_Pr"),
-        (13, "Figure 13: size of the buffer, asynchronous model".to_owned(), buffers(&options)?),
+        (
+            13,
+            "Figure 13: size of the buffer, asynchronous model".to_owned(),
+            buffers(&options)?,
+        ),
         (
             14,
             "Figure 14: granularity, asynchronous model".to_owned(),
@@ -190,10 +216,18 @@ fn buffers(options: &Options) -> anyhow::Result<Vec<Panel>> {
         for slaves in CURVES {
             let points: Vec<Parameters> = BUFFERS
                 .iter()
-                .map(|size| with(&Parameters::from([("K".to_owned(), *size)]), slaves, *slices))
+                .map(|size| {
+                    with(
+                        &Parameters::from([("K".to_owned(), *size)]),
+                        slaves,
+                        *slices,
+                    )
+                })
                 .collect();
             let solved = solve_all(&source, &points, options)?;
-            let values = solved.iter().map(|point| value(&point.solution.results, "S_Tx"));
+            let values = solved
+                .iter()
+                .map(|point| value(&point.solution.results, "S_Tx"));
             series.push(Series {
                 name: format!("{slaves} slaves"),
                 points: BUFFERS.iter().copied().zip(values).collect(),

@@ -63,17 +63,28 @@ fn draw(
     varying: &[String],
 ) -> anyhow::Result<()> {
     if varying.is_empty() {
-        let message = "--svg draws results over a parameter: give one several values, as in --param N=1..8";
+        let message =
+            "--svg draws results over a parameter: give one several values, as in --param N=1..8";
         return Err(Usage(message.to_owned()).into());
     }
     let known: Vec<&str> = source.results().collect();
-    if let Some(unknown) = args.results.iter().find(|name| !known.contains(&name.as_str())) {
-        let message = format!("--results: the model has no result {unknown}; it has {}", known.join(", "));
+    if let Some(unknown) = args
+        .results
+        .iter()
+        .find(|name| !known.contains(&name.as_str()))
+    {
+        let message = format!(
+            "--results: the model has no result {unknown}; it has {}",
+            known.join(", ")
+        );
         return Err(Usage(message).into());
     }
     let panels = sweep_panels(points, varying, &args.results);
     let title = args.file.file_stem().unwrap_or_default().to_string_lossy();
-    output::write_to(Some(path), foretrace_charts::render(&title, &panels).as_bytes())
+    output::write_to(
+        Some(path),
+        foretrace_charts::render(&title, &panels).as_bytes(),
+    )
 }
 
 /// Returns all combinations of values, the last parameter's varying fastest.
@@ -122,7 +133,9 @@ pub fn solve_all(
     let points = combinations
         .par_iter()
         .map(|parameters| {
-            let solution = source.model(parameters).and_then(|model| solve(&model, &options))?;
+            let solution = source
+                .model(parameters)
+                .and_then(|model| solve(&model, &options))?;
             bar.inc(1);
             Ok(Point {
                 parameters: parameters.clone(),

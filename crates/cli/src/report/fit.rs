@@ -1,6 +1,7 @@
 //! What models of a recording's master and slaves predict, beside each other.
 
 use foretrace_masterslave::fit::Fit;
+use foretrace_trace::Nanos;
 use serde::Serialize;
 
 use crate::table::{Align, render};
@@ -119,7 +120,8 @@ impl Report<'_> {
     /// Shows the report.
     pub fn text(&self) -> String {
         let times = self.times();
-        let time = |seconds: f64| format!("{:.3} ms", 1e3 * seconds);
+        #[expect(clippy::cast_sign_loss, reason = "times are not negative")]
+        let time = |seconds: f64| Nanos((1e9 * seconds).round() as u64);
         let mut text = format!(
             "Recognized: {}\nmaster {} works {} for each task; {} slaves did {} tasks\ntask times: mean {}, deviation {}, median {}, \
              from {} to {}\n\nTasks per second, by number of slaves:\n",
@@ -145,7 +147,13 @@ impl Report<'_> {
             ]
         });
         let choices = self.choices();
-        let choice = |slaves: Option<u32>| slaves.map_or_else(|| "-".to_owned(), |n| n.to_string());
+        let last = self.rows.last().map(|row| row.slaves);
+        // The last row may not be the best yet.
+        let choice = |slaves: Option<u32>| match slaves {
+            None => "-".to_owned(),
+            Some(n) if Some(n) == last => format!("{n} or more"),
+            Some(n) => n.to_string(),
+        };
         let chosen = [
             "chosen".to_owned(),
             choice(choices.rate_model),

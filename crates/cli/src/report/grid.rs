@@ -148,10 +148,16 @@ pub fn plan_text(grid: &Grid, plan: &Plan) -> String {
     let masters = order.iter().take(MOST_MASTERS).map(|candidate| {
         [
             name(candidate.master),
-            grid.networks[plan.rates.cluster[candidate.master]].name.clone(),
+            grid.networks[plan.rates.cluster[candidate.master]]
+                .name
+                .clone(),
             rate(candidate.rate),
             rate(candidate.greedy_rate),
-            format!("{} {}", candidate.bottleneck.kind(), candidate.bottleneck.name(grid)),
+            format!(
+                "{} {}",
+                candidate.bottleneck.kind(),
+                candidate.bottleneck.name(grid)
+            ),
         ]
     });
     text += &render(
@@ -260,17 +266,24 @@ pub fn run_text(grid: &Grid, run: &Run) -> String {
     );
     let tasks = |position: usize| {
         let slaves = run.servers.len() - run.tasks.len();
-        position.checked_sub(slaves).map_or_else(String::new, |slave| run.tasks[slave].1.to_string())
+        position
+            .checked_sub(slaves)
+            .map_or_else(String::new, |slave| run.tasks[slave].1.to_string())
     };
-    let rows = run.servers.iter().enumerate().take(MOST_SLAVES).map(|(position, server)| {
-        [
-            server.resource.name(grid).to_owned(),
-            server.resource.kind().to_owned(),
-            tasks(position),
-            percent(run.utilization(server)),
-            sparkline(&server.over_time.shares(run.makespan, STRETCHES)),
-        ]
-    });
+    let rows = run
+        .servers
+        .iter()
+        .enumerate()
+        .take(MOST_SLAVES)
+        .map(|(position, server)| {
+            [
+                server.resource.name(grid).to_owned(),
+                server.resource.kind().to_owned(),
+                tasks(position),
+                percent(run.utilization(server)),
+                sparkline(&server.over_time.shares(run.makespan, STRETCHES)),
+            ]
+        });
     text += &render(
         [
             ("resource", Align::Left),
@@ -320,7 +333,9 @@ impl<'a> SelectJson<'a> {
     pub fn new(grid: &'a Grid, rounds: &'a [Round]) -> Self {
         let names = |round: &Round| -> Vec<&'a str> {
             let slaves = round.slaves.iter();
-            slaves.map(|slave| grid.processors[*slave].name.as_str()).collect()
+            slaves
+                .map(|slave| grid.processors[*slave].name.as_str())
+                .collect()
         };
         let answer = answer(rounds);
         Self {

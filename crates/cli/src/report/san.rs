@@ -48,7 +48,9 @@ impl<'a> SolutionJson<'a> {
             method: solution.method,
             iterations: solution.iterations,
             residual: solution.residual,
-            results: results.map(|(name, value)| (name.as_str(), *value)).collect(),
+            results: results
+                .map(|(name, value)| (name.as_str(), *value))
+                .collect(),
         }
     }
 }
@@ -118,7 +120,11 @@ pub fn solution_text(solution: &Solution) -> String {
         "\n{}{steps}, residual {:.1e}\n",
         solution.method, solution.residual
     );
-    let widest = solution.results.iter().map(|(name, _)| name.chars().count()).max();
+    let widest = solution
+        .results
+        .iter()
+        .map(|(name, _)| name.chars().count())
+        .max();
     for (name, value) in &solution.results {
         let width = widest.unwrap_or(0);
         let _ = writeln!(text, "{name:<width$}  {}", shown(*value));
@@ -139,13 +145,27 @@ fn shown(value: f64) -> String {
 pub fn sweep_text(points: &[Point], varying: &[String]) -> String {
     let mut rows = vec![header(points, varying)];
     for point in points {
-        let mut row: Vec<String> = varying.iter().map(|name| point.parameters[name].to_string()).collect();
+        let mut row: Vec<String> = varying
+            .iter()
+            .map(|name| point.parameters[name].to_string())
+            .collect();
         row.push(count(point.solution.states));
-        row.extend(point.solution.results.iter().map(|(_, value)| shown(*value)));
+        row.extend(
+            point
+                .solution
+                .results
+                .iter()
+                .map(|(_, value)| shown(*value)),
+        );
         rows.push(row);
     }
     let columns = rows[0].len();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for row in &rows {
@@ -165,9 +185,18 @@ pub fn sweep_csv(points: &[Point], varying: &[String]) -> String {
     let mut text = header(points, varying).join(",");
     text.push('\n');
     for point in points {
-        let mut row: Vec<String> = varying.iter().map(|name| point.parameters[name].to_string()).collect();
+        let mut row: Vec<String> = varying
+            .iter()
+            .map(|name| point.parameters[name].to_string())
+            .collect();
         row.push(point.solution.states.to_string());
-        row.extend(point.solution.results.iter().map(|(_, value)| value.to_string()));
+        row.extend(
+            point
+                .solution
+                .results
+                .iter()
+                .map(|(_, value)| value.to_string()),
+        );
         text += &row.join(",");
         text.push('\n');
     }
@@ -199,9 +228,20 @@ pub fn sweep_panels(points: &[Point], varying: &[String], wanted: &[String]) -> 
                     .iter()
                     .map(|name| format!("{name} = {}", point.parameters[name]))
                     .collect();
-                let label = if label.is_empty() { result.clone() } else { label.join(", ") };
-                let value = point.solution.results.iter().find(|(name, _)| name == result);
-                let at = (point.parameters[axis], value.map_or(f64::NAN, |(_, value)| *value));
+                let label = if label.is_empty() {
+                    result.clone()
+                } else {
+                    label.join(", ")
+                };
+                let value = point
+                    .solution
+                    .results
+                    .iter()
+                    .find(|(name, _)| name == result);
+                let at = (
+                    point.parameters[axis],
+                    value.map_or(f64::NAN, |(_, value)| *value),
+                );
                 match series.iter_mut().find(|series| series.name == label) {
                     Some(series) => series.points.push(at),
                     None => series.push(Series {

@@ -135,7 +135,10 @@ fn parameters<'a>(
                     (None, None) => {
                         return Err(Problem::new(
                             name.at,
-                            format!("the parameter {0} has no value; give one with --param {0}=VALUE", name.text),
+                            format!(
+                                "the parameter {0} has no value; give one with --param {0}=VALUE",
+                                name.text
+                            ),
                         ));
                     }
                 };
@@ -145,12 +148,18 @@ fn parameters<'a>(
             _ => {}
         }
     }
-    if let Some(unknown) = values.keys().find(|key| !found.iter().any(|(k, _)| k == *key)) {
+    if let Some(unknown) = values
+        .keys()
+        .find(|key| !found.iter().any(|(k, _)| k == *key))
+    {
         let known: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
         let at = Place { line: 1, column: 1 };
         return Err(Problem::new(
             at,
-            format!("the model has no parameter {unknown}; it has {}", known.join(", ")),
+            format!(
+                "the model has no parameter {unknown}; it has {}",
+                known.join(", ")
+            ),
         ));
     }
     Ok(found)
@@ -171,7 +180,9 @@ fn automata<'a>(file: &'a File, names: &mut Names<'a>) -> Result<Vec<Family>, Pr
     let mut seen = BTreeSet::new();
     let mut families = Vec::new();
     for item in &file.items {
-        let Item::Automaton(item) = item else { continue };
+        let Item::Automaton(item) = item else {
+            continue;
+        };
         once(&mut seen, &item.name)?;
         let numbers = numbers(item.replicas.as_ref(), names)?;
         let declared = Declared {
@@ -180,7 +191,12 @@ fn automata<'a>(file: &'a File, names: &mut Names<'a>) -> Result<Vec<Family>, Pr
             count: numbers.map_or(1, |(first, last)| (last - first + 1) as u32),
         };
         for number in 0..declared.count {
-            let (of, variable) = replica(&item.name.text, item.replicas.as_ref(), declared.first, number);
+            let (of, variable) = replica(
+                &item.name.text,
+                item.replicas.as_ref(),
+                declared.first,
+                number,
+            );
             let (automaton, values) = states(item, of, &variable, names)?;
             names.all.push(automaton);
             names.values.push(values);
@@ -249,7 +265,10 @@ fn states(
         if state.initial && initial.replace(states.len()).is_some() {
             return Err(Problem::new(
                 state.at,
-                format!("the automaton {} has a second initial state", item.name.text),
+                format!(
+                    "the automaton {} has a second initial state",
+                    item.name.text
+                ),
             ));
         }
         for (text, value) in labels(state, variables, names)? {
@@ -272,7 +291,10 @@ fn states(
     if states.is_empty() {
         return Err(Problem::new(
             item.name.at,
-            format!("the automaton {} has no state: its rows are empty", item.name.text),
+            format!(
+                "the automaton {} has no state: its rows are empty",
+                item.name.text
+            ),
         ));
     }
     let values: Option<Vec<f64>> = values.into_iter().collect();

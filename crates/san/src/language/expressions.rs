@@ -49,7 +49,9 @@ impl Reader<'_> {
         if depth > DEEPEST {
             return Err(Problem::new(
                 at,
-                format!("expressions nest no deeper than {DEEPEST}; name parts of this one with `let`"),
+                format!(
+                    "expressions nest no deeper than {DEEPEST}; name parts of this one with `let`"
+                ),
             ));
         }
         let term = if self.mark_if("!") {

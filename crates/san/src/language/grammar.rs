@@ -11,8 +11,19 @@ use crate::error::{Place, Problem};
 
 /// Words that name no parameter, automaton or state.
 const KEYWORDS: [&str; 13] = [
-    "param", "let", "event", "rate", "automaton", "state", "initial", "prob", "if", "in",
-    "reachable", "result", "st",
+    "param",
+    "let",
+    "event",
+    "rate",
+    "automaton",
+    "state",
+    "initial",
+    "prob",
+    "if",
+    "in",
+    "reachable",
+    "result",
+    "st",
 ];
 
 /// Reads a text's tokens.
@@ -246,12 +257,12 @@ impl<'a> Reader<'a> {
         }
         self.mark("->", "and the state that the event leads to")?;
         let to = self.formula()?;
-        let probability = self
-            .word_if("prob")
-            .then(|| self.formula())
-            .transpose()?;
+        let probability = self.word_if("prob").then(|| self.formula()).transpose()?;
         let condition = self.word_if("if").then(|| self.formula()).transpose()?;
-        self.mark(";", "after the transition (`prob` and `if` may stand before it)")?;
+        self.mark(
+            ";",
+            "after the transition (`prob` and `if` may stand before it)",
+        )?;
         Ok(Transition {
             events,
             to,

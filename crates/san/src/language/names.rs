@@ -62,8 +62,10 @@ impl Declared {
         if from < first || to > last {
             return Err(Problem::new(
                 at,
-                format!("there is no {name}[{}]; the {kind} {name} has the numbers {first} to {last}",
-                    if from < first { from } else { to }),
+                format!(
+                    "there is no {name}[{}]; the {kind} {name} has the numbers {first} to {last}",
+                    if from < first { from } else { to }
+                ),
             ));
         }
         let position = |number: i64| self.position + (number - first) as u32;
@@ -81,9 +83,11 @@ impl Names<'_> {
             Term::State(of) => self.state(of, variables)?,
             Term::Count { of, state } => self.count(of, state, variables)?,
             Term::Not(inner) => Expr::Not(boxed(inner)?),
-            Term::Minus(inner) => {
-                Expr::Binary(Operator::Subtract, Box::new(Expr::Number(0.0)), boxed(inner)?)
-            }
+            Term::Minus(inner) => Expr::Binary(
+                Operator::Subtract,
+                Box::new(Expr::Number(0.0)),
+                boxed(inner)?,
+            ),
             Term::Binary(written, a, b) => {
                 if let Some(comparison) = self.state_comparison(written, a, b, variables)? {
                     comparison
@@ -203,7 +207,10 @@ impl Names<'_> {
         } else {
             format!("known are {}", known.join(", "))
         };
-        Problem::new(at, format!("there is no parameter or `let` named `{name}`; {hint}"))
+        Problem::new(
+            at,
+            format!("there is no parameter or `let` named `{name}`; {hint}"),
+        )
     }
 
     /// Returns the positions of the automata of a reference.
@@ -217,18 +224,17 @@ impl Names<'_> {
             let known: Vec<&str> = self.automata.keys().copied().collect();
             Problem::new(
                 of.name.at,
-                format!("there is no automaton {name}; there are {}", known.join(", ")),
+                format!(
+                    "there is no automaton {name}; there are {}",
+                    known.join(", ")
+                ),
             )
         })?;
         let numbers = self.numbers(of.index.as_ref(), variables)?;
         declared.resolve("automaton", name, of.name.at, numbers)
     }
 
-    fn one_automaton(
-        &self,
-        of: &AutomatonRef,
-        variables: &Variables<'_>,
-    ) -> Result<u32, Problem> {
+    fn one_automaton(&self, of: &AutomatonRef, variables: &Variables<'_>) -> Result<u32, Problem> {
         let range = self.automata(of, variables)?;
         if range.len() == 1 {
             return Ok(range.start);
@@ -252,9 +258,7 @@ impl Names<'_> {
                 of.name.at,
                 format!(
                     "the states of {} are names, which one can compare with but not compute with: `st {} == {}`",
-                    of.name.text,
-                    of.name.text,
-                    self.all[automaton as usize].states[0]
+                    of.name.text, of.name.text, self.all[automaton as usize].states[0]
                 ),
             )),
         }
@@ -281,7 +285,11 @@ impl Names<'_> {
         let missing = |what: &str| {
             Problem::new(
                 formula.at,
-                format!("the automaton {} has no state {what}; it has {}", of.name, states()),
+                format!(
+                    "the automaton {} has no state {what}; it has {}",
+                    of.name,
+                    states()
+                ),
             )
         };
         if let Term::Name(name) = &formula.term
@@ -293,7 +301,9 @@ impl Names<'_> {
             return Err(missing("of that number; name one"));
         };
         let number = self.number(formula, variables)?;
-        let found = values.iter().position(|value| (value - number).abs() < 1e-9);
+        let found = values
+            .iter()
+            .position(|value| (value - number).abs() < 1e-9);
         found
             .map(|position| position as u16)
             .ok_or_else(|| missing(&number.to_string()))

@@ -12,10 +12,7 @@ pub(super) struct File {
 #[derive(Debug)]
 pub(super) enum Item {
     /// `param NAME = VALUE;`, with a value that the command line may replace.
-    Parameter {
-        name: Name,
-        value: Option<Formula>,
-    },
+    Parameter { name: Name, value: Option<Formula> },
     /// `let NAME = FORMULA;`
     Let { name: Name, value: Formula },
     /// `event NAME[i in A..B] rate FORMULA;`

@@ -62,7 +62,11 @@ pub(super) fn split(text: &str) -> Result<Vec<Token<'_>>, Problem> {
             break;
         }
         let Ok((after, kind)) = token(rest) else {
-            let found: String = rest.chars().take(1).flat_map(char::escape_default).collect();
+            let found: String = rest
+                .chars()
+                .take(1)
+                .flat_map(char::escape_default)
+                .collect();
             return Err(Problem::new(
                 at,
                 format!("expected a name, a number or an operator, found `{found}`"),
