@@ -53,7 +53,7 @@ impl Fault {
         let before = &text.as_bytes()[..self.at.min(text.len())];
         GridError::Invalid {
             path: path.to_owned(),
-            line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
+            line: 1 + before.split(|byte| *byte == b'\n').skip(1).count(),
             message: self.message,
         }
     }

@@ -179,9 +179,8 @@ fn of_messages(program: &Program) -> Option<Fit> {
             match action {
                 Action::Send { to, .. } => *traffic.entry((thread, to.index())).or_default() += 1,
                 // Of abstract processes, creating one is sending it its first message.
-                Action::Create(to) if !program.recorded => {
+                Action::Create(_) if !program.recorded => {
                     first_sender.get_or_insert(thread);
-                    let _ = to;
                 }
                 Action::GiveToken(object) => {
                     *ends
@@ -189,7 +188,7 @@ fn of_messages(program: &Program) -> Option<Fit> {
                         .entry(object)
                         .or_default()
                         .entry(thread)
-                        .or_default() += 1
+                        .or_default() += 1;
                 }
                 Action::TakeToken(object) => {
                     *ends
@@ -197,14 +196,14 @@ fn of_messages(program: &Program) -> Option<Fit> {
                         .entry(object)
                         .or_default()
                         .entry(thread)
-                        .or_default() += 1
+                        .or_default() += 1;
                 }
                 _ => {}
             }
         }
     }
     for (object, takers) in &ends.takes {
-        for (giver, _) in ends.gives.get(object).into_iter().flatten() {
+        for giver in ends.gives.get(object).into_iter().flat_map(BTreeMap::keys) {
             for (taker, count) in takers.iter().filter(|(taker, _)| *taker != giver) {
                 *traffic.entry((*giver, *taker)).or_default() += count;
             }

@@ -83,15 +83,15 @@ fn reached(graph: &DiGraph<(), f64>, source: NodeIndex, flows: &[f64]) -> Vec<bo
     near[source.index()] = true;
     let mut open = vec![source];
     while let Some(vertex) = open.pop() {
-        let onward = graph.edges(vertex).filter_map(|edge| {
-            let room = *edge.weight() - flows[edge.id().index()];
-            (room > ROUNDING * edge.weight()).then(|| edge.target())
-        });
+        let flow = |edge: EdgeIndex| flows[edge.index()];
+        let onward = graph
+            .edges(vertex)
+            .filter(|edge| edge.weight() - flow(edge.id()) > ROUNDING * edge.weight())
+            .map(|edge| edge.target());
         let back = graph
             .edges_directed(vertex, petgraph::Direction::Incoming)
-            .filter_map(|edge| {
-                (flows[edge.id().index()] > ROUNDING * edge.weight()).then(|| edge.source())
-            });
+            .filter(|edge| flow(edge.id()) > ROUNDING * edge.weight())
+            .map(|edge| edge.source());
         let next: Vec<NodeIndex> = onward.chain(back).collect();
         for vertex in next {
             if !near[vertex.index()] {

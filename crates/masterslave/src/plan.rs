@@ -57,6 +57,13 @@ pub struct Use {
     pub used: f64,
 }
 
+impl Candidate {
+    /// Returns whether the greedy choice of slaves comes to as much as any.
+    fn greedy_is_best(&self) -> bool {
+        self.greedy_rate >= self.rate * (1.0 - EQUAL)
+    }
+}
+
 impl Use {
     /// Returns what it could do besides.
     pub fn spare(&self) -> f64 {
@@ -135,9 +142,8 @@ impl Plan {
 
     /// Returns the slaves that make up a candidate's rate: the greedy choice where it is as good as any.
     pub fn slaves(&self, candidate: &Candidate) -> Selection {
-        let greedy = greedy::select(&self.rates, candidate.master);
-        if greedy.rate >= candidate.rate * (1.0 - EQUAL) {
-            return greedy;
+        if candidate.greedy_is_best() {
+            return greedy::select(&self.rates, candidate.master);
         }
         let outside = self.flow_outside(candidate);
         flow::divide(&self.rates, candidate.master, candidate.rate, &outside)
@@ -148,7 +154,7 @@ impl Plan {
         let rates = &self.rates;
         let selection = self.slaves(candidate);
         let mut networks = vec![0.0; rates.network.len()];
-        if selection.rate == candidate.greedy_rate {
+        if candidate.greedy_is_best() {
             for (slave, rate) in &selection.slaves {
                 for network in rates.route(candidate.master, *slave) {
                     networks[*network] += rate;

@@ -113,25 +113,22 @@ impl Chain {
             allowed,
         };
         let start = space.key(&model.initial());
-        match &model.reachable {
-            Some((at, condition)) => {
-                let told = |state: &[u16]| condition.value(state) != 0.0;
-                if !told(&model.initial()) {
-                    return Err(SanError::Model {
-                        file: model.file.clone(),
-                        at: *at,
-                        message: format!(
-                            "the initial state {} is not among those said to be reachable",
-                            model.state_text(&model.initial())
-                        ),
-                    });
-                }
-                search.list(&told)?;
+        if let Some((at, condition)) = &model.reachable {
+            let told = |state: &[u16]| condition.value(state) != 0.0;
+            if !told(&model.initial()) {
+                return Err(SanError::Model {
+                    file: model.file.clone(),
+                    at: *at,
+                    message: format!(
+                        "the initial state {} is not among those said to be reachable",
+                        model.state_text(&model.initial())
+                    ),
+                });
             }
-            None => {
-                search.keys.push(start);
-                search.lookup.position(start, 0);
-            }
+            search.list(&told)?;
+        } else {
+            search.keys.push(start);
+            search.lookup.position(start, 0);
         }
         search.run()?;
         let initial = search.lookup.get(start).unwrap_or(0);

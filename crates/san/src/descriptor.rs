@@ -85,7 +85,7 @@ impl Descriptor {
         let strides: Vec<usize> = (0..sizes.len() as u32).map(stride).collect();
         let states = model.product_states();
         let mut descriptor = Self {
-            exit: vec![0.0; states as usize],
+            exit: vec![0.0; space.size() as usize],
             events: Vec::new(),
             tables: Vec::new(),
             written_out: vec![true; sizes.len()],
@@ -252,10 +252,7 @@ impl Descriptor {
             }
             if functional(arc) {
                 let address = std::ptr::from_ref(&arc.probability) as usize;
-                name.push((
-                    usize::MAX,
-                    self.function_of(context, arc).unwrap_or(address),
-                ));
+                name.push((usize::MAX, function_of(context, arc).unwrap_or(address)));
             }
         }
         if let Some(table) = known.get(&name) {
@@ -290,16 +287,6 @@ impl Descriptor {
         });
         known.insert(name, table);
         table
-    }
-
-    /// Returns the position of the first arc of the event with the same function.
-    fn function_of(&self, context: &Context<'_>, arc: &Arc) -> Option<usize> {
-        let mut arcs = context
-            .event
-            .parts
-            .iter()
-            .flat_map(|part| part.arcs.iter().flatten());
-        arcs.position(|other| other.probability == arc.probability)
     }
 
     /// Adds up the rates at which states are left.
@@ -376,6 +363,16 @@ struct Context<'a> {
     written: &'a [&'a Part],
     depends: &'a [u32],
     table_size: usize,
+}
+
+/// Returns the position of the first arc of the event with the same function.
+fn function_of(context: &Context<'_>, arc: &Arc) -> Option<usize> {
+    let mut arcs = context
+        .event
+        .parts
+        .iter()
+        .flat_map(|part| part.arcs.iter().flatten());
+    arcs.position(|other| other.probability == arc.probability)
 }
 
 /// Divides an event's automata into those whose arcs are written out and those that are shuffled: functional routing has to

@@ -126,12 +126,11 @@ pub fn solve(model: &Model, options: &Options) -> Result<Solution, SanError> {
             _ => options.memory.min(searched),
         }
     };
-    let chain = match &space {
-        Some(space) => Chain::explore(model, space, allowed).map(|chain| (space, chain)),
-        None => {
-            let needed = descriptor::bytes_needed(model.product_states());
-            Err(descriptor::too_large(model, needed, options.memory))
-        }
+    let chain = if let Some(space) = &space {
+        Chain::explore(model, space, allowed).map(|chain| (space, chain))
+    } else {
+        let needed = descriptor::bytes_needed(model.product_states());
+        Err(descriptor::too_large(model, needed, options.memory))
     };
     match chain {
         Err(SanError::TooLarge { .. }) if may_go_without => without_matrix(model, options),

@@ -6,7 +6,7 @@
 //!
 //! # Source
 //!
-//! Koury, McAllister, Stewart, "Iterative methods for computing stationary distributions of nearly completely decomposable
+//! Koury, `McAllister`, Stewart, "Iterative methods for computing stationary distributions of nearly completely decomposable
 //! Markov chains", 1984; Stewart, "Introduction to the numerical solution of Markov chains", 1994, chapter 6.
 
 use crate::{

@@ -39,7 +39,7 @@ pub fn text(numbers: &Numbers, about: &str) -> String {
         restart,
     } = numbers;
     let packs = packs.max(1.0);
-    let head: String = about.lines().map(|line| format!("# {line}\n")).collect();
+    let head: String = about.lines().flat_map(|line| ["# ", line, "\n"]).collect();
     format!(
         "{head}# The master hands a task to each slave that has none; results wait for it in a buffer.
 

@@ -123,7 +123,7 @@ proptest! {
         ];
         let found: Vec<Solution> = all.into_iter().map(|options| solved(&text, options)).collect();
         for other in &found[1..] {
-            prop_assert_eq!(other.states, found[0].states);
+            prop_assert!((other.states - found[0].states).abs() < 0.5);
             for ((name, value), (_, expected)) in other.results.iter().zip(&found[0].results) {
                 prop_assert!((value - expected).abs() < 1e-9, "{} by {}: {} and {}", name, other.method, value, expected);
             }

@@ -41,11 +41,13 @@ impl Style {
     }
 
     /// The same at another anchor.
+    #[must_use]
     pub fn anchored(self, anchor: Anchor) -> Self {
         Self { anchor, ..self }
     }
 
     /// The same in bold.
+    #[must_use]
     pub fn bold(self) -> Self {
         Self { bold: true, ..self }
     }

@@ -188,7 +188,7 @@ fn automata<'a>(file: &'a File, names: &mut Names<'a>) -> Result<Vec<Family>, Pr
         let declared = Declared {
             position: names.all.len() as u32,
             first: numbers.map(|(first, _)| first),
-            count: numbers.map_or(1, |(first, last)| (last - first + 1) as u32),
+            count: numbers.map_or(1, |(first, last)| first.abs_diff(last) as u32 + 1),
         };
         for number in 0..declared.count {
             let (of, variable) = replica(
@@ -318,7 +318,7 @@ fn labels(
         Label::Number(number) => Ok(vec![(number.to_string(), Some(*number))]),
         Label::Row(_, range) => {
             let (first, last) = names.range(range, variables)?;
-            if last - first >= MOST_STATES as i64 {
+            if first <= last && first.abs_diff(last) >= MOST_STATES as u64 {
                 return Err(Problem::new(
                     range.first.at,
                     format!("an automaton has at most {MOST_STATES} states"),
@@ -352,7 +352,7 @@ fn events<'a>(
         let all = Declared {
             position: events.len() as u32,
             first: numbers.map(|(first, _)| first),
-            count: numbers.map_or(1, |(first, last)| (last - first + 1) as u32),
+            count: numbers.map_or(1, |(first, last)| first.abs_diff(last) as u32 + 1),
         };
         for number in 0..all.count {
             let (of, variables) = replica(&name.text, replicas.as_ref(), all.first, number);

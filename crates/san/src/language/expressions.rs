@@ -97,6 +97,11 @@ impl Reader<'_> {
                 self.take();
                 self.count(depth)?
             }
+            Kind::Word("if") => {
+                self.take();
+                self.mark("(", "and condition, value and other value")?;
+                self.call("if", depth)?
+            }
             Kind::Word(_) => {
                 let name = self.name(
                     "a number, a name, `st AUTOMATON`, `nb [AUTOMATA] STATE` or a function",

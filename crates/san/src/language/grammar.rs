@@ -220,18 +220,15 @@ impl<'a> Reader<'a> {
                 "`state`, or `}` after the last one"
             }));
         }
-        let label = match self.peek().kind {
-            Kind::Number(number) => {
-                self.take();
-                Label::Number(number)
-            }
-            _ => {
-                let name = self.name("a state's name or number")?;
-                if self.word_if("in") {
-                    Label::Row(name, self.range()?)
-                } else {
-                    Label::Word(name)
-                }
+        let label = if let Kind::Number(number) = self.peek().kind {
+            self.take();
+            Label::Number(number)
+        } else {
+            let name = self.name("a state's name or number")?;
+            if self.word_if("in") {
+                Label::Row(name, self.range()?)
+            } else {
+                Label::Word(name)
             }
         };
         let mut transitions = Vec::new();

@@ -68,7 +68,7 @@ impl Declared {
                 ),
             ));
         }
-        let position = |number: i64| self.position + (number - first) as u32;
+        let position = |number: i64| self.position + first.abs_diff(number) as u32;
         Ok(position(from)..position(to.max(from - 1) + 1).max(position(from)))
     }
 }
@@ -337,7 +337,9 @@ impl Names<'_> {
         b: &Formula,
         variables: &Variables<'_>,
     ) -> Result<Option<Expr>, Problem> {
+        const COMPARISONS: [&str; 6] = ["==", "!=", "<", ">", "<=", ">="];
         let (of, with) = match (&a.term, &b.term) {
+            _ if !COMPARISONS.contains(&written) => return Ok(None),
             (Term::State(of), _) => (of, b),
             (_, Term::State(of)) => (of, a),
             _ => return Ok(None),
