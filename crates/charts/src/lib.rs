@@ -225,7 +225,7 @@ fn curve(document: &mut Document, line: &[(f64, f64)], colour: Rgb, dashed: bool
     if data.is_empty() {
         return;
     }
-    let dashes = if dashed {
+    let pattern = if dashed {
         " stroke-dasharray=\"6 4\""
     } else {
         ""
@@ -233,7 +233,7 @@ fn curve(document: &mut Document, line: &[(f64, f64)], colour: Rgb, dashed: bool
     document.path(
         data,
         format_args!(
-            "stroke=\"{colour}\" stroke-width=\"2\" stroke-linejoin=\"round\" fill=\"none\"{dashes}"
+            "stroke=\"{colour}\" stroke-width=\"2\" stroke-linejoin=\"round\" fill=\"none\"{pattern}"
         ),
     );
 }

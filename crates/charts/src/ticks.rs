@@ -64,10 +64,10 @@ impl Axis {
             // Adding 0 makes 0 of -0.
             let value = number * self.step + 0.0;
             let largest = self.low.abs().max(self.high.abs());
-            let label = if !(1e-4..1e6).contains(&largest) {
-                format!("{value:.1e}")
-            } else {
+            let label = if (1e-4..1e6).contains(&largest) {
                 format!("{value:.digits$}")
+            } else {
+                format!("{value:.1e}")
             };
             ticks.push((value, label));
             number += 1.0;

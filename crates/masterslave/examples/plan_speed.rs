@@ -18,13 +18,15 @@ fn main() -> Result<(), GridError> {
         let begin = Instant::now();
         let grid = Grid::parse(&text, Path::new("large.toml"))?;
         let read = begin.elapsed();
+        let begin = Instant::now();
         let plan = Plan::new(&grid);
+        let planned = begin.elapsed();
         let candidate = &plan.candidates[plan.best];
-        println!(
+        eprintln!(
             "{PROCESSORS} processors in {CLUSTERS} clusters, {name} network between them: read in {:.0} ms, planned in {:.0} ms more; \
              {:.1} tasks/s",
             1e3 * read.as_secs_f64(),
-            1e3 * (begin.elapsed() - read).as_secs_f64(),
+            1e3 * planned.as_secs_f64(),
             candidate.rate
         );
         let slaves: Vec<usize> = plan
@@ -42,7 +44,7 @@ fn main() -> Result<(), GridError> {
         };
         let begin = Instant::now();
         simulate(&grid, &plan.rates, candidate.master, &slaves, &workload)?;
-        println!(
+        eprintln!(
             "{TASKS} tasks on {} slaves simulated in {:.2} s",
             slaves.len(),
             begin.elapsed().as_secs_f64()

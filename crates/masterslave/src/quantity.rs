@@ -222,6 +222,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "numbers of few binary digits")]
     fn work_takes_as_long_as_the_load_leaves_it() {
         let course = |period| Course {
             times: vec![0.0, 10.0, 20.0],

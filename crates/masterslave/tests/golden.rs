@@ -1,6 +1,6 @@
 //! The rate model, the simulation and the selection reproduce results that were computed independently.
 
-use std::path::Path;
+use std::{fmt::Write as _, path::Path};
 
 use foretrace_masterslave::{
     Grid,
@@ -30,13 +30,15 @@ fn toml(grid: &Value) -> String {
         number(&grid["bw_nonlocal"])
     );
     for (index, cluster) in list(&grid["clusters"]).iter().enumerate() {
-        text += &format!(
+        let _ = write!(
+            text,
             "[[cluster]]\nname = \"c{index}\"\nbandwidth = {:?}\n",
             number(&cluster["bw"])
         );
     }
     for (index, processor) in list(&grid["procs"]).iter().enumerate() {
-        text += &format!(
+        let _ = write!(
+            text,
             "[[processor]]\nname = \"p{index}\"\ncluster = \"c{}\"\navail = {:?}\nt_slave = {:?}\nt_master = {:?}\n",
             processor["cluster"],
             number(&processor["avail"]),

@@ -160,12 +160,12 @@ fn where_two_ways_lead_to_a_slave_greedy_misses_one_of_them() {
     assert!((candidate.greedy_rate - 1.0).abs() < 1e-12, "{candidate:?}");
     assert!((candidate.rate - 5.0).abs() < 1e-9, "{candidate:?}");
     let uses = plan.uses(candidate);
-    let used = |name: &str| {
+    let flow = |name: &str| {
         uses.iter()
             .find(|u| u.resource.name(&grid) == name)
             .map_or(f64::NAN, |u| u.used)
     };
-    assert!((used("narrow") + used("wide") - 5.0).abs() < 1e-9);
-    assert!((used("wide") - used("around")).abs() < 1e-9);
-    assert!((used("a") - 5.0).abs() < 1e-9);
+    assert!((flow("narrow") + flow("wide") - 5.0).abs() < 1e-9);
+    assert!((flow("wide") - flow("around")).abs() < 1e-9);
+    assert!((flow("a") - 5.0).abs() < 1e-9);
 }

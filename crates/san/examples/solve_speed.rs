@@ -68,7 +68,7 @@ fn main() -> Result<(), SanError> {
         ]);
         let (before, begin) = (cpu_time(), Instant::now());
         let solution = solve(&source.model(&parameters)?, &case.options)?;
-        println!(
+        eprintln!(
             "N = {}, K = {}, {}: {:.4e} reachable of {:.4e} states, solved with {}; {}, {} sweeps, residual {:.1e}: {:.3} s CPU, {:.3} s, \
              at most {} MiB until now",
             case.slaves,
@@ -80,7 +80,7 @@ fn main() -> Result<(), SanError> {
             solution.method,
             solution.iterations,
             solution.residual,
-            (cpu_time() - before).as_secs_f64(),
+            cpu_time().saturating_sub(before).as_secs_f64(),
             begin.elapsed().as_secs_f64(),
             peak_mebibytes()
         );

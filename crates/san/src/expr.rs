@@ -310,6 +310,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "whole numbers")]
     fn logic_and_counts_give_numbers() {
         let state = [2, 0, 2];
         let count = Expr::Count(vec![(0, 2), (1, 2), (2, 2)].into());

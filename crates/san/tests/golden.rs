@@ -114,6 +114,7 @@ fn the_synchronous_model_keeps_its_exact_ratio() {
 }
 
 #[test]
+#[expect(clippy::float_cmp, reason = "whole numbers")]
 fn figure_1_has_five_states_with_the_golden_probabilities() {
     for options in ways() {
         let found = solved(FIGURE_1, &Parameters::new(), &options);
@@ -130,6 +131,7 @@ fn figure_1_has_five_states_with_the_golden_probabilities() {
 }
 
 #[test]
+#[expect(clippy::float_cmp, reason = "whole numbers")]
 fn figure_1_needs_no_reachability_function() {
     let text = FIGURE_1.replace("reachable !(st A1 == 1 && st A2 == 1);", "");
     assert_ne!(text, FIGURE_1);

@@ -44,121 +44,124 @@ fn two_states_share_the_time_as_their_rates_say() {
     assert_eq!((found.states, found.method), (2.0, "direct"));
 }
 
+/// What stands in the good text, what is put in its place, and what is said then.
+const FAULTS: &[(&str, &str, &str)] = &[
+    (
+        "event repair rate 2;",
+        "event repair rate 2",
+        "m.san, line 4, column 1: expected `;` after the declaration, found `automaton`",
+    ),
+    (
+        "rate 2",
+        "rate -2",
+        "line 3, column 19: the rate of the event repair is -2; rates are finite and not negative",
+    ),
+    (
+        "rate 2",
+        "rate 0 / 0",
+        "line 3, column 19: the rate of the event repair is NaN",
+    ),
+    (
+        "rate fails",
+        "rate fail",
+        "line 2, column 18: there is no parameter or `let` named `fail`",
+    ),
+    (
+        "event repair rate 2;",
+        "event repair rate 2;\nevent idle rate 1;",
+        "line 4, column 7: no automaton has the event idle",
+    ),
+    (
+        "break -> down;",
+        "break -> down prob 0.5; break -> up prob 0.4;",
+        "line 5, column 14: the routing probabilities of the event break in the automaton Machine sum to 0.9 over its 2 transitions",
+    ),
+    (
+        "break -> down;",
+        "break -> down prob 1.5; break -> up prob -0.5;",
+        "line 5, column 14: the routing probability of the event break in the automaton Machine is 1.5",
+    ),
+    (
+        "break -> down;",
+        "break -> down; break -> up;",
+        "sum to 2 over its 2 transitions, and not to 1; give each its `prob`",
+    ),
+    (
+        "break -> down;",
+        "break -> down prob (st Machine == up) * 0.3; break -> up prob 0.6;",
+        "sum to 0.8999999999999999 over its 2 transitions, and not to 1; give each its `prob` (in the state (up))",
+    ),
+    (
+        "break -> down;",
+        "breaks -> down;",
+        "line 5, column 14: there is no event breaks; there are break, repair",
+    ),
+    (
+        "break -> down;",
+        "break -> gone;",
+        "line 5, column 23: the automaton Machine has no state gone; it has up, down",
+    ),
+    (
+        "param fails = 0.5;",
+        "param fails;",
+        "line 1, column 7: the parameter fails has no value; give one with --param fails=VALUE",
+    ),
+    (
+        "st Machine == up",
+        "st Machines == up",
+        "line 8, column 21: there is no automaton Machines; there are Machine",
+    ),
+    (
+        "st Machine == up",
+        "st Machine + 1",
+        "the states of Machine are names",
+    ),
+    ("st Machine == up", "sin(1)", "there is no function `sin`"),
+    (
+        "st Machine == up",
+        "(1 + 2",
+        "expected `)` after the expression, found `;`",
+    ),
+    (
+        "state down {",
+        "state up {",
+        "line 6, column 3: the automaton Machine has a second state up",
+    ),
+    (
+        "automaton Machine {",
+        "automaton Machine[1..0] {",
+        "line 4, column 18: the range 1..0 is empty",
+    ),
+    (
+        "param fails = 0.5;",
+        "let fails = fails + 1;",
+        "`fails` is defined by way of itself",
+    ),
+    (
+        "rate fails",
+        "rate fails - (st Machine == up)",
+        "line 2, column 18: the rate of the event break is -0.5 in the state (up)",
+    ),
+    (
+        "state down { repair -> up; }",
+        "state down { repair -> up; ",
+        "line 8, column 1: expected `state`, or `}` after the last one, found `result`",
+    ),
+    (
+        "result working",
+        "reachable st Machine == up; result working",
+        "the state (up) is said to be reachable, and (down), which it leads to, is not",
+    ),
+    (
+        "rate 2",
+        "rate 2 ? 1",
+        "line 3, column 21: expected a name, a number or an operator, found `?`",
+    ),
+];
+
 #[test]
 fn faults_are_told_with_line_and_column_and_what_was_expected() {
-    for (from, to, expected) in [
-        (
-            "event repair rate 2;",
-            "event repair rate 2",
-            "m.san, line 4, column 1: expected `;` after the declaration, found `automaton`",
-        ),
-        (
-            "rate 2",
-            "rate -2",
-            "line 3, column 19: the rate of the event repair is -2; rates are finite and not negative",
-        ),
-        (
-            "rate 2",
-            "rate 0 / 0",
-            "line 3, column 19: the rate of the event repair is NaN",
-        ),
-        (
-            "rate fails",
-            "rate fail",
-            "line 2, column 18: there is no parameter or `let` named `fail`",
-        ),
-        (
-            "event repair rate 2;",
-            "event repair rate 2;\nevent idle rate 1;",
-            "line 4, column 7: no automaton has the event idle",
-        ),
-        (
-            "break -> down;",
-            "break -> down prob 0.5; break -> up prob 0.4;",
-            "line 5, column 14: the routing probabilities of the event break in the automaton Machine sum to 0.9 over its 2 transitions",
-        ),
-        (
-            "break -> down;",
-            "break -> down prob 1.5; break -> up prob -0.5;",
-            "line 5, column 14: the routing probability of the event break in the automaton Machine is 1.5",
-        ),
-        (
-            "break -> down;",
-            "break -> down; break -> up;",
-            "sum to 2 over its 2 transitions, and not to 1; give each its `prob`",
-        ),
-        (
-            "break -> down;",
-            "break -> down prob (st Machine == up) * 0.3; break -> up prob 0.6;",
-            "sum to 0.8999999999999999 over its 2 transitions, and not to 1; give each its `prob` (in the state (up))",
-        ),
-        (
-            "break -> down;",
-            "breaks -> down;",
-            "line 5, column 14: there is no event breaks; there are break, repair",
-        ),
-        (
-            "break -> down;",
-            "break -> gone;",
-            "line 5, column 23: the automaton Machine has no state gone; it has up, down",
-        ),
-        (
-            "param fails = 0.5;",
-            "param fails;",
-            "line 1, column 7: the parameter fails has no value; give one with --param fails=VALUE",
-        ),
-        (
-            "st Machine == up",
-            "st Machines == up",
-            "line 8, column 21: there is no automaton Machines; there are Machine",
-        ),
-        (
-            "st Machine == up",
-            "st Machine + 1",
-            "the states of Machine are names",
-        ),
-        ("st Machine == up", "sin(1)", "there is no function `sin`"),
-        (
-            "st Machine == up",
-            "(1 + 2",
-            "expected `)` after the expression, found `;`",
-        ),
-        (
-            "state down {",
-            "state up {",
-            "line 6, column 3: the automaton Machine has a second state up",
-        ),
-        (
-            "automaton Machine {",
-            "automaton Machine[1..0] {",
-            "line 4, column 18: the range 1..0 is empty",
-        ),
-        (
-            "param fails = 0.5;",
-            "let fails = fails + 1;",
-            "`fails` is defined by way of itself",
-        ),
-        (
-            "rate fails",
-            "rate fails - (st Machine == up)",
-            "line 2, column 18: the rate of the event break is -0.5 in the state (up)",
-        ),
-        (
-            "state down { repair -> up; }",
-            "state down { repair -> up; ",
-            "line 8, column 1: expected `state`, or `}` after the last one, found `result`",
-        ),
-        (
-            "result working",
-            "reachable st Machine == up; result working",
-            "the state (up) is said to be reachable, and (down), which it leads to, is not",
-        ),
-        (
-            "rate 2",
-            "rate 2 ? 1",
-            "line 3, column 21: expected a name, a number or an operator, found `?`",
-        ),
-    ] {
+    for (from, to, expected) in FAULTS {
         let found = wrong(&changed(from, to));
         assert!(
             found.contains(expected),
