@@ -254,7 +254,7 @@ impl Search<'_> {
         SanError::TooLarge {
             file: model.file.clone(),
             states: format!(
-                "{found} states were found until now, of at most {product:.3e} combinations"
+                "{found:.0e} states were found until now, of at most {product:.3e} combinations"
             ),
             method: "sparse matrix of all combinations",
             needed: Bytes(product * (BYTES_PER_STATE + arcs * BYTES_PER_ARC)),

@@ -34,6 +34,7 @@ pub mod generator;
 pub mod language;
 pub mod lump;
 pub mod model;
+mod product;
 mod reach;
 mod solve;
 pub mod space;

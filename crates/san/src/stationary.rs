@@ -65,6 +65,9 @@ const SLOW: f64 = 0.5;
 /// Cycles without any progress, after which rounding is taken to be all that is left.
 const STUCK: u32 = 12;
 
+/// Cycles without any progress, after which blocks are taken to do harm, and are left alone.
+const HARMFUL: u32 = 60;
+
 /// Finds the distribution of a sparse chain; `start` is positive on the recurrent states and 0 elsewhere.
 pub fn sparse(
     chain: &Chain,
@@ -165,7 +168,7 @@ fn iterate<G: Generator>(
     let mut converged = false;
     while !converged && iterations < goal.most_iterations {
         let before = residual;
-        let partition = partitions.get(which);
+        let partition = partitions.get(which).filter(|_| without_progress < HARMFUL);
         let mut flows = Vec::new();
         match partition {
             Some(partition) => {
@@ -179,11 +182,13 @@ fn iterate<G: Generator>(
         if residual > SLOW * before && !partitions.is_empty() {
             which = (which + 1) % partitions.len();
         }
-        without_progress = if residual < 0.9 * best {
-            0
-        } else {
-            without_progress + 1
-        };
+        if without_progress < HARMFUL {
+            without_progress = if residual < 0.9 * best {
+                0
+            } else {
+                without_progress + 1
+            };
+        }
         best = best.min(residual);
         // No residual is smaller than the rounding of the flows that it is the difference of.
         let rounding = 4.0 * f64::EPSILON * flow;

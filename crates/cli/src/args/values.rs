@@ -207,19 +207,16 @@ impl FromStr for Size {
 
     fn from_str(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected a number of bytes, as in 500M, 2GiB or 1.5e9";
-        let units = ["K", "M", "G", "T"];
+        let units = [("K", 1), ("M", 2), ("G", 3), ("T", 4)];
         let upper = text.trim().to_ascii_uppercase();
-        let bare = upper.trim_end_matches('B');
-        let (digits, base) = match bare.strip_suffix('I') {
+        let number = upper.trim_end_matches('B');
+        let (digits, base) = match number.strip_suffix('I') {
             Some(digits) => (digits, 1024.0),
-            None => (bare, 1000.0),
+            None => (number, 1000.0),
         };
-        let unit = units.iter().position(|unit| digits.ends_with(unit));
+        let unit = units.iter().find(|(unit, _)| digits.ends_with(unit));
         let (digits, factor) = match unit {
-            Some(power) => (
-                &digits[..digits.len() - 1],
-                f64::powi(base, power as i32 + 1),
-            ),
+            Some((_, power)) => (&digits[..digits.len() - 1], f64::powi(base, *power)),
             None => (digits, 1.0),
         };
         match digits.trim().parse::<f64>() {
@@ -298,6 +295,31 @@ mod tests {
 
     fn counts(text: &str) -> Result<Vec<u32>, String> {
         text.parse().map(|list: CpuList| list.0)
+    }
+
+    #[test]
+    fn parameters_take_numbers_ranges_and_lists() {
+        let values = |text: &str| text.parse().map(|list: ParameterList| list.values);
+        assert_eq!(values("N=4"), Ok(vec![4.0]));
+        assert_eq!(values("N=1..3,9"), Ok(vec![1.0, 2.0, 3.0, 9.0]));
+        assert_eq!(values("N=1..9x2"), Ok(vec![1.0, 2.0, 4.0, 8.0]));
+        assert_eq!(values("N=0..20+10"), Ok(vec![0.0, 10.0, 20.0]));
+        assert_eq!(values("TT=1e-4"), Ok(vec![1e-4]));
+        assert_eq!(values("K=1..1e+1+3").map(|v| v.len()), Ok(4));
+        for text in [
+            "N", "N=", "N=a", "N=3..1", "N=1..9x1", "N=nan", "N=0..9x2", "N=1..1e9",
+        ] {
+            assert!(values(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        let bytes = |text: &str| text.parse().map(|size: Size| size.0);
+        assert_eq!(bytes("2GiB"), Ok(2_147_483_648.0));
+        assert_eq!(bytes("500M"), Ok(5e8));
+        assert_eq!(bytes("1.5e9"), Ok(1.5e9));
+        assert!(bytes("-1G").is_err() && bytes("much").is_err());
     }
 
     #[test]

@@ -6,5 +6,6 @@ mod grammar;
 mod names;
 mod syntax;
 mod tokens;
+mod transitions;
 
 pub use expand::{Parameters, Source};
