@@ -20,11 +20,14 @@ const GAP_Y: f64 = 22.0;
 const TITLE_HEIGHT: f64 = 40.0;
 const ROW: f64 = 19.0;
 
-/// As many processors of a cluster as are shown, those that do most first.
+/// As many processors of a cluster as are shown, those that do most first; fewer where many clusters stand below each other.
 const MOST_ROWS: usize = 8;
 
+/// About so many processors are shown in a column.
+const COLUMN_ROWS: usize = 40;
+
 /// As many networks of a column as are shown.
-const MOST_BOXES: usize = 24;
+const MOST_BOXES: usize = 16;
 
 const USED: Rgb = Rgb(0, 114, 178);
 const FULL: Rgb = Rgb(213, 94, 0);
@@ -127,8 +130,9 @@ fn layout(grid: &Grid, plan: &Plan, uses: &[Use], home: usize) -> (Vec<Shape>, u
         hidden += members.len().saturating_sub(MOST_BOXES);
         members.truncate(MOST_BOXES);
         let mut top = MARGIN + HEAD;
+        let most = (COLUMN_ROWS / members.len().max(1)).clamp(1, MOST_ROWS);
         for network in members {
-            let (rows, more) = processors(grid, plan, uses, network);
+            let (rows, more) = processors(grid, plan, uses, network, most);
             let lines = rows.len() + usize::from(more > 0);
             let height = TITLE_HEIGHT + ROW * lines as f64 + if lines > 0 { 8.0 } else { 0.0 };
             shapes.push(Shape {
@@ -174,7 +178,13 @@ fn used(uses: &[Use], network: usize) -> (f64, f64) {
     found.map_or((0.0, 0.0), |u| (u.used, u.capacity))
 }
 
-fn processors(grid: &Grid, plan: &Plan, uses: &[Use], network: usize) -> (Vec<Row>, usize) {
+fn processors(
+    grid: &Grid,
+    plan: &Plan,
+    uses: &[Use],
+    network: usize,
+    most: usize,
+) -> (Vec<Row>, usize) {
     let Some(members) = plan.rates.members.get(network) else {
         return (Vec::new(), 0);
     };
@@ -192,8 +202,8 @@ fn processors(grid: &Grid, plan: &Plan, uses: &[Use], network: usize) -> (Vec<Ro
         })
         .collect();
     rows.sort_by(|a, b| b.master.cmp(&a.master).then(b.used.total_cmp(&a.used)));
-    let more = rows.len().saturating_sub(MOST_ROWS);
-    rows.truncate(MOST_ROWS);
+    let more = rows.len().saturating_sub(most);
+    rows.truncate(most);
     (rows, more)
 }
 

@@ -5,7 +5,7 @@ use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use crate::{
     error::GridError,
     flow::{self, Outside},
-    greedy::{self, Selection},
+    greedy::{self, FullLoad, Selection},
     grid::Grid,
     rates::Rates,
 };
@@ -101,6 +101,9 @@ impl Plan {
             .into_par_iter()
             .map(|cluster| Outside::new(&rates, cluster, f64::INFINITY))
             .collect();
+        let loads: Vec<FullLoad> = (0..grid.clusters)
+            .map(|cluster| FullLoad::new(&rates, cluster))
+            .collect();
         let candidates: Vec<Candidate> = (0..grid.processors.len())
             .into_par_iter()
             .map(|master| {
@@ -108,7 +111,7 @@ impl Plan {
                 Candidate {
                     master,
                     rate,
-                    greedy_rate: greedy::select(&rates, master).rate,
+                    greedy_rate: greedy::rate(&rates, master, &loads[rates.cluster[master]]),
                     bottleneck,
                 }
             })

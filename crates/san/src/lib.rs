@@ -43,4 +43,4 @@ pub mod template;
 pub mod transient;
 
 pub use error::{Bytes, Place, SanError};
-pub use solve::{Options, Solution, Storage, solve};
+pub use solve::{Options, Solution, Storage, solve, solve_watched};

@@ -11,7 +11,7 @@ use crate::{
     model::{Family, Model},
     reach,
     space::Space,
-    stationary::{self, Goal, Iteration, Stationary},
+    stationary::{self, Goal, Iteration, Stationary, Watch},
     transient,
 };
 
@@ -95,6 +95,19 @@ const ARCS: f64 = 12.0;
 ///
 /// Where it is too large, reducible, or its rates or probabilities are none; where the iteration does not converge.
 pub fn solve(model: &Model, options: &Options) -> Result<Solution, SanError> {
+    solve_watched(model, options, &|_, _| {})
+}
+
+/// Solves a model as [`solve`], telling of its progress.
+///
+/// # Errors
+///
+/// As [`solve`].
+pub fn solve_watched(
+    model: &Model,
+    options: &Options,
+    watch: Watch<'_>,
+) -> Result<Solution, SanError> {
     let families: Vec<Family> = if options.lump && options.storage != Storage::MatrixFree {
         let symmetric = lump::symmetric_families(model);
         symmetric
@@ -106,7 +119,7 @@ pub fn solve(model: &Model, options: &Options) -> Result<Solution, SanError> {
     };
     let space = Space::new(model, &families);
     if options.storage == Storage::MatrixFree {
-        return without_matrix(model, options);
+        return without_matrix(model, options, watch);
     }
     let combinations = space
         .as_ref()
@@ -133,9 +146,9 @@ pub fn solve(model: &Model, options: &Options) -> Result<Solution, SanError> {
         Err(descriptor::too_large(model, needed, options.memory))
     };
     match chain {
-        Err(SanError::TooLarge { .. }) if may_go_without => without_matrix(model, options),
+        Err(SanError::TooLarge { .. }) if may_go_without => without_matrix(model, options, watch),
         Err(error) => Err(error),
-        Ok((space, chain)) => with_matrix(model, options, &families, space, &chain),
+        Ok((space, chain)) => with_matrix(model, options, &families, (space, &chain), watch),
     }
 }
 
@@ -150,8 +163,8 @@ fn with_matrix(
     model: &Model,
     options: &Options,
     families: &[Family],
-    space: &Space,
-    chain: &Chain,
+    (space, chain): (&Space, &Chain),
+    watch: Watch<'_>,
 ) -> Result<Solution, SanError> {
     let found = if let Some(time) = options.at_time {
         let mut start = vec![0.0; chain.len()];
@@ -174,6 +187,7 @@ fn with_matrix(
             &partitions,
             options.iteration,
             goal(options),
+            watch,
         )
     };
     check(model, &found, options)?;
@@ -202,7 +216,11 @@ fn with_matrix(
     })
 }
 
-fn without_matrix(model: &Model, options: &Options) -> Result<Solution, SanError> {
+fn without_matrix(
+    model: &Model,
+    options: &Options,
+    watch: Watch<'_>,
+) -> Result<Solution, SanError> {
     let product = model.product_states();
     let space = Space::for_products(model)
         .filter(|_| descriptor::bytes_needed(product) <= options.memory)
@@ -245,6 +263,7 @@ fn without_matrix(model: &Model, options: &Options) -> Result<Solution, SanError
             &partitions,
             options.iteration,
             goal(options),
+            watch,
         )
     };
     check(model, &found, options)?;

@@ -24,6 +24,9 @@ pub struct Goal {
     pub most_iterations: u64,
 }
 
+/// Is told how many sweeps were made and how large the residual is, again and again.
+pub type Watch<'a> = &'a (dyn Fn(u64, f64) + Sync);
+
 /// A distribution, and how good it is.
 #[derive(Clone, Debug)]
 pub struct Stationary {
@@ -75,6 +78,7 @@ pub fn sparse(
     partitions: &[Partition],
     iteration: Iteration,
     goal: Goal,
+    watch: Watch<'_>,
 ) -> Stationary {
     if chain.len() <= DIRECT && iteration == Iteration::Aggregation {
         return small(chain, &start);
@@ -93,7 +97,7 @@ pub fn sparse(
     } else {
         &[]
     };
-    iterate(chain, start, partitions, goal, method, sweep)
+    iterate(chain, start, partitions, goal, method, watch, sweep)
 }
 
 /// Finds the distribution of a chain that is known by its products only.
@@ -103,13 +107,14 @@ pub fn matrix_free(
     partitions: &[Partition],
     iteration: Iteration,
     goal: Goal,
+    watch: Watch<'_>,
 ) -> Stationary {
     let (partitions, method) = match iteration {
         Iteration::Aggregation => (partitions, "matrix-free jacobi with aggregation"),
         Iteration::Plain => (&[][..], "matrix-free jacobi"),
         Iteration::Power => (&[][..], "matrix-free power"),
     };
-    iterate(chain, start, partitions, goal, method, |x, y| {
+    iterate(chain, start, partitions, goal, method, watch, |x, y| {
         if iteration == Iteration::Power {
             power_step(chain, x, y);
         } else {
@@ -155,6 +160,7 @@ fn iterate<G: Generator>(
     partitions: &[Partition],
     goal: Goal,
     method: &'static str,
+    watch: Watch<'_>,
     sweep: impl Fn(&mut [f64], &mut [f64]),
 ) -> Stationary {
     let mut distribution = start;
@@ -179,6 +185,7 @@ fn iterate<G: Generator>(
         }
         let (flow, off) = greatest(chain, &distribution, &scratch);
         residual = off;
+        watch(iterations, residual);
         if residual > SLOW * before && !partitions.is_empty() {
             which = (which + 1) % partitions.len();
         }

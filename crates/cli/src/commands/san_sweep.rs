@@ -5,7 +5,7 @@ use std::path::Path;
 use foretrace_san::{
     Options, SanError,
     language::{Parameters, Source},
-    solve,
+    solve_watched,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
@@ -117,12 +117,24 @@ pub fn solve_all(
     combinations: &[Parameters],
     options: &Options,
 ) -> Result<Vec<Point>, SanError> {
-    let bar = if output::is_watched() && combinations.len() > 1 {
-        let style = ProgressStyle::with_template("solving {wide_bar} {pos}/{len}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let many = combinations.len() > 1;
+    let bar = if output::is_watched() {
+        let template = if many {
+            "solving {wide_bar} {pos}/{len}"
+        } else {
+            "solving {spinner} {msg}"
+        };
+        let style =
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         ProgressBar::new(combinations.len() as u64).with_style(style)
     } else {
         ProgressBar::hidden()
+    };
+    let watch = |sweeps: u64, residual: f64| {
+        if !many {
+            bar.set_message(format!("{sweeps} sweeps, residual {residual:.1e}"));
+            bar.tick();
+        }
     };
     // Those that are solved at the same time share the memory.
     let at_once = rayon::current_num_threads().min(combinations.len()).max(1);
@@ -135,7 +147,7 @@ pub fn solve_all(
         .map(|parameters| {
             let solution = source
                 .model(parameters)
-                .and_then(|model| solve(&model, &options))?;
+                .and_then(|model| solve_watched(&model, &options, &watch))?;
             bar.inc(1);
             Ok(Point {
                 parameters: parameters.clone(),
