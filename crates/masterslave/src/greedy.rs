@@ -77,7 +77,10 @@ pub fn choose(
             // What has no room for this slave has none for slower ones, but for rounding.
             full[cluster] = true;
         }
-        if free.master <= NOTHING * rates.master[master] {
+        // Every task uses the master and its own network.
+        if free.master <= NOTHING * rates.master[master]
+            || free.network[home] <= NOTHING * rates.network[home]
+        {
             break;
         }
     }
