@@ -44,8 +44,9 @@ enum Lookup {
 const ABSENT: u32 = u32::MAX;
 
 impl Lookup {
-    fn new(size: Key) -> Self {
-        if size <= LARGEST_TABLE {
+    /// Makes an empty one for so many keys; tables take no more than half of the memory.
+    fn new(size: Key, allowed: f64) -> Self {
+        if size <= LARGEST_TABLE && 8.0 * size as f64 <= allowed {
             Self::Table(vec![ABSENT; size as usize])
         } else {
             Self::Hashed(FxHashMap::default())
@@ -105,7 +106,7 @@ impl Chain {
     pub fn explore(model: &Model, space: &Space, allowed: f64) -> Result<Self, SanError> {
         let mut search = Search {
             transitions: Transitions::new(model, space),
-            lookup: Lookup::new(space.size()),
+            lookup: Lookup::new(space.size(), allowed),
             keys: Vec::new(),
             ends: Vec::new(),
             to: Vec::new(),

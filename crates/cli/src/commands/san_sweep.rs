@@ -142,7 +142,7 @@ pub fn solve_all(
         memory: options.memory / at_once as f64,
         ..*options
     };
-    let points = combinations
+    let points: Vec<Result<Point, SanError>> = combinations
         .par_iter()
         .map(|parameters| {
             let solution = source
@@ -156,5 +156,6 @@ pub fn solve_all(
         })
         .collect();
     bar.finish_and_clear();
-    points
+    // Of several errors that of the first combination is told, whichever was found first.
+    points.into_iter().collect()
 }

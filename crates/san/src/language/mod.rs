@@ -1,4 +1,4 @@
-//! The text form of models: tokens, syntax, and from the syntax and values of parameters to a [`Model`](crate::Model).
+//! The text form of models: tokens, syntax, and from the syntax and values of parameters to a [`Model`](crate::model::Model).
 
 mod expand;
 mod expressions;
