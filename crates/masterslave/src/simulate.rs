@@ -107,12 +107,19 @@ impl Stretches {
         let length = self.length as f64;
         let part = makespan as f64 / parts as f64;
         let busy_until = |time: f64| {
-            let whole = (time / length).floor();
             #[expect(clippy::cast_sign_loss, reason = "times are not negative")]
-            let index = (whole as usize).min(STRETCHES);
+            let index = ((time / length) as usize).min(STRETCHES);
+            let begin = length * index as f64;
             let before: f64 = self.busy[..index].iter().map(|busy| *busy as f64).sum();
             let within = self.busy.get(index).map_or(0.0, |busy| *busy as f64);
-            before + within * (time / length - whole)
+            // The last stretch ends with the run.
+            let room = length.min(makespan as f64 - begin);
+            let share = if room > 0.0 {
+                (time - begin) / room
+            } else {
+                0.0
+            };
+            before + within * share
         };
         (0..parts)
             .map(|index| {

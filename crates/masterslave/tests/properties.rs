@@ -2,7 +2,12 @@
 
 use std::{fmt::Write as _, path::Path};
 
-use foretrace_masterslave::{Grid, plan::Plan};
+use foretrace_masterslave::{
+    Grid,
+    plan::Plan,
+    schedule::schedule,
+    simulate::{Workload, simulate},
+};
 use proptest::{prelude::*, test_runner::Config};
 
 /// A network that hangs below another, or below the root, and its processors.
@@ -112,6 +117,39 @@ proptest! {
     fn on_any_tree_greedy_is_the_maximum_flow(clusters in clusters()) {
         if clusters.iter().map(|c| c.processors.len()).sum::<usize>() >= 2 {
             same_rates(&parsed(&tree(&clusters)))?;
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(Config { cases: 100, failure_persistence: None, ..Config::default() })]
+
+    #[test]
+    fn no_simulated_run_is_faster_than_the_flow_and_its_schedule_is_sound(
+        clusters in clusters(),
+        nonlocal in 0.5..80.0_f64,
+        tasks in 1..200_u64,
+        split in 0.0..=1.0_f64,
+        in_flight in 1..4_u32,
+    ) {
+        if clusters.iter().map(|c| c.processors.len()).sum::<usize>() >= 2 {
+            let grid = parsed(&star(&clusters, nonlocal));
+            let plan = Plan::new(&grid);
+            let candidate = &plan.candidates[plan.best];
+            let slaves: Vec<usize> = plan.slaves(candidate).slaves.iter().map(|(slave, _)| *slave).collect();
+            let workload = Workload { tasks, split, in_flight, seed: 1, keep_intervals: true };
+            let run = simulate(&grid, &plan.rates, candidate.master, &slaves, &workload).unwrap();
+            prop_assert!(run.rate() <= candidate.rate * (1.0 + 1e-9), "{} > {}", run.rate(), candidate.rate);
+            prop_assert_eq!(run.tasks.iter().map(|(_, tasks)| tasks).sum::<u64>(), tasks);
+            for server in &run.servers {
+                let kept: u128 = server.intervals.iter().map(|(start, end)| end - start).sum();
+                prop_assert_eq!(kept, server.busy);
+                let shares = server.over_time.shares(run.makespan, 20);
+                let mean = shares.iter().sum::<f64>() / 20.0;
+                prop_assert!((mean - run.utilization(server)).abs() < 1e-6, "{mean} of {}", run.utilization(server));
+            }
+            let schedule = schedule(&grid, &run).unwrap();
+            prop_assert_eq!(schedule.check(), Ok(()));
         }
     }
 }

@@ -35,34 +35,48 @@ pub trait Generator {
 /// A partition of the states by digits of their keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
-    digits: Vec<(Key, u32)>,
+    digits: Vec<Digit>,
+}
+
+/// A digit of keys, of which some neighbouring values count as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Digit {
+    weight: Key,
+    values: u32,
+    joined: u32,
+}
+
+impl Digit {
+    fn new((weight, values): (Key, u32)) -> Self {
+        Self {
+            weight,
+            values,
+            joined: values.div_ceil(MOST_BLOCKS),
+        }
+    }
+
+    fn blocks(self) -> u32 {
+        self.values.div_ceil(self.joined)
+    }
 }
 
 /// As many blocks as a partition of several digits has.
 const MOST_JOINED: u32 = 64;
 
 /// As many blocks as a partition has: their chain is solved directly.
-const MOST_BLOCKS: u32 = 1024;
+const MOST_BLOCKS: u32 = 512;
 
 impl Partition {
     /// Makes partitions of all digits, given by weight and number of values: of the largest digits first, small ones
-    /// together. Digits with more values than blocks may be are left out.
+    /// together.
     pub fn all(digits: &[(Key, u32)]) -> Vec<Self> {
-        let mut digits: Vec<(Key, u32)> = digits
-            .iter()
-            .copied()
-            .filter(|(_, values)| (2..=MOST_BLOCKS).contains(values))
-            .collect();
-        digits.sort_by_key(|(_, values)| std::cmp::Reverse(*values));
         let mut partitions: Vec<Self> = Vec::new();
-        for digit in digits {
+        for partition in Self::single(digits) {
             match partitions.last_mut() {
-                Some(last) if last.blocks() as u32 * digit.1 <= MOST_JOINED => {
-                    last.digits.push(digit);
+                Some(last) if last.blocks() * partition.blocks() <= MOST_JOINED as usize => {
+                    last.digits.extend(partition.digits);
                 }
-                _ => partitions.push(Self {
-                    digits: vec![digit],
-                }),
+                _ => partitions.push(partition),
             }
         }
         partitions
@@ -72,27 +86,26 @@ impl Partition {
     pub fn single(digits: &[(Key, u32)]) -> Vec<Self> {
         let mut digits = digits.to_vec();
         digits.sort_by_key(|(_, values)| std::cmp::Reverse(*values));
-        digits.retain(|(_, values)| (2..=MOST_BLOCKS).contains(values));
-        digits
-            .into_iter()
-            .map(|digit| Self {
-                digits: vec![digit],
-            })
-            .collect()
+        digits.retain(|(_, values)| *values >= 2);
+        let partition = |digit| Self {
+            digits: vec![Digit::new(digit)],
+        };
+        digits.into_iter().map(partition).collect()
     }
 
     /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
         self.digits
             .iter()
-            .map(|(_, values)| *values as usize)
+            .map(|digit| digit.blocks() as usize)
             .product()
     }
 
     /// Returns the block of a key.
     pub fn of(&self, key: Key) -> usize {
-        self.digits.iter().fold(0, |block, (weight, values)| {
-            block * *values as usize + (key / weight % Key::from(*values)) as usize
+        self.digits.iter().fold(0, |block, digit| {
+            let value = (key / digit.weight % Key::from(digit.values)) as usize;
+            block * digit.blocks() as usize + value / digit.joined as usize
         })
     }
 }

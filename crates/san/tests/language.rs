@@ -333,3 +333,19 @@ fn expressions_bind_as_in_arithmetic() {
         assert!((found - expected).abs() < 1e-12, "{expression}: {found}");
     }
 }
+
+#[test]
+fn long_queues_converge() {
+    let text = "param K = 3000;
+event arrive rate 0.95;
+event serve rate 1;
+automaton Queue {
+  state n in 0..K { arrive -> n + 1 if n < K; serve -> n - 1 if n > 0; }
+}
+result empty = st Queue == 0;
+result mean = st Queue;
+";
+    let found = solved(text, &Options::default()).unwrap();
+    assert!((found.results[0].1 - 0.05).abs() < 1e-9, "{found:?}");
+    assert!((found.results[1].1 - 19.0).abs() < 1e-6, "{found:?}");
+}
