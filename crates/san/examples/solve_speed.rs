@@ -24,6 +24,7 @@ struct Case {
 fn main() -> Result<(), SanError> {
     let usual = Options {
         tolerance: 1e-10,
+        tolerance_sum: f64::INFINITY,
         ..Options::default()
     };
     let cases = [

@@ -77,8 +77,8 @@ pub enum SanError {
     },
     /// The iteration did not come as near to the solution as asked.
     #[error(
-        "{file}: {method} stopped at a residual of {residual:.1e} after {iterations} iterations, and {wanted:.1e} was asked for; \
-         allow more iterations, or another method"
+        "{file}: {method} stopped at a residual of {residual:.1e}, over all states {sum:.1e}, after {iterations} iterations, and \
+         {wanted:.1e} was asked for; allow more iterations, or another method"
     )]
     NotConverged {
         /// The file.
@@ -87,6 +87,8 @@ pub enum SanError {
         method: &'static str,
         /// The largest component of the product of distribution and generator.
         residual: f64,
+        /// The sum of all its components.
+        sum: f64,
         /// How many iterations.
         iterations: u64,
         /// What was asked for.

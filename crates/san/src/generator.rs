@@ -21,15 +21,6 @@ pub trait Generator {
 
     /// Returns the block of a state.
     fn block(&self, partition: &Partition, state: usize) -> usize;
-
-    /// Returns the greatest component of the product of a distribution and the generator, without its sign.
-    fn residual(&self, distribution: &[f64], scratch: &mut [f64]) -> f64 {
-        self.inflow(distribution, scratch);
-        let states = distribution.iter().zip(self.exit()).zip(scratch);
-        states
-            .map(|((probability, exit), into)| (*into - probability * exit).abs())
-            .fold(0.0, f64::max)
-    }
 }
 
 /// A partition of the states by digits of their keys.

@@ -6,12 +6,12 @@ use crate::{
     descriptor::{self, Descriptor},
     error::SanError,
     expectation,
-    generator::{Generator as _, Partition},
+    generator::Partition,
     lump,
     model::{Family, Model},
     reach,
     space::Space,
-    stationary::{self, Goal, Iteration, Stationary, Watch},
+    stationary::{self, Balance, Goal, Iteration, Stationary, Watch},
     transient,
 };
 
@@ -24,8 +24,10 @@ pub struct Options {
     pub iteration: Iteration,
     /// Whether interchangeable replicas are lumped.
     pub lump: bool,
-    /// The residual that is good enough, in events per unit of time.
+    /// The residual that is good enough in each state, in events per unit of time.
     pub tolerance: f64,
+    /// The sum of the residual over all states that is good enough.
+    pub tolerance_sum: f64,
     /// As many sweeps as are made.
     pub most_iterations: u64,
     /// As many bytes as may be used.
@@ -54,6 +56,7 @@ impl Default for Options {
             iteration: Iteration::Aggregation,
             lump: true,
             tolerance: 1e-12,
+            tolerance_sum: 1e-10,
             most_iterations: 200_000,
             memory: 8e9,
             allow_transient: false,
@@ -77,6 +80,8 @@ pub struct Solution {
     pub method: &'static str,
     /// The greatest component of the product of distribution and generator; of a distribution at a time, how fast it changes.
     pub residual: f64,
+    /// The sum of all components of that product, without their signs.
+    pub residual_sum: f64,
     /// How many sweeps or steps that took.
     pub iterations: u64,
     /// The results' values.
@@ -155,6 +160,7 @@ pub fn solve_watched(
 fn goal(options: &Options) -> Goal {
     Goal {
         tolerance: options.tolerance,
+        sum: options.tolerance_sum,
         most_iterations: options.most_iterations,
     }
 }
@@ -170,8 +176,10 @@ fn with_matrix(
         let mut start = vec![0.0; chain.len()];
         start[chain.initial as usize] = 1.0;
         let (distribution, steps) = transient::at_time(chain, start, time);
+        let rest = Balance::new(chain, &distribution, &mut vec![0.0; chain.len()]);
         Stationary {
-            residual: chain.residual(&distribution, &mut vec![0.0; chain.len()]),
+            residual: rest.off,
+            residual_sum: rest.off_sum,
             distribution,
             iterations: steps,
             method: "uniformization",
@@ -211,6 +219,7 @@ fn with_matrix(
         lumped: families.iter().map(|family| family.name.clone()).collect(),
         method: found.method,
         residual: found.residual,
+        residual_sum: found.residual_sum,
         iterations: found.iterations,
         results,
     })
@@ -234,10 +243,11 @@ fn without_matrix(
         let mut start = vec![0.0; states];
         start[space.key(&model.initial()) as usize] = 1.0;
         let (distribution, steps) = transient::at_time(&generator, start, time);
-        let residual = generator.residual(&distribution, &mut vec![0.0; states]);
+        let rest = Balance::new(&generator, &distribution, &mut vec![0.0; states]);
         Stationary {
+            residual: rest.off,
+            residual_sum: rest.off_sum,
             distribution,
-            residual,
             iterations: steps,
             method: "matrix-free uniformization",
             converged: true,
@@ -277,6 +287,7 @@ fn without_matrix(
         lumped: Vec::new(),
         method: found.method,
         residual: found.residual,
+        residual_sum: found.residual_sum,
         iterations: found.iterations,
         results,
     })
@@ -290,6 +301,7 @@ fn check(model: &Model, found: &Stationary, options: &Options) -> Result<(), San
         file: model.file.clone(),
         method: found.method,
         residual: found.residual,
+        sum: found.residual_sum,
         iterations: found.iterations,
         wanted: options.tolerance,
     })

@@ -18,8 +18,11 @@ use crate::{
 /// How near, and how far to go for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Goal {
-    /// The residual that is good enough.
+    /// The residual that is good enough in each state.
     pub tolerance: f64,
+    /// The sum of the residual over all states that is good enough. Of a million states each can be nearly right, and what is
+    /// summed over them wrong.
+    pub sum: f64,
     /// As many sweeps as are made.
     pub most_iterations: u64,
 }
@@ -34,6 +37,8 @@ pub struct Stationary {
     pub distribution: Vec<f64>,
     /// The greatest component of its product with the generator.
     pub residual: f64,
+    /// The sum of all components without their signs.
+    pub residual_sum: f64,
     /// The sweeps that were made; 0 for a direct solution.
     pub iterations: u64,
     /// How it was found.
@@ -67,6 +72,9 @@ const SLOW: f64 = 0.5;
 
 /// Cycles without any progress, after which rounding is taken to be all that is left.
 const STUCK: u32 = 12;
+
+/// Where there is no progress, so many times the rounding of one operation is taken to be all that is left.
+const ROUNDING_LEFT: f64 = 250.0;
 
 /// Cycles without any progress, after which blocks are taken to do harm, and are left alone.
 const HARMFUL: u32 = 60;
@@ -145,8 +153,10 @@ fn small(chain: &Chain, start: &[f64]) -> Stationary {
     for (state, probability) in states.iter().zip(found) {
         distribution[*state] = probability;
     }
+    let rest = Balance::new(chain, &distribution, &mut vec![0.0; chain.len()]);
     Stationary {
-        residual: chain.residual(&distribution, &mut vec![0.0; chain.len()]),
+        residual: rest.off,
+        residual_sum: rest.off_sum,
         distribution,
         iterations: 0,
         method: "direct",
@@ -171,6 +181,7 @@ fn iterate<G: Generator>(
     let mut best = f64::INFINITY;
     let mut without_progress = 0;
     let mut residual = f64::INFINITY;
+    let mut balance = Balance::default();
     let mut converged = false;
     while !converged && iterations < goal.most_iterations {
         let before = residual;
@@ -183,9 +194,9 @@ fn iterate<G: Generator>(
             }
             None => chain.inflow(&distribution, &mut scratch),
         }
-        let (flow, off) = greatest(chain, &distribution, &scratch);
-        residual = off;
-        watch(iterations, residual);
+        balance = Balance::of(chain, &distribution, &scratch);
+        residual = balance.off_sum;
+        watch(iterations, balance.off);
         if residual > SLOW * before && !partitions.is_empty() {
             which = (which + 1) % partitions.len();
         }
@@ -197,10 +208,8 @@ fn iterate<G: Generator>(
             };
         }
         best = best.min(residual);
-        // No residual is smaller than the rounding of the flows that it is the difference of.
-        let rounding = 4.0 * f64::EPSILON * flow;
-        if residual <= goal.tolerance.max(rounding)
-            || (without_progress >= STUCK && residual <= 1e3 * rounding)
+        if balance.reaches(goal, 1.0)
+            || (without_progress >= STUCK && balance.reaches(goal, ROUNDING_LEFT))
         {
             converged = true;
             break;
@@ -215,27 +224,57 @@ fn iterate<G: Generator>(
         iterations += SWEEPS;
     }
     if !converged {
-        residual = chain.residual(&distribution, &mut scratch);
+        balance = Balance::new(chain, &distribution, &mut scratch);
     }
     Stationary {
         distribution,
-        residual,
+        residual: balance.off,
+        residual_sum: balance.off_sum,
         iterations,
         method,
-        converged: converged || residual <= goal.tolerance,
+        converged: converged || balance.reaches(goal, 1.0),
     }
 }
 
-/// Returns the greatest flow out of a state, and the greatest difference between what flows out and in.
-fn greatest(chain: &impl Generator, distribution: &[f64], inflow: &[f64]) -> (f64, f64) {
-    let states = distribution.iter().zip(chain.exit()).zip(inflow);
-    states.fold(
-        (0.0_f64, 0.0_f64),
-        |(flow, off), ((probability, exit), into)| {
-            let out = probability * exit;
-            (flow.max(out), off.max((into - out).abs()))
-        },
-    )
+/// What flows out of states, and how far that is from what flows in.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Balance {
+    flow: f64,
+    flow_sum: f64,
+    /// The greatest difference.
+    pub off: f64,
+    /// The sum of all differences.
+    pub off_sum: f64,
+}
+
+impl Balance {
+    /// Computes it for a distribution.
+    pub fn new(chain: &impl Generator, distribution: &[f64], scratch: &mut [f64]) -> Self {
+        chain.inflow(distribution, scratch);
+        Self::of(chain, distribution, scratch)
+    }
+
+    fn of(chain: &impl Generator, distribution: &[f64], inflow: &[f64]) -> Self {
+        let states = distribution.iter().zip(chain.exit()).zip(inflow);
+        states.fold(Self::default(), |sum, ((probability, exit), into)| {
+            let flow = probability * exit;
+            let off = (into - flow).abs();
+            Self {
+                flow: sum.flow.max(flow),
+                flow_sum: sum.flow_sum + flow,
+                off: sum.off.max(off),
+                off_sum: sum.off_sum + off,
+            }
+        })
+    }
+
+    /// Returns whether it is near enough, or so near that only rounding is left: no difference is smaller than that of the flows
+    /// that it is between. `rounding` says how many times that counts as nothing.
+    fn reaches(&self, goal: Goal, rounding: f64) -> bool {
+        let least = 4.0 * f64::EPSILON * rounding;
+        self.off <= goal.tolerance.max(least * self.flow)
+            && self.off_sum <= goal.sum.max(least * self.flow_sum)
+    }
 }
 
 /// Sets the probabilities of blocks right, by the flows between them.

@@ -41,7 +41,6 @@ fn ways() -> [Options; 3] {
         },
         Options {
             storage: Storage::MatrixFree,
-            tolerance: 1e-11,
             ..Options::default()
         },
     ]
@@ -66,7 +65,7 @@ fn compare(text: &str, cases: &Value, least: usize) {
                     "{name}"
                 );
             }
-            assert!(found.residual <= 1e-11, "{name}: {}", found.residual);
+            assert!(found.residual <= 1e-12, "{name}: {}", found.residual);
             for (result, value) in &found.results {
                 let golden = expected[result].as_f64().expect("the result is there");
                 let off = (value - golden).abs();

@@ -58,7 +58,7 @@ pub struct SolverArgs {
     /// Do not lump replicas of an automaton that are interchangeable
     #[arg(long)]
     pub no_lump: bool,
-    /// The residual that is good enough [default: 1e-12, or 1e-10 without a matrix]
+    /// The residual that is good enough [default: 1e-12, and 1e-10 for the sum over all states]
     #[arg(long, value_name = "R")]
     pub tolerance: Option<f64>,
     /// As many sweeps as are made

@@ -174,6 +174,7 @@ impl Recording {
         let options = Options {
             memory: free_memory(),
             tolerance: 1e-9,
+            tolerance_sum: 1e-7,
             ..Options::default()
         };
         let solved = solve_all(&source, &points, &options)?;

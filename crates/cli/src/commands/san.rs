@@ -48,11 +48,7 @@ pub fn options(args: &SolverArgs) -> Options {
         MethodArg::Sparse => Storage::Sparse,
         MethodArg::MatrixFree => Storage::MatrixFree,
     };
-    let usual = if storage == Storage::MatrixFree {
-        1e-10
-    } else {
-        1e-12
-    };
+    let usual = Options::default();
     Options {
         storage,
         iteration: match args.iteration {
@@ -61,7 +57,11 @@ pub fn options(args: &SolverArgs) -> Options {
             IterationArg::Power => Iteration::Power,
         },
         lump: !args.no_lump,
-        tolerance: args.tolerance.unwrap_or(usual),
+        tolerance: args.tolerance.unwrap_or(usual.tolerance),
+        // Who asks for a residual gets that one.
+        tolerance_sum: args
+            .tolerance
+            .map_or(usual.tolerance_sum, |_| f64::INFINITY),
         most_iterations: args.max_iterations,
         memory: args.memory.map_or_else(free_memory, |size| size.0),
         allow_transient: args.allow_transient,

@@ -26,6 +26,7 @@ pub struct SolutionJson<'a> {
     method: &'static str,
     iterations: u64,
     residual: f64,
+    residual_sum: f64,
     results: BTreeMap<&'a str, f64>,
 }
 
@@ -48,6 +49,7 @@ impl<'a> SolutionJson<'a> {
             method: solution.method,
             iterations: solution.iterations,
             residual: solution.residual,
+            residual_sum: solution.residual_sum,
             results: results
                 .map(|(name, value)| (name.as_str(), *value))
                 .collect(),
