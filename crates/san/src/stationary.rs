@@ -2,7 +2,7 @@
 //!
 //! Sweeps of Gauss-Seidel (or, without a matrix, damped Jacobi) make neighbouring states agree quickly and distant ones
 //! slowly; so between them the chain of *blocks* of states is solved exactly, and the blocks' probabilities are set right.
-//! Of the propagation model with 18,016 states, 1,200 sweeps alone leave a residual of 1e-10, and 55 with aggregation.
+//! Of the propagation model with 18,016 states, 600 sweeps alone leave a residual of 8e-7, and 90 with aggregation 6e-13.
 //!
 //! # Source
 //!
