@@ -1,6 +1,7 @@
 //! The command line, and the help that teaches it.
 
 mod grid;
+mod parameters;
 mod san;
 mod values;
 
@@ -12,16 +13,18 @@ use clap::{
 };
 use foretrace_interchange::{EXPORTERS, IMPORTERS};
 
+pub use values::{CpuList, Each, Slice, Workers};
+
+use crate::failure::EXIT_CODES;
+
 pub use grid::{
     GridArgs, GridCommand, GridFitArgs, PlanArgs, SelectArgs, SimulateArgs, WorkloadArgs,
 };
+pub use parameters::ParameterList;
 pub use san::{
     FitNumbers, IterationArg, MethodArg, PaperArgs, SanArgs, SanCommand, SanFitArgs, SolveArgs,
     SolverArgs, TemplateArgs,
 };
-pub use values::{CpuList, Each, ParameterList, Slice, Workers};
-
-use crate::failure::EXIT_CODES;
 
 const ABOUT_FOR_LONG: &str = "\
 Records an unmodified threaded program on one CPU, predicts how it would run on N CPUs, and shows where the time goes.

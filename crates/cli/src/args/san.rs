@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::values::{ParameterList, Size};
+use super::parameters::{ParameterList, Size};
 
 const SAN_HELP: &str = "\
 A model is a text: automata with states and transitions, and events that can move several of them at once. The language is \
