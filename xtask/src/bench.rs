@@ -43,6 +43,18 @@ fn engine(words: &[&str]) -> Command {
     command
 }
 
+/// Measures the models of master/slave programs.
+pub fn masterslave() -> Result<(), String> {
+    for (package, example, about) in [
+        ("foretrace-masterslave", "plan_speed", "Grids"),
+        ("foretrace-san", "solve_speed", "Automata networks"),
+    ] {
+        let example = ["-p", package, "--example", example];
+        step(about, cargo(&["run", "--release", "--quiet"]).args(example))?;
+    }
+    Ok(())
+}
+
 /// Measures an uncontended pair alone and recorded, and the size of the trace.
 fn recording() -> Result<(), String> {
     let directory = env::temp_dir().join(format!("foretrace-bench-{}", std::process::id()));

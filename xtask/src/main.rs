@@ -21,7 +21,7 @@ struct Chore {
 }
 
 /// The chores, in the order in which the help lists them.
-const CHORES: [Chore; 6] = [
+const CHORES: [Chore; 7] = [
     Chore {
         name: "test",
         about: "Set up the machine, then check the format, the lints and all tests",
@@ -41,6 +41,11 @@ const CHORES: [Chore; 6] = [
         name: "bench-engine",
         about: "Measure loading, lowering and replay of traces of up to 10^8 events; needs 10 GB of memory",
         run: bench::engine_speed,
+    },
+    Chore {
+        name: "bench-masterslave",
+        about: "Measure how fast grids are planned and automata networks solved",
+        run: bench::masterslave,
     },
     Chore {
         name: "soak",
@@ -81,7 +86,7 @@ fn help() -> String {
     let mut text = "Usage: cargo xtask COMMAND\n\nCommands:\n".to_owned();
     for chore in CHORES {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {:<12} {}", chore.name, chore.about);
+        let _ = writeln!(text, "  {:<17} {}", chore.name, chore.about);
     }
     text
 }

@@ -1,5 +1,8 @@
 //! The command line, and the help that teaches it.
 
+mod grid;
+mod parameters;
+mod san;
 mod values;
 
 use std::{ffi::OsString, path::PathBuf};
@@ -14,6 +17,15 @@ use foretrace_machine::Share;
 pub use values::{CpuList, Each, Seeds, Slice, Workers};
 
 use crate::failure::EXIT_CODES;
+
+pub use grid::{
+    GridArgs, GridCommand, GridFitArgs, PlanArgs, SelectArgs, SimulateArgs, WorkloadArgs,
+};
+pub use parameters::ParameterList;
+pub use san::{
+    FitNumbers, IterationArg, MethodArg, PaperArgs, SanArgs, SanCommand, SanFitArgs, SolveArgs,
+    SolverArgs, TemplateArgs,
+};
 
 const ABOUT_FOR_LONG: &str = "\
 Records an unmodified threaded program on one CPU, predicts how it would run on N CPUs, and shows where the time goes.
@@ -64,6 +76,10 @@ pub enum Command {
     Import(ImportArgs),
     /// Show the machine that is predicted for, or measure this one
     Machine(MachineArgs),
+    /// Plan and simulate master/slave programs on clusters, before there is anything to record
+    Grid(GridArgs),
+    /// Solve stochastic automata networks, such as models of master/slave programs
+    San(SanArgs),
     /// Record, predict and draw a bundled program
     #[command(after_help = DEMO_HELP)]
     Demo,

@@ -2,6 +2,8 @@
 
 mod demo;
 mod export;
+mod grid;
+mod grid_fit;
 mod import;
 mod info;
 mod machine;
@@ -10,6 +12,10 @@ mod predict_series;
 mod record;
 mod record_series;
 mod recover;
+mod san;
+mod san_fit;
+mod san_paper;
+mod san_sweep;
 mod validate;
 
 use crate::{args::Command, failure::Finish};
@@ -25,6 +31,8 @@ pub fn run(command: &Command) -> anyhow::Result<Finish> {
         Command::Import(args) => import::run(args),
         Command::Validate(args) => validate::run(args),
         Command::Machine(args) => machine::run(args),
+        Command::Grid(args) => grid::run(args),
+        Command::San(args) => san::run(args),
         Command::Demo => demo::run(),
     }
 }

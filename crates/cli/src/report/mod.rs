@@ -1,11 +1,14 @@
 //! How traces and predictions are shown: tables for people, JSON for programs.
 
 pub mod calibration;
+pub mod fit;
+pub mod grid;
 pub mod info;
 pub mod json;
 pub mod machine;
 pub mod pools;
 pub mod prediction;
+pub mod san;
 pub mod series;
 pub mod sites;
 pub mod spins;

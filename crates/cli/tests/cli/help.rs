@@ -21,6 +21,29 @@ fn every_command_has_help_with_examples() {
 }
 
 #[test]
+fn every_command_about_models_has_help_with_examples() {
+    let environment = TestEnvironment::new();
+    for command in [
+        "grid",
+        "grid plan",
+        "grid simulate",
+        "grid select",
+        "grid fit",
+        "san",
+        "san solve",
+        "san paper",
+        "san template",
+        "san fit",
+    ] {
+        let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        insta::assert_snapshot!(
+            format!("help_{}", command.replace(' ', "_")),
+            environment.run(&words)
+        );
+    }
+}
+
+#[test]
 fn command_lines_that_make_no_sense_end_with_2() {
     let environment = TestEnvironment::new();
     let mut all = String::new();

@@ -1,8 +1,10 @@
 //! Runs foretrace as its users do, and looks at what it prints and how it ends.
 
+mod automata;
 mod bad_input;
 mod environment;
 mod files;
+mod grids;
 mod help;
 mod machines;
 mod polling;

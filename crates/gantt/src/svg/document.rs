@@ -19,9 +19,13 @@ pub struct Document {
 /// How a text is set.
 #[derive(Clone, Copy)]
 pub struct Style {
+    /// The size of the font, in pixels.
     pub size: f64,
+    /// The colour of its letters.
     pub colour: Rgb,
+    /// What of it lies at its position.
     pub anchor: Anchor,
+    /// Whether its letters are bold.
     pub bold: bool,
 }
 
@@ -37,11 +41,13 @@ impl Style {
     }
 
     /// The same at another anchor.
+    #[must_use]
     pub fn anchored(self, anchor: Anchor) -> Self {
         Self { anchor, ..self }
     }
 
     /// The same in bold.
+    #[must_use]
     pub fn bold(self) -> Self {
         Self { bold: true, ..self }
     }
@@ -50,8 +56,11 @@ impl Style {
 /// What of a text lies at its position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
+    /// Its begin.
     Start,
+    /// Its middle.
     Middle,
+    /// Its end.
     End,
 }
 

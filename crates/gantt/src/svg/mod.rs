@@ -5,7 +5,7 @@
 
 mod arrows;
 mod axis;
-mod document;
+pub mod document;
 mod head;
 mod rows;
 mod strip;
