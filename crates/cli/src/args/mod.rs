@@ -1,5 +1,6 @@
 //! The command line, and the help that teaches it.
 
+mod farm;
 mod values;
 
 use std::{ffi::OsString, path::PathBuf};
@@ -10,6 +11,7 @@ use clap::{
 };
 use foretrace_interchange::{EXPORTERS, IMPORTERS};
 
+pub use farm::{FarmArgs, SchemeName, Workload};
 pub use values::{CpuList, Each, Slice, Workers};
 
 use crate::failure::EXIT_CODES;
@@ -63,6 +65,8 @@ pub enum Command {
     Import(ImportArgs),
     /// Show the machine that is predicted for, or measure this one
     Machine(MachineArgs),
+    /// Simulate a master that deals tasks to slaves, on a network
+    Farm(FarmArgs),
     /// Record, predict and draw a bundled program
     #[command(after_help = DEMO_HELP)]
     Demo,

@@ -2,6 +2,7 @@
 
 mod demo;
 mod export;
+mod farm;
 mod import;
 mod info;
 mod machine;
@@ -25,6 +26,7 @@ pub fn run(command: &Command) -> anyhow::Result<Finish> {
         Command::Import(args) => import::run(args),
         Command::Validate(args) => validate::run(args),
         Command::Machine(args) => machine::run(args),
+        Command::Farm(args) => farm::run(args),
         Command::Demo => demo::run(),
     }
 }

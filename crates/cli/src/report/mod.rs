@@ -1,6 +1,7 @@
 //! How traces and predictions are shown: tables for people, JSON for programs.
 
 pub mod calibration;
+pub mod farm;
 pub mod info;
 pub mod json;
 pub mod machine;
