@@ -101,21 +101,28 @@ impl NetworkModel for Dimemas {
         &self,
         growth: Growth,
         nodes: u32,
+        members_per_node: u32,
         (sent, received): (u64, u64),
     ) -> Option<SimTime> {
-        let wire = &self.wires.between;
-        let steps = match growth {
-            Growth::Constant => 1,
-            Growth::Linear => u64::from(nodes.saturating_sub(1)),
-            Growth::Logarithmic => stages(nodes, wire.limits.buses),
+        // A phase in which all is gathered, then one in which all is given out, each first on the nodes, then between them.
+        let phases = |wire: &Wire, ends: u32, buses: u32| {
+            let steps = match growth {
+                Growth::Constant => 1,
+                Growth::Linear => u64::from(ends.saturating_sub(1)),
+                Growth::Logarithmic => stages(ends, buses),
+            };
+            let phase = |bytes| {
+                let one = wire.startup + wire.per_byte.times(bytes);
+                SimTime(one.0.saturating_mul(steps))
+            };
+            phase(sent) + phase(received)
         };
-        // A phase in which all is gathered, then one in which all is given out.
-        let phase = |bytes| {
-            (wire.startup + wire.per_byte.times(bytes))
-                .0
-                .saturating_mul(steps)
+        let between = if nodes > 1 {
+            phases(&self.wires.between, nodes, self.wires.between.limits.buses)
+        } else {
+            SimTime::ZERO
         };
-        Some(SimTime(phase(sent)) + SimTime(phase(received)))
+        Some(between + phases(&self.wires.within, members_per_node, 0))
     }
 }
 

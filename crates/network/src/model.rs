@@ -85,12 +85,13 @@ pub trait NetworkModel: Debug + Send + Sync {
         None
     }
 
-    /// Returns the analytic time of a collective of so many bytes sent and received by each of so many members, where the
-    /// model has its own rule for that.
+    /// Returns the analytic time of a collective whose root gives and gets so many bytes, where the model has its own rule
+    /// for that: over so many nodes with at most so many members each.
     fn collective(
         &self,
         _growth: crate::Growth,
         _nodes: u32,
+        _members_per_node: u32,
         _bytes: (u64, u64),
     ) -> Option<SimTime> {
         None
