@@ -115,6 +115,15 @@ impl Nodes {
     }
 }
 
+impl Nodes {
+    /// Returns messages that no receive has met.
+    pub fn unreceived(&self) -> impl Iterator<Item = &Node> {
+        let is_message =
+            |node: &&Node| matches!(node.state, NodeState::Eager | NodeState::Handshake);
+        self.all.iter().filter(is_message)
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     ends: u64,

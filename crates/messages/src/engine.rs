@@ -100,6 +100,8 @@ pub(crate) struct Engine<'a, O> {
     pub idle_lanes: Vec<u32>,
     pub failure: Option<Failure>,
     pub sent: u64,
+    /// The lane that runs now.
+    current: u32,
     strict: bool,
     /// Of each rank, by how much its work takes longer, where it does.
     slowness: Vec<f64>,
@@ -147,6 +149,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             idle_lanes: Vec::new(),
             failure: None,
             sent: 0,
+            current: NIL,
             strict,
             slowness: if all_alike { Vec::new() } else { slowness },
             scratch: Vec::new(),
@@ -159,10 +162,16 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn wildness(&self, rank: u32) -> Option<Box<Wild>> {
         let operations = self.program.of_rank(rank);
         let is_wild = |op: &Operation| self.settled(*op).is_wild() || op.kind == Kind::Probe;
-        operations
-            .iter()
-            .any(is_wild)
-            .then(|| Box::new(Wild::new(self.program.ranks())))
+        if !operations.iter().any(is_wild) {
+            return None;
+        }
+        let mut wild = Wild::new(self.program.ranks());
+        for op in operations {
+            if matches!(op.kind, Kind::Receive | Kind::Probe) {
+                wild.prepare(&self.settled(*op));
+            }
+        }
+        Some(Box::new(wild))
     }
 
     /// Returns an operation as it is replayed: in a strict replay, a receive from anybody is one from whom it was.
@@ -180,7 +189,9 @@ impl<'a, O: Observer> Engine<'a, O> {
     pub fn run(&mut self) {
         loop {
             while let Some(lane) = self.runnable.pop_front() {
+                self.current = lane;
                 self.run_lane(lane);
+                self.current = NIL;
                 if self.failure.is_some() {
                     return;
                 }
@@ -338,7 +349,15 @@ impl<'a, O: Observer> Engine<'a, O> {
         lane.clock = at;
         lane.state = LaneState::Running;
         self.step(index);
-        self.runnable.push_back(index);
+        if index != self.current {
+            self.runnable.push_back(index);
+        }
+    }
+
+    /// Returns whether a lane can do its next operation.
+    #[inline]
+    pub fn is_running(&self, index: u32) -> bool {
+        self.lanes[index as usize].state == LaneState::Running
     }
 
     /// Lets a lane wait for a request (or, without one, for what will call [`Self::resume`]).

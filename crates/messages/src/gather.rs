@@ -222,7 +222,7 @@ impl<O: Observer> Engine<'_, O> {
                 }
             }
         }
-        op.request != BLOCKING
+        self.is_running(index)
     }
 
     /// Returns the time of a collective by the model's own formula, or by that of messages one after the other.

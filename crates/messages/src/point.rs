@@ -45,7 +45,7 @@ impl<O: Observer> Engine<'_, O> {
                 self.step(index);
             }
             self.deliver(key, message);
-            return op.request != BLOCKING;
+            return self.is_running(index);
         }
         let end = start + self.model.send_overhead(link, op.value).0;
         self.busy(index, start, end);
@@ -138,7 +138,7 @@ impl<O: Observer> Engine<'_, O> {
                 self.take_message(first, receive);
             }
         }
-        op.request != BLOCKING
+        self.is_running(index)
     }
 
     /// Lets a receive have a message that has a node.
@@ -324,7 +324,7 @@ impl<O: Observer> Engine<'_, O> {
             ..Node::default()
         };
         self.post_wild(rank, op, probe);
-        false
+        self.is_running(index)
     }
 }
 

@@ -245,8 +245,16 @@ impl<O: Observer> Engine<'_, O> {
             .waiting()
             .filter(|(key, _)| key.communicator & CONTEXT == 0);
         let mut left: Vec<LeftOver> = queued.map(|(key, node)| of(key, node)).collect();
+        let to_wild = self.nodes.unreceived().filter(|node| {
+            node.communicator & CONTEXT == 0 && self.wild[node.to as usize].is_some()
+        });
+        left.extend(to_wild.map(|node| LeftOver {
+            is_message: true,
+            from: known(self.lanes[node.lane as usize].rank),
+            to: node.to,
+            tag: known(node.tag),
+        }));
         for rank in 0..self.program.ranks() {
-            left.extend(self.left_wild(rank).map(|(key, node)| of(key, node)));
             if let Some(wild) = &self.wild[rank as usize] {
                 left.extend(wild.posted.iter().map(|posted| LeftOver {
                     is_message: false,

@@ -25,8 +25,6 @@ pub(crate) struct Wild {
     index: BTreeMap<(u16, u32, u32), u32>,
     /// Receives that have no message, in the order of their calls.
     pub posted: Vec<Posted>,
-    /// Messages that nobody has received.
-    pub waiting: BTreeMap<u64, (Key, u32)>,
     /// Until when the messages of each sender have been seen: later ones do not overtake them.
     seen: BTreeMap<u32, u64>,
     seen_dense: Vec<u64>,
@@ -66,7 +64,6 @@ impl Wild {
             patterns: Vec::new(),
             index: BTreeMap::new(),
             posted: Vec::new(),
-            waiting: BTreeMap::new(),
             seen: BTreeMap::new(),
             seen_dense: vec![0; dense as usize],
             scheduled: UNKNOWN,
@@ -91,30 +88,19 @@ impl Wild {
         self.patterns.iter().position(fits).map(|at| at as u32)
     }
 
-    /// Returns the pattern of a receive; a new one is given the messages that wait already.
-    fn pattern(&mut self, op: &Operation, nodes: &crate::channel::Nodes) -> u32 {
-        if let Some(found) = self.find(op.communicator, op.peer, op.tag) {
-            return found;
-        }
-        let mut fitting = BinaryHeap::new();
-        for (number, (key, node)) in &self.waiting {
-            let fits = key.communicator == op.communicator
-                && (op.peer == ANY || op.peer == key.from)
-                && (op.tag == ANY || op.tag == key.tag);
-            let time = nodes.get(*node).time;
-            if fits && time != UNKNOWN {
-                fitting.push(Reverse((time, key.from, *number, *node)));
-            }
+    /// Makes the pattern of a receive, where there is none yet: before any message comes.
+    pub fn prepare(&mut self, op: &Operation) {
+        if self.find(op.communicator, op.peer, op.tag).is_some() {
+            return;
         }
         self.patterns.push(Pattern {
             communicator: op.communicator,
             from: op.peer,
             tag: op.tag,
-            fitting,
+            fitting: BinaryHeap::new(),
         });
         let at = self.patterns.len() as u32 - 1;
         self.index.insert((op.communicator, op.peer, op.tag), at);
-        at
     }
 
     /// Returns the first message that fits a pattern: when it is seen, its number and its node.
@@ -142,10 +128,6 @@ impl<O: Observer> Engine<'_, O> {
             communicator: key.communicator,
             ..message
         });
-        let number = self.nodes.get(node).number;
-        if let Some(wild) = &mut self.wild[key.to as usize] {
-            wild.waiting.insert(number, (key, node));
-        }
         if message.time != UNKNOWN {
             self.see_wild(node);
         }
@@ -159,9 +141,6 @@ impl<O: Observer> Engine<'_, O> {
         let Some(wild) = &mut self.wild[node.to as usize] else {
             return;
         };
-        if !wild.waiting.contains_key(&node.number) {
-            return;
-        }
         let time = wild.seen_at(from, node.time);
         self.nodes.get_mut(index).time = time;
         for (from_pattern, tag) in [(from, node.tag), (ANY, node.tag), (from, ANY), (ANY, ANY)] {
@@ -178,7 +157,8 @@ impl<O: Observer> Engine<'_, O> {
         let Some(wild) = &mut self.wild[rank as usize] else {
             return;
         };
-        let pattern = wild.pattern(&operation, &self.nodes);
+        let pattern = wild.find(operation.communicator, operation.peer, operation.tag);
+        let pattern = pattern.expect("the patterns of all receives were made before");
         wild.posted.push(Posted {
             pattern,
             operation,
@@ -264,15 +244,7 @@ impl<O: Observer> Engine<'_, O> {
             self.resume(posted.receive.lane, end);
             return;
         }
-        wild.waiting.remove(&message.number);
         wild.patterns[posted.pattern as usize].fitting.pop();
         self.take_message(node, posted.receive);
-    }
-
-    /// Returns what is left at a rank: messages that nobody received.
-    pub fn left_wild(&self, rank: u32) -> impl Iterator<Item = (Key, u32)> {
-        let wild = self.wild[rank as usize].as_ref();
-        wild.into_iter()
-            .flat_map(|wild| wild.waiting.values().copied())
     }
 }
