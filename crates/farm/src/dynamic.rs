@@ -136,7 +136,7 @@ impl<'a> Group<'a> {
         self.time.receive.0 += taken - self.clock - wait;
         self.round.0 += 1;
         self.round.1 += self.clock.saturating_sub(seen);
-        self.clock = taken;
+        self.clock = taken + self.farm.master_work.0;
         if self.next < self.end {
             self.give(index);
         }

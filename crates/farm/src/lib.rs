@@ -13,6 +13,7 @@
 //!     work: Work::Constant("292us".parse::<foretrace_settings::Time>()?.0),
 //!     task_bytes: 1,
 //!     result_bytes: 1,
+//!     master_work: foretrace_schedule::SimTime::ZERO,
 //!     scheme: Scheme::Single,
 //! };
 //! // The saturation point of the paper: 31.6 s with 16 ranks.
@@ -52,6 +53,8 @@ pub struct Farm {
     pub task_bytes: u64,
     /// The size of a result's message.
     pub result_bytes: u64,
+    /// The master's own work for each result.
+    pub master_work: SimTime,
     /// Who deals the tasks.
     pub scheme: Scheme,
 }

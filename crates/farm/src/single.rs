@@ -42,7 +42,7 @@ pub(crate) fn run(
         let wait = seen.saturating_sub(clock);
         time.wait.0 += wait;
         time.receive.0 += taken - clock - wait;
-        clock = taken;
+        clock = taken + farm.master_work.0;
         if next < end {
             let (sent, result) = slave.give(clock, farm.work.of(next));
             next += 1;

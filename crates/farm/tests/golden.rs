@@ -31,6 +31,7 @@ fn farm(tasks: u64, work: f64, scheme: Scheme) -> Farm {
         work,
         task_bytes: 1,
         result_bytes: 1,
+        master_work: SimTime::ZERO,
         scheme,
     }
 }

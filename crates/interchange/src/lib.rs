@@ -21,8 +21,8 @@ mod text;
 use std::io;
 
 pub use messages::{
-    MESSAGE_FORMATS, MessageFormat, Messages, dimemas_machine, is_dimemas_machine, message_format,
-    recognized,
+    MESSAGE_FORMATS, MessageFormat, Messages, RECOGNIZED_BYTES, dimemas_machine,
+    is_dimemas_machine, is_wrapped, message_format, read_messages, recognized, wrap,
 };
 
 use foretrace_schedule::Schedule;

@@ -69,26 +69,26 @@ fn hosts_end_when_loggopsim_says() {
     assert_eq!(cases, 6);
 }
 
-/// `case: trace=FILE cfg=FILE args=['-S', '1000'] -> Execution time:<tab>SECONDS []`
-fn dimemas_cases() -> BTreeMap<String, (String, String, Option<u64>, f64)> {
+/// A trace, a machine, a limit of rendezvous, and seconds.
+type Case = (String, String, Option<u64>, f64);
+
+/// Reads `case: trace=FILE cfg=FILE args=['-S', '1000'] -> Execution time:<tab>SECONDS []`.
+fn dimemas_case(line: &str) -> Option<(String, Case)> {
+    let (name, rest) = line.split_once(": trace=")?;
+    let (trace, rest) = rest.split_once(" cfg=")?;
+    let (machine, rest) = rest.split_once(" args=")?;
+    let (arguments, rest) = rest.split_once(" -> Execution time:")?;
+    let limit = arguments.split('\'').find_map(|word| word.parse().ok());
+    let seconds = rest.split_whitespace().next()?.parse().ok()?;
+    Some((
+        name.to_owned(),
+        (trace.to_owned(), machine.to_owned(), limit, seconds),
+    ))
+}
+
+fn dimemas_cases() -> BTreeMap<String, Case> {
     let expected = fs::read_to_string(path("dimemas/EXPECTED.txt")).expect("it lies there");
-    let mut cases = BTreeMap::new();
-    for line in expected
-        .lines()
-        .filter(|line| line.contains("Execution time:"))
-    {
-        let (name, rest) = line.split_once(": trace=").unwrap();
-        let (trace, rest) = rest.split_once(" cfg=").unwrap();
-        let (machine, rest) = rest.split_once(" args=").unwrap();
-        let (arguments, rest) = rest.split_once(" -> Execution time:").unwrap();
-        let limit = arguments.split('\'').find_map(|word| word.parse().ok());
-        let seconds = rest.split_whitespace().next().unwrap().parse().unwrap();
-        cases.insert(
-            name.to_owned(),
-            (trace.to_owned(), machine.to_owned(), limit, seconds),
-        );
-    }
-    cases
+    expected.lines().filter_map(dimemas_case).collect()
 }
 
 #[test]

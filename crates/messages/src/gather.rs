@@ -263,6 +263,11 @@ impl<O: Observer> Engine<'_, O> {
         } else {
             0
         };
-        SimTime(between.saturating_add(both(within).saturating_mul(steps(most))))
+        let within = if most > 1 {
+            both(within).saturating_mul(steps(most))
+        } else {
+            0
+        };
+        SimTime(between.saturating_add(within))
     }
 }

@@ -52,7 +52,9 @@ fn stencil(ranks: u32, messages: u64) -> Builder {
         .find(|width| ranks.is_multiple_of(*width))
         .unwrap_or(1);
     let height = ranks / width;
-    let each = 4 + u64::from(ranks.next_power_of_two().ilog2());
+    // Ranks that are too many for a power of two reduce with fewer messages.
+    let reduced = ranks.ilog2() - u32::from(!ranks.is_power_of_two());
+    let each = 4 + u64::from(reduced);
     let iterations = messages.div_ceil(u64::from(ranks) * each);
     let reduce = Collective {
         kind: CollectiveKind::Allreduce,

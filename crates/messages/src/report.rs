@@ -22,6 +22,8 @@ pub struct Run {
     pub outcome: Outcome,
     /// The messages that were sent, those of collectives among them.
     pub messages: u64,
+    /// Messages and receives that found no partner.
+    pub left_over: Vec<LeftOver>,
 }
 
 /// How a replay ended.
@@ -31,8 +33,8 @@ pub enum Outcome {
     Completed,
     /// Ranks wait for ever.
     Deadlock(Vec<Stuck>),
-    /// All ranks ended, but messages or receives are left over.
-    LeftOver(Vec<LeftOver>),
+    /// All ranks ended, but messages or receives are left over: [`Run::left_over`].
+    LeftOver,
     /// Calls contradict each other.
     Failed(Failure),
 }
@@ -165,23 +167,22 @@ impl<O: Observer> Engine<'_, O> {
             .max()
             .unwrap_or_default();
         let stuck = self.stuck();
+        let left_over = self.left_over();
         let outcome = if let Some(failure) = self.failure.clone() {
             Outcome::Failed(failure)
         } else if !stuck.is_empty() {
             Outcome::Deadlock(stuck)
+        } else if left_over.is_empty() {
+            Outcome::Completed
         } else {
-            let left = self.left_over();
-            if left.is_empty() {
-                Outcome::Completed
-            } else {
-                Outcome::LeftOver(left)
-            }
+            Outcome::LeftOver
         };
         let run = Run {
             end: SimTime(end),
             finish,
             outcome,
             messages: self.sent,
+            left_over,
         };
         (run, self.observer)
     }

@@ -19,6 +19,7 @@ Work: a time as in 292us, uniform:100us..500us, exponential:292us, normal:292us,
 Examples:
   foretrace farm --ranks 2..64 --tasks 1048576 --work 292us --message 1 --network mse-fast-ethernet
   foretrace farm --ranks 2..64x2 --tasks 100000 --work exponential:1ms --network net.toml --scheme dynamic --json
+  foretrace farm --ranks 2..128x2 --trace recorded.dim --network gigabit-ethernet
   foretrace farm --ranks 12 --workload matmul:n=800 --network amakata-pc-cluster";
 
 /// Options of `farm`.
@@ -31,14 +32,19 @@ pub struct FarmArgs {
     /// The file that describes the network, or the name of one of those that come with foretrace
     #[arg(long, value_name = "FILE")]
     pub network: PathBuf,
-    /// The number of tasks [default: as many as the file of --work has lines]
+    /// A program that passes messages, of which the master and the tasks are taken
+    ///
+    /// The master is who receives from anybody; each task takes as long as it did there, whoever does it.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "work", "message", "result"])]
+    pub trace: Option<PathBuf>,
+    /// The number of tasks [default: as many as the file of --work has lines, or the trace has tasks]
     #[arg(long, value_name = "N", conflicts_with = "workload")]
     pub tasks: Option<u64>,
     /// How long a task takes: a time, a distribution, or a file
     #[arg(
         long,
         value_name = "TIME",
-        required_unless_present = "workload",
+        required_unless_present_any = ["workload", "trace"],
         conflicts_with = "workload"
     )]
     pub work: Option<String>,

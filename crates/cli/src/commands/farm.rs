@@ -4,28 +4,30 @@ use std::{fs, path::Path};
 
 use anyhow::{Context as _, bail};
 use foretrace_farm::{Farm, Outcome, Scheme, Work};
-use foretrace_network::Description;
+use foretrace_interchange::Messages;
+use foretrace_schedule::SimTime;
 use foretrace_settings::Time;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::{
     args::{FarmArgs, SchemeName, Workload},
     failure::{Finish, Usage},
-    output,
+    messages, output,
     report::farm::{self, Point},
 };
 
 /// Runs the command.
 pub fn run(args: &FarmArgs) -> anyhow::Result<Finish> {
-    let network = Description::load(&args.network)?;
+    let network = messages::load_network(&args.network)?;
     let ranks = &args.ranks.0;
     if ranks.iter().any(|&ranks| ranks < 2) {
         let message = "--ranks: a farm has a master and at least one slave; begin at 2";
         return Err(Usage(message.to_owned()).into());
     }
-    let farm = match args.workload {
-        Some(_) => None,
-        None => Some(tasks(args)?),
+    let farm = match (args.workload, &args.trace) {
+        (Some(_), _) => None,
+        (None, Some(trace)) => Some(recorded(args, trace)?),
+        (None, None) => Some(tasks(args)?),
     };
     if let (SchemeName::Multi(masters), Some(&least)) = (args.scheme, ranks.first())
         && masters > least / 2
@@ -84,16 +86,49 @@ fn tasks(args: &FarmArgs) -> anyhow::Result<Farm> {
         work,
         task_bytes: args.message,
         result_bytes: args.result.unwrap_or(args.message),
-        scheme: match args.scheme {
-            SchemeName::Single => Scheme::Single,
-            SchemeName::Multi(masters) => Scheme::Multi(masters),
-            SchemeName::Dynamic => Scheme::Dynamic,
-        },
+        master_work: SimTime::ZERO,
+        scheme: scheme(args.scheme),
+    })
+}
+
+fn scheme(name: SchemeName) -> Scheme {
+    match name {
+        SchemeName::Single => Scheme::Single,
+        SchemeName::Multi(masters) => Scheme::Multi(masters),
+        SchemeName::Dynamic => Scheme::Dynamic,
+    }
+}
+
+/// Takes the tasks of a program that passes messages.
+fn recorded(args: &FarmArgs, trace: &Path) -> anyhow::Result<Farm> {
+    let name = trace.display();
+    let program = match messages::load(trace)? {
+        Some(Messages::Program(program)) => program,
+        Some(Messages::Graph(_)) => {
+            bail!("{name}: a task graph has no order in which a master deals tasks")
+        }
+        None => bail!("{name}: holds no messages; name a trace of a program that passes them"),
+    };
+    let dealt = foretrace_messages::dealt(&program)
+        .with_context(|| format!("{name}: no master and slaves were found"))?;
+    output::note(format_args!(
+        "foretrace: {name}: rank {} deals {} tasks to {} slaves",
+        dealt.master,
+        dealt.tasks.len(),
+        dealt.slaves
+    ));
+    Ok(Farm {
+        tasks: args.tasks.unwrap_or(dealt.tasks.len() as u64),
+        work: Work::List(dealt.tasks),
+        task_bytes: dealt.task_bytes,
+        result_bytes: dealt.result_bytes,
+        master_work: dealt.master_work,
+        scheme: scheme(args.scheme),
     })
 }
 
 /// Reads a file with a time in each line; what stands behind a `#` is not read.
-fn listed(path: &Path) -> anyhow::Result<Vec<foretrace_schedule::SimTime>> {
+fn listed(path: &Path) -> anyhow::Result<Vec<SimTime>> {
     let name = path.display();
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
     let mut times = Vec::new();

@@ -7,6 +7,7 @@ mod import;
 mod info;
 mod machine;
 mod predict;
+mod predict_messages;
 mod predict_series;
 mod record;
 mod record_series;

@@ -2,12 +2,12 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::predict_series;
+use super::{predict_messages, predict_series};
 use crate::{
     args::PredictArgs,
     core::{self, Prediction, Study},
     failure::Finish,
-    output,
+    messages, output,
     report::{json::PredictDocument, prediction},
     series::Series,
 };
@@ -20,6 +20,10 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<Finish> {
     if let Some(series) = Series::load(&args.file)? {
         return predict_series::run(args, &series);
     }
+    if let Some(messages) = messages::load(&args.file)? {
+        return predict_messages::run(args, messages);
+    }
+    messages::refuse_network(&args.network)?;
     let mut trace = core::read_trace(&args.file)?;
     let study = Study::new(&mut trace, &args.how, args.all_models)?;
     output::warn(&trace.warnings);

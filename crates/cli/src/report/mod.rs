@@ -5,6 +5,7 @@ pub mod farm;
 pub mod info;
 pub mod json;
 pub mod machine;
+pub mod messages;
 pub mod pools;
 pub mod prediction;
 pub mod series;

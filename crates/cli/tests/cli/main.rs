@@ -5,6 +5,7 @@ mod environment;
 mod files;
 mod help;
 mod machines;
+mod messages;
 mod pools;
 mod predictions;
 mod real_programs;

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use foretrace_messages::ANY;
 use foretrace_trace::Error;
 use nom::{
     IResult, Parser as _,
@@ -79,6 +80,23 @@ impl<'a> Cursor<'a> {
         let digits = self.run(|rest| recognize((opt(tag("-")), digit1)).parse(rest));
         let number = digits.and_then(|digits: &str| digits.parse().ok());
         number.ok_or_else(|| before.error(what, "write a whole number that fits"))
+    }
+
+    /// Reads a tag; -1 stands for any, where that is possible.
+    pub fn tag(&mut self, may_be_any: bool) -> Result<u32, Error> {
+        let before = *self;
+        if may_be_any && self.has("-1") {
+            return Ok(ANY);
+        }
+        let tag: u32 = self.integer("a tag from 0 to 2147483647")?;
+        if tag <= i32::MAX.cast_unsigned() {
+            Ok(tag)
+        } else {
+            Err(before.error(
+                "a tag from 0 to 2147483647",
+                "no implementation of MPI takes larger ones",
+            ))
+        }
     }
 
     /// Reads a number that is not negative.

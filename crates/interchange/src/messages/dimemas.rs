@@ -224,15 +224,10 @@ impl Reader {
         }
         let bytes: u64 = cursor.integer("a size in bytes")?;
         cursor.expect(":", CUT)?;
-        let tag: i64 = cursor.integer("a tag")?;
+        let tag = cursor.tag(may_be_any)?;
         cursor.expect(":", CUT)?;
         let (communicator, _) = self.communicator(cursor)?;
         cursor.expect(":", CUT)?;
-        let tag = if tag == -1 && may_be_any {
-            ANY
-        } else {
-            tag as u32
-        };
         Ok(Operation::send(peer, tag, bytes).on(communicator))
     }
 
@@ -462,7 +457,7 @@ fn write_task(program: &Program, task: u32, body: &mut Vec<u8>) -> Result<(), Ex
                 writeln!(
                     body,
                     "2:{task}:0:{}:-1:{}:{}:{communicator}:{how}",
-                    op.peer, op.value, op.tag as i32
+                    op.peer, op.value, op.tag
                 )?;
             }
             Kind::Receive => {
@@ -471,7 +466,7 @@ fn write_task(program: &Program, task: u32, body: &mut Vec<u8>) -> Result<(), Ex
                     body,
                     "3:{task}:0:{}:-1:{bytes}:{}:{communicator}:{how}",
                     source(op)?,
-                    op.tag as i32
+                    op.tag
                 )?;
             }
             Kind::Wait => {
@@ -481,7 +476,7 @@ fn write_task(program: &Program, task: u32, body: &mut Vec<u8>) -> Result<(), Ex
                     writeln!(
                         body,
                         "3:{task}:0:{peer}:-1:{}:{}:{communicator}:2",
-                        receive.value, receive.tag as i32
+                        receive.value, receive.tag
                     )?;
                 }
             }

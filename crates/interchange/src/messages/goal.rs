@@ -4,7 +4,7 @@
 //!
 //! `src/LogGOPSim/txt2bin.re` of LogGOPSim. Its times are taken as nanoseconds.
 
-use std::{collections::HashMap, io};
+use std::{collections::HashMap, io, path::Path};
 
 use foretrace_messages::{ANY, GraphBuilder, Task, TaskGraph, TaskKind};
 use foretrace_trace::Error;
@@ -26,7 +26,10 @@ impl MessageFormat for Goal {
     }
 
     fn recognizes(&self, name: &str, start: &[u8]) -> bool {
-        name.ends_with(".goal") || start.trim_ascii_start().starts_with(b"num_ranks")
+        Path::new(name)
+            .extension()
+            .is_some_and(|suffix| suffix == "goal")
+            || start.trim_ascii_start().starts_with(b"num_ranks")
     }
 
     fn import(
@@ -254,11 +257,7 @@ impl Reader<'_> {
                 "" => break,
                 "tag" if word != "calc" => {
                     cursor.spaces();
-                    task.tag = if word == "recv" && cursor.has("-1") {
-                        ANY
-                    } else {
-                        cursor.integer("a tag")?
-                    };
+                    task.tag = cursor.tag(word == "recv")?;
                 }
                 "cpu" => {
                     cursor.spaces();

@@ -1,5 +1,6 @@
 //! Formats of programs that pass messages, and of the networks that come with them.
 
+mod container;
 mod cursor;
 mod dimemas;
 mod dimemas_machine;
@@ -7,12 +8,15 @@ mod goal;
 mod paraver;
 mod requests;
 mod simgrid;
+mod simgrid_collectives;
 
 use std::io;
 
 use foretrace_messages::{Program, TaskGraph};
 use foretrace_network::Description;
 use foretrace_trace::Error;
+
+pub use container::{is_wrapped, wrap};
 
 use crate::ExportError;
 
@@ -87,6 +91,27 @@ pub fn recognized(name: &str, start: &[u8]) -> Option<&'static dyn MessageFormat
         .into_iter()
         .find(|format| format.recognizes(name, start))
 }
+
+/// Reads a program that passes messages: an imported one, or of the format that it is recognized to be; `None` where it is
+/// nothing of the kind.
+///
+/// # Errors
+///
+/// As [`MessageFormat::import`].
+pub fn read_messages(
+    bytes: &[u8],
+    source: &str,
+    read: &dyn Fn(&str) -> io::Result<Vec<u8>>,
+) -> Option<Result<Messages, Error>> {
+    if is_wrapped(bytes) {
+        return Some(container::unwrap(bytes, source));
+    }
+    let format = recognized(source, &bytes[..bytes.len().min(RECOGNIZED_BYTES)])?;
+    Some(format.import(bytes, source, read))
+}
+
+/// How much of a file's beginning is looked at to know what it is.
+pub const RECOGNIZED_BYTES: usize = 512;
 
 /// Reads a configuration of Dimemas as a network.
 ///

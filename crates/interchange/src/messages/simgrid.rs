@@ -9,18 +9,20 @@
 
 use std::io::{self, Write as _};
 
-use foretrace_messages::{ANY, BLOCKING, Builder, Collective, Kind, Operation, Program};
-use foretrace_network::CollectiveKind;
+use foretrace_messages::{ANY, BLOCKING, Builder, Kind, Operation, Program};
 use foretrace_trace::Error;
 
-use super::{MessageFormat, Messages, checked, cursor::Cursor, requests::Requests, utf8};
+use super::{
+    MessageFormat, Messages, checked,
+    cursor::Cursor,
+    requests::Requests,
+    simgrid_collectives::{Arguments, PICOS_PER_FLOP, SIZES, called},
+    utf8,
+};
 use crate::ExportError;
 
 /// SimGrid's time-independent traces.
 pub(crate) struct TimeIndependent;
-
-/// What a floating-point operation takes, in picoseconds.
-const PICOS_PER_FLOP: f64 = 1_000.0;
 
 const LINES: &str = "write lines as in `0 send 1 0 1e6`: rank, action and its arguments";
 
@@ -216,7 +218,7 @@ impl Reader {
                 self.work(rank, seconds * 1e12);
             }
             action @ ("send" | "isend" | "Isend" | "recv" | "irecv") => {
-                self.message(rank, action, cursor)?
+                self.message(rank, action, cursor)?;
             }
             "wait" | "test" => self.wait(rank, cursor)?,
             "waitall" => {
@@ -280,8 +282,7 @@ impl Reader {
             self.rank(cursor)?
         };
         cursor.spaces();
-        let tag: i64 = cursor.integer("a tag")?;
-        let tag = if receives && tag < 0 { ANY } else { tag as u32 };
+        let tag = cursor.tag(receives)?;
         cursor.spaces();
         // A receive may leave its size out.
         let bytes = if cursor.rest.is_empty() && receives {
@@ -365,8 +366,13 @@ impl Reader {
             }
             numbers.push(cursor.decimal("a number")?);
         }
-        let call = self.call(rank, action, &numbers);
-        let Some((call, root)) = call else {
+        let arguments = Arguments {
+            numbers: &numbers,
+            unit: self.unit[rank as usize],
+            ranks: self.builder.ranks() as usize,
+        };
+        let call = arguments.collective(action);
+        let Some(call) = call else {
             let expected = if ACTIONS.contains(&action) {
                 "the arguments of the action"
             } else {
@@ -374,130 +380,12 @@ impl Reader {
             };
             return Err(at.error(expected, LINES));
         };
-        if root >= self.builder.ranks() {
+        if call.root >= self.builder.ranks() {
             let expected = format!("a root below {}", self.builder.ranks());
             return Err(at.error(expected, "the root is a rank of the trace"));
         }
         self.builder.collective(rank, 0, BLOCKING, call);
         Ok(())
-    }
-
-    /// Returns the collective that an action is, and its root.
-    fn call(&self, rank: u32, action: &str, numbers: &[f64]) -> Option<(Collective, u32)> {
-        use CollectiveKind as Kind;
-        let ranks = self.builder.ranks() as usize;
-        let number = |index: usize| numbers.get(index).copied();
-        #[expect(clippy::cast_sign_loss, reason = "what was read is not negative")]
-        let unit = |index: usize| match number(index) {
-            None => Some(self.unit[rank as usize] as f64),
-            Some(datatype) => SIZES.get(datatype as usize).map(|size| *size as f64),
-        };
-        #[expect(clippy::cast_sign_loss, reason = "what was read is not negative")]
-        let root = |index: usize| number(index).unwrap_or(0.0) as u32;
-        let sum = |from: usize, count: usize| {
-            numbers
-                .get(from..from + count)
-                .map(|all| all.iter().sum::<f64>())
-        };
-        let mean = |from: usize| sum(from, ranks).map(|all| all / ranks as f64);
-        let none = |kind, sent: f64, received: f64, flops: f64| (kind, 0, sent, received, flops);
-        let (kind, root, sent, received, flops) = match action {
-            "barrier" => none(Kind::Barrier, 0.0, 0.0, 0.0),
-            "bcast" => {
-                let bytes = number(0)? * unit(2)?;
-                (Kind::Bcast, root(1), bytes, bytes, 0.0)
-            }
-            "reduce" => {
-                let bytes = number(0)? * unit(3)?;
-                (Kind::Reduce, root(2), bytes, bytes, number(1)?)
-            }
-            "allreduce" | "scan" | "exscan" => {
-                let bytes = number(0)? * unit(2)?;
-                let kind = if action == "allreduce" {
-                    Kind::Allreduce
-                } else {
-                    Kind::Scan
-                };
-                none(kind, bytes, bytes, number(1)?)
-            }
-            "alltoall" => none(
-                Kind::Alltoall,
-                number(0)? * unit(2)?,
-                number(1)? * unit(3)?,
-                0.0,
-            ),
-            "allgather" => none(
-                Kind::Allgather,
-                number(0)? * unit(2)?,
-                number(1)? * unit(3)?,
-                0.0,
-            ),
-            "gather" => (
-                Kind::Gather,
-                root(2),
-                number(0)? * unit(3)?,
-                number(1)? * unit(4)?,
-                0.0,
-            ),
-            "scatter" => (
-                Kind::Scatter,
-                root(2),
-                number(0)? * unit(3)?,
-                number(1)? * unit(4)?,
-                0.0,
-            ),
-            "gatherv" => {
-                let after = 1 + ranks;
-                (
-                    Kind::Gather,
-                    root(after),
-                    number(0)? * unit(after + 1)?,
-                    mean(1)? * unit(after + 2)?,
-                    0.0,
-                )
-            }
-            "scatterv" => {
-                let after = 1 + ranks;
-                (
-                    Kind::Scatter,
-                    root(after),
-                    mean(0)? * unit(after + 1)?,
-                    number(ranks)? * unit(after + 2)?,
-                    0.0,
-                )
-            }
-            "allgatherv" => none(
-                Kind::Allgather,
-                number(0)? * unit(usize::MAX)?,
-                mean(1)? * unit(usize::MAX)?,
-                0.0,
-            ),
-            "reducescatter" => {
-                let bytes = sum(0, ranks)? * unit(ranks + 1)?;
-                none(
-                    Kind::ReduceScatter,
-                    bytes,
-                    bytes / ranks as f64,
-                    number(ranks)?,
-                )
-            }
-            "alltoallv" => none(
-                Kind::Alltoall,
-                mean(1)? * unit(usize::MAX)?,
-                mean(ranks + 2)? * unit(usize::MAX)?,
-                0.0,
-            ),
-            _ => return None,
-        };
-        #[expect(clippy::cast_sign_loss, reason = "what was read is not negative")]
-        let call = Collective {
-            kind,
-            root,
-            sent: sent.round() as u64,
-            received: received.round() as u64,
-            work: (flops * PICOS_PER_FLOP).round() as u64,
-        };
-        Some((call, root))
     }
 
     fn finish(self, source: &str) -> Result<Messages, Error> {
@@ -509,12 +397,6 @@ fn decimal(cursor: &mut Cursor<'_>) -> Result<f64, Error> {
     cursor.spaces();
     cursor.decimal("a number")
 }
-
-/// The sizes of the datatypes, by their numbers.
-const SIZES: [u64; 41] = [
-    8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8, 8,
-    16, 16, 8, 8, 8, 16, 16, 4, 4, 8,
-];
 
 /// Writes a trace, with sizes in bytes. Only the world's communicator can be written.
 fn write(program: &Program, out: &mut dyn io::Write) -> Result<(), ExportError> {
@@ -544,7 +426,7 @@ fn write(program: &Program, out: &mut dyn io::Write) -> Result<(), ExportError> 
             let i = if op.request == BLOCKING { "" } else { "i" };
             match op.kind {
                 Kind::Work => {
-                    writeln!(text, "{rank} compute {}", op.value as f64 / PICOS_PER_FLOP)?
+                    writeln!(text, "{rank} compute {}", op.value as f64 / PICOS_PER_FLOP)?;
                 }
                 Kind::Send => writeln!(text, "{rank} {i}send {} {} {}", op.peer, op.tag, op.value)?,
                 Kind::Receive => writeln!(
@@ -588,29 +470,4 @@ fn write(program: &Program, out: &mut dyn io::Write) -> Result<(), ExportError> 
         writeln!(text, "{rank} finalize")?;
     }
     Ok(out.write_all(&text)?)
-}
-
-fn called(call: &Collective, ranks: u32) -> String {
-    let Collective {
-        root,
-        sent,
-        received,
-        ..
-    } = *call;
-    let flops = call.work as f64 / PICOS_PER_FLOP;
-    match call.kind {
-        CollectiveKind::Barrier => "barrier".to_owned(),
-        CollectiveKind::Bcast => format!("bcast {sent} {root}"),
-        CollectiveKind::Reduce => format!("reduce {sent} {flops} {root}"),
-        CollectiveKind::Allreduce => format!("allreduce {sent} {flops}"),
-        CollectiveKind::Scan => format!("scan {sent} {flops}"),
-        CollectiveKind::Alltoall => format!("alltoall {sent} {received}"),
-        CollectiveKind::Allgather => format!("allgather {sent} {received}"),
-        CollectiveKind::Gather => format!("gather {sent} {received} {root}"),
-        CollectiveKind::Scatter => format!("scatter {sent} {received} {root}"),
-        CollectiveKind::ReduceScatter => {
-            let each = vec![(sent / u64::from(ranks)).to_string(); ranks as usize].join(" ");
-            format!("reducescatter {each} {flops}")
-        }
-    }
 }

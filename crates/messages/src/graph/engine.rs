@@ -321,7 +321,7 @@ impl<O: Observer> Engine<'_, O> {
         } else if left.is_empty() {
             Outcome::Completed
         } else {
-            Outcome::LeftOver(left)
+            Outcome::LeftOver
         };
         let is_done = |rank: usize| {
             let tasks = self.graph.starts[rank]..self.graph.starts[rank + 1];
@@ -336,6 +336,7 @@ impl<O: Observer> Engine<'_, O> {
                 .collect(),
             outcome,
             messages: self.graph.messages(),
+            left_over: left,
         };
         (run, self.observer)
     }

@@ -1,0 +1,86 @@
+//! `foretrace predict` and `foretrace export` of programs that pass messages.
+
+use anyhow::{Context as _, bail};
+use foretrace_interchange::{Messages, Source};
+use foretrace_messages::Model;
+
+use crate::{
+    args::{ExportArgs, PredictArgs},
+    core,
+    failure::{Finish, Usage},
+    messages::{self, Replay, answered},
+    output,
+    report::messages as report,
+};
+
+/// Predicts.
+pub fn run(args: &PredictArgs, messages: Messages) -> anyhow::Result<Finish> {
+    if args.cpus.is_some() || args.how.workers.is_some() {
+        let message = "a program that passes messages has as many ranks as its trace; leave --cpus and --workers out (`foretrace \
+                       farm --trace` knows a master with other numbers of slaves)";
+        return Err(Usage(message.to_owned()).into());
+    }
+    output::warn(messages::warnings(&messages));
+    let replay = Replay::new(messages, &args.network)?;
+    let attempts = if args.all_models {
+        let models = [
+            crate::args::Model::Direct,
+            crate::args::Model::ClientServer,
+            crate::args::Model::Strict,
+        ];
+        let mut all = Vec::new();
+        for model in models {
+            all.extend(replay.predict(model)?);
+        }
+        all
+    } else {
+        replay.predict(args.how.model)?
+    };
+    if let Some(path) = &args.output {
+        core::write_schedule(&replay.schedule(shown(&attempts)), path)?;
+    }
+    if args.json {
+        output::print_json(&report::json(&replay, &attempts))?;
+    } else {
+        output::print(report::text(&replay, &attempts))?;
+    }
+    if answered(&attempts).is_none() {
+        bail!("{}", report::explain(&attempts));
+    }
+    Ok(Finish::Fine)
+}
+
+/// Returns the model whose course is shown: the one that came to an end, else the last.
+fn shown(attempts: &[foretrace_messages::Attempt]) -> Model {
+    let answer = attempts.iter().find(|attempt| attempt.run.is_complete());
+    answer
+        .or(attempts.last())
+        .map_or(Model::Direct, |attempt| attempt.model)
+}
+
+/// Exports: as another format of messages, or the predicted run.
+pub fn export(args: &ExportArgs, messages: Messages) -> anyhow::Result<Vec<u8>> {
+    let mut contents = Vec::new();
+    if let Some(format) = foretrace_interchange::message_format(&args.format) {
+        format.export(&messages, &mut contents)?;
+        return Ok(contents);
+    }
+    let format = foretrace_interchange::exporter(&args.format).context("the format was checked")?;
+    if format.needs() == foretrace_interchange::Needs::Trace {
+        bail!(
+            "the format {} shows a recorded trace, not a program that passes messages",
+            args.format
+        );
+    }
+    let replay = Replay::new(messages, &args.network)?;
+    let attempts = replay.predict(args.how.model)?;
+    if answered(&attempts).is_none() {
+        output::note(format_args!(
+            "foretrace: warning: {}",
+            report::explain(&attempts)
+        ));
+    }
+    let schedule = replay.schedule(shown(&attempts));
+    format.export(Source::Schedule(&schedule), &mut contents)?;
+    Ok(contents)
+}
