@@ -16,10 +16,11 @@ use foretrace_network::{Flows, Link, Network, NetworkModel};
 use crate::{
     ANY, BLOCKING, Kind, Operation, Program,
     channel::{CONTEXT, Channels, NIL, Nodes},
+    costs::Costs,
     gather::Gatherings,
     observer::{Observer, Why},
     report::Failure,
-    script::requests_of,
+    script::{Packed, requests_of},
     transfer::Transfers,
     wild::Wild,
 };
@@ -33,8 +34,9 @@ pub(crate) struct Lane {
     pub end: usize,
     pub rank: u32,
     pub state: LaneState,
-    /// Of a lane that waits: the request.
+    /// Of a lane that waits: a request that it waits for, and how many are missing.
     pub awaited: u32,
+    pub missing: u32,
     /// The script of a collective that it is in, else [`NIL`]; how far it is; its communicator and tag.
     pub script: u32,
     pub script_at: u32,
@@ -55,9 +57,16 @@ pub(crate) enum LaneState {
     Ended,
 }
 
-/// A request.
+/// A request: 16 bytes, as each rank has some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Request {
+pub(crate) struct Request {
+    at: u64,
+    overhead: u64,
+}
+
+/// What has become of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestState {
     /// Not in use.
     Free,
     /// Not done.
@@ -66,6 +75,46 @@ pub(crate) enum Request {
     Done(u64),
     /// A message that arrives at this time, and then takes the receiver so long.
     Arrived(u64, u64),
+}
+
+/// No time is that late.
+const NO_TIME: u64 = u64::MAX;
+
+impl Request {
+    pub const FREE: Self = Self {
+        at: NO_TIME,
+        overhead: 0,
+    };
+    /// Pending, and its lane waits for it.
+    pub const AWAITED: Self = Self {
+        at: NO_TIME,
+        overhead: 2,
+    };
+    pub const PENDING: Self = Self {
+        at: NO_TIME,
+        overhead: 1,
+    };
+
+    pub fn done(at: u64) -> Self {
+        Self {
+            at,
+            overhead: NO_TIME,
+        }
+    }
+
+    pub fn arrived(at: u64, overhead: u64) -> Self {
+        Self { at, overhead }
+    }
+
+    #[inline]
+    pub fn state(self) -> RequestState {
+        match (self.at, self.overhead) {
+            (NO_TIME, 0) => RequestState::Free,
+            (NO_TIME, _) => RequestState::Pending,
+            (at, NO_TIME) => RequestState::Done(at),
+            (at, overhead) => RequestState::Arrived(at, overhead),
+        }
+    }
 }
 
 /// What is to be decided in the order of time.
@@ -95,7 +144,7 @@ pub(crate) struct Engine<'a, O> {
     pub flows: Option<Flows>,
     pub in_flow: HashMap<foretrace_network::FlowId, u32>,
     pub gatherings: Gatherings,
-    pub scripts: Vec<Box<[Operation]>>,
+    pub scripts: Vec<Packed>,
     pub script_of: HashMap<(u16, u32, u32), u32>,
     pub idle_lanes: Vec<u32>,
     pub failure: Option<Failure>,
@@ -106,6 +155,7 @@ pub(crate) struct Engine<'a, O> {
     /// Of each rank, by how much its work takes longer, where it does.
     slowness: Vec<f64>,
     pub scratch: Vec<(u64, u64)>,
+    pub costs: Costs<'a>,
 }
 
 /// After so many operations a lane lets others go on, so that few messages wait for their receivers.
@@ -119,7 +169,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             let range = program.range(rank);
             let requests = requests_of(&program.operations[range.clone()]);
             Lane {
-                requests: vec![Request::Free; requests as usize],
+                requests: vec![Request::FREE; requests as usize],
                 script_requests: requests,
                 ..Lane::new(rank, range.start, range.end)
             }
@@ -153,6 +203,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             strict,
             slowness: if all_alike { Vec::new() } else { slowness },
             scratch: Vec::new(),
+            costs: Costs::new(&*network.model),
         };
         engine.wild = (0..ranks).map(|rank| engine.wildness(rank)).collect();
         engine
@@ -245,8 +296,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let lane = &mut self.lanes[index as usize];
         if lane.script != NIL {
             let script = &self.scripts[lane.script as usize];
-            if let Some(op) = script.get(lane.script_at as usize) {
-                let mut op = *op;
+            if let Some(mut op) = script.get(lane.script_at) {
                 op.communicator = lane.script_communicator | CONTEXT;
                 op.tag = lane.script_tag;
                 if op.request != BLOCKING {
@@ -271,7 +321,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         if lane.script == NIL {
             lane.position += 1;
         } else {
-            lane.script_at += 1;
+            lane.script_at = self.scripts[lane.script as usize].next(lane.script_at);
         }
     }
 
@@ -298,7 +348,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let at = lane.clock;
         if owner != NIL {
             self.idle_lanes.push(index);
-            self.complete(owner, request, Request::Done(at));
+            self.complete(owner, request, Request::done(at));
         }
     }
 
@@ -312,14 +362,14 @@ impl<'a, O: Observer> Engine<'a, O> {
         tag: u32,
     ) {
         let Lane { clock, rank, .. } = self.lanes[owner as usize];
-        let requests = requests_of(&self.scripts[script as usize]);
+        let requests = self.scripts[script as usize].requests;
         let lane = Lane {
             clock,
             script,
             script_communicator: communicator,
             script_tag: tag,
             owner: (owner, request),
-            requests: vec![Request::Free; requests as usize],
+            requests: vec![Request::FREE; requests as usize],
             ..Lane::new(rank, 0, 0)
         };
         let index = if let Some(index) = self.idle_lanes.pop() {
@@ -335,11 +385,14 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// Sets a request, and lets its lane go on where it waits for it.
     pub fn complete(&mut self, index: u32, request: u32, done: Request) {
         let lane = &mut self.lanes[index as usize];
-        lane.requests[request as usize] = done;
-        if lane.state != LaneState::Running && lane.awaited == request {
-            lane.awaited = NIL;
-            lane.state = LaneState::Running;
-            self.runnable.push_back(index);
+        let was = std::mem::replace(&mut lane.requests[request as usize], done);
+        if was == Request::AWAITED {
+            lane.missing -= 1;
+            if lane.missing == 0 {
+                lane.awaited = NIL;
+                lane.state = LaneState::Running;
+                self.runnable.push_back(index);
+            }
         }
     }
 
@@ -407,6 +460,7 @@ impl Lane {
             rank,
             state: LaneState::Running,
             awaited: NIL,
+            missing: 0,
             script: NIL,
             script_at: 0,
             script_communicator: 0,

@@ -11,7 +11,7 @@ use crate::{
     engine::{Engine, Request},
     observer::{Observer, Why},
     report::Failure,
-    script::{Member, script},
+    script::{Member, Packed, script},
 };
 
 /// The calls of collectives that not all members have come to.
@@ -84,7 +84,7 @@ impl<O: Observer> Engine<'_, O> {
         if op.request != BLOCKING {
             // So that several under way do not take each other's messages.
             let tag = (sequence as u32).wrapping_add(1);
-            self.lanes[index as usize].requests[op.request as usize] = Request::Pending;
+            self.lanes[index as usize].requests[op.request as usize] = Request::PENDING;
             self.background(index, op.request, script, op.communicator, tag);
             self.step(index);
             return true;
@@ -94,10 +94,9 @@ impl<O: Observer> Engine<'_, O> {
         lane.script_at = 0;
         lane.script_communicator = op.communicator;
         lane.script_tag = 0;
-        let requests =
-            crate::script::requests_of(&self.scripts[script as usize]) + lane.script_requests;
+        let requests = self.scripts[script as usize].requests + lane.script_requests;
         if lane.requests.len() < requests as usize {
-            lane.requests.resize(requests as usize, Request::Free);
+            lane.requests.resize(requests as usize, Request::FREE);
         }
         true
     }
@@ -180,7 +179,7 @@ impl<O: Observer> Engine<'_, O> {
                 .place(communicator, rank)
                 .unwrap_or_default(),
         };
-        self.scripts.push(script(member).into_boxed_slice());
+        self.scripts.push(Packed::new(&script(member)));
         let made = self.scripts.len() as u32 - 1;
         self.script_of.insert((communicator, number, rank), made);
         made
@@ -192,7 +191,7 @@ impl<O: Observer> Engine<'_, O> {
         if op.request == BLOCKING {
             self.block(index, Why::Others, NIL);
         } else {
-            self.lanes[index as usize].requests[op.request as usize] = Request::Pending;
+            self.lanes[index as usize].requests[op.request as usize] = Request::PENDING;
             self.step(index);
         }
         let members = self.program.communicators[op.communicator as usize]
@@ -218,7 +217,7 @@ impl<O: Observer> Engine<'_, O> {
                     self.waited(index, since, end, Why::Others);
                     self.resume(index, end);
                 } else {
-                    self.complete(index, request, Request::Done(end));
+                    self.complete(index, request, Request::done(end));
                 }
             }
         }

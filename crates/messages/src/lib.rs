@@ -28,6 +28,7 @@
 
 mod channel;
 mod check;
+mod costs;
 mod engine;
 mod gather;
 mod generate;

@@ -5,8 +5,9 @@ use foretrace_network::{Handshake, ReceiveRule};
 use crate::{
     BLOCKING, Mode, Operation,
     channel::{CONTEXT, Key, NIL, Node, NodeState, UNKNOWN},
-    engine::{Engine, Event, Request},
+    engine::{Engine, Event, Request, RequestState},
     observer::{Observer, Why},
+    script::Packed,
 };
 
 impl<O: Observer> Engine<'_, O> {
@@ -22,10 +23,11 @@ impl<O: Observer> Engine<'_, O> {
             tag: op.tag,
         };
         self.sent += 1;
+        let cost = self.costs.of(link, op.value);
         let handshake = match op.mode {
             Mode::Buffered => None,
             Mode::Synchronous => Some(self.model.forced_handshake(link)),
-            _ => self.model.handshake(link, op.value),
+            _ => cost.handshake,
         };
         let mut message = Node {
             sent: start,
@@ -41,17 +43,17 @@ impl<O: Observer> Engine<'_, O> {
             if op.request == BLOCKING {
                 self.block(index, Why::Receiver, NIL);
             } else {
-                self.lanes[index as usize].requests[op.request as usize] = Request::Pending;
+                self.lanes[index as usize].requests[op.request as usize] = Request::PENDING;
                 self.step(index);
             }
             self.deliver(key, message);
             return self.is_running(index);
         }
-        let end = start + self.model.send_overhead(link, op.value).0;
+        let end = start + cost.send;
         self.busy(index, start, end);
         self.lanes[index as usize].clock = end;
         if op.request != BLOCKING {
-            self.lanes[index as usize].requests[op.request as usize] = Request::Done(end);
+            self.lanes[index as usize].requests[op.request as usize] = Request::done(end);
         }
         message.state = NodeState::Eager;
         if self.is_shared(rank, op.peer) {
@@ -60,7 +62,7 @@ impl<O: Observer> Engine<'_, O> {
             self.events
                 .push(std::cmp::Reverse((end, Event::Start(rank, node))));
         } else {
-            message.time = end + self.model.transit(link, op.value).0;
+            message.time = end + cost.transit;
             self.deliver(key, message);
         }
         self.step(index);
@@ -117,7 +119,7 @@ impl<O: Observer> Engine<'_, O> {
         if op.request == BLOCKING {
             self.block(index, Why::Message, NIL);
         } else {
-            lane.requests[op.request as usize] = Request::Pending;
+            lane.requests[op.request as usize] = Request::PENDING;
             self.step(index);
         }
         if op.communicator & CONTEXT == 0 && self.wild[rank as usize].is_some() {
@@ -210,7 +212,7 @@ impl<O: Observer> Engine<'_, O> {
             self.waited(message.lane, message.sent, at, Why::Receiver);
             self.resume(message.lane, at);
         } else {
-            self.complete(message.lane, message.request, Request::Done(at));
+            self.complete(message.lane, message.request, Request::done(at));
         }
     }
 
@@ -219,7 +221,7 @@ impl<O: Observer> Engine<'_, O> {
         let from = self.lanes[message.lane as usize].rank;
         let to = self.lanes[receive.lane as usize].rank;
         let link = self.link(from, to);
-        let overhead = self.model.receive_overhead(link, message.bytes).0;
+        let overhead = self.costs.of(link, message.bytes).receive;
         self.observer.message(
             from,
             message.sent,
@@ -231,7 +233,7 @@ impl<O: Observer> Engine<'_, O> {
             self.complete(
                 receive.lane,
                 receive.request,
-                Request::Arrived(arrival, overhead),
+                Request::arrived(arrival, overhead),
             );
             return;
         }
@@ -244,7 +246,7 @@ impl<O: Observer> Engine<'_, O> {
     /// Returns until when a receiver that called at a time waits, and when it has the message.
     #[inline]
     fn received(&self, called: u64, arrival: u64, overhead: u64) -> (u64, u64) {
-        match self.model.receive_rule() {
+        match self.costs.rule {
             ReceiveRule::AfterArrival => {
                 let begin = called.max(arrival);
                 (begin, begin + overhead)
@@ -258,36 +260,34 @@ impl<O: Observer> Engine<'_, O> {
 
     /// Waits for a request, or for several at once. Returns whether the lane goes on.
     pub fn wait(&mut self, index: u32, first: Operation) -> bool {
-        let lane = &self.lanes[index as usize];
-        let operations = if lane.script == NIL {
-            &self.program.operations[lane.position..lane.end]
-        } else {
-            &self.scripts[lane.script as usize][lane.script_at as usize..]
-        };
-        let offset = first.request - operations[0].request;
-        let count = 1 + operations
-            .iter()
-            .take_while(|op| op.mode == Mode::More)
-            .count();
-        self.scratch.clear();
-        let mut latest = 0;
-        for op in &operations[..count.min(operations.len())] {
-            let request = op.request + offset;
-            match lane.requests[request as usize] {
-                Request::Free => {}
-                Request::Pending => return self.block(index, Why::Message, request),
-                Request::Done(at) => latest = latest.max(at),
-                Request::Arrived(at, overhead) => self.scratch.push((at, overhead)),
+        let count = self.group(index, first);
+        let mut missing = 0;
+        for place in 0..count {
+            let request = self.awaited(index, place);
+            let lane = &mut self.lanes[index as usize];
+            if lane.requests[request].state() == RequestState::Pending {
+                lane.requests[request] = Request::AWAITED;
+                lane.awaited = request as u32;
+                missing += 1;
             }
         }
-        let count = count.min(operations.len());
-        for place in 0..count {
+        if missing > 0 {
             let lane = &mut self.lanes[index as usize];
-            let request = match lane.script {
-                NIL => self.program.operations[lane.position + place].request,
-                script => self.scripts[script as usize][lane.script_at as usize + place].request,
-            };
-            lane.requests[(request + offset) as usize] = Request::Free;
+            lane.missing = missing;
+            let awaited = lane.awaited;
+            return self.block(index, Why::Message, awaited);
+        }
+        self.scratch.clear();
+        let mut latest = 0;
+        for place in 0..count {
+            let request = self.awaited(index, place);
+            let lane = &mut self.lanes[index as usize];
+            let state = std::mem::replace(&mut lane.requests[request], Request::FREE).state();
+            match state {
+                RequestState::Done(at) => latest = latest.max(at),
+                RequestState::Arrived(at, overhead) => self.scratch.push((at, overhead)),
+                RequestState::Free | RequestState::Pending => {}
+            }
         }
         // The messages are seen to as they come.
         let mut arrived = std::mem::take(&mut self.scratch);
@@ -309,6 +309,40 @@ impl<O: Observer> Engine<'_, O> {
             self.step(index);
         }
         true
+    }
+
+    /// Returns for how many requests a lane waits at once.
+    #[inline]
+    fn group(&self, index: u32, first: Operation) -> usize {
+        if first.mode != Mode::More {
+            return 1;
+        }
+        let lane = &self.lanes[index as usize];
+        let is_more = |op: &Operation| op.mode == Mode::More;
+        if lane.script == NIL {
+            let operations = &self.program.operations[lane.position..lane.end];
+            let more = operations.iter().take_while(|op| is_more(op)).count();
+            return (more + 1).min(operations.len());
+        }
+        let script = &self.scripts[lane.script as usize];
+        let at = |steps| script.get(Packed::ahead(lane.script_at, steps));
+        let more = (0..).take_while(|steps| at(*steps).is_some_and(|op| is_more(&op)));
+        more.count() + 1
+    }
+
+    /// Returns the request of a wait that is so many operations ahead.
+    #[inline]
+    fn awaited(&self, index: u32, ahead: usize) -> usize {
+        let lane = &self.lanes[index as usize];
+        if lane.script == NIL {
+            return self.program.operations[lane.position + ahead].request as usize;
+        }
+        let place = match ahead {
+            0 => lane.script_at,
+            _ => Packed::ahead(lane.script_at, ahead),
+        };
+        let op = self.scripts[lane.script as usize].get(place);
+        op.map_or(0, |op| (op.request + lane.script_requests) as usize)
     }
 
     /// Waits until a message can be received. Returns whether the lane goes on.

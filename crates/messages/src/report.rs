@@ -204,7 +204,7 @@ impl<O: Observer> Engine<'_, O> {
                         call = format!("wait for {}", self.call_name(&started));
                     }
                 } else if op.kind == Kind::Collective && lane.script != NIL {
-                    let inner = self.scripts[lane.script as usize].get(lane.script_at as usize);
+                    let inner = self.scripts[lane.script as usize].get(lane.script_at);
                     about.peer = inner.map_or(ANY, |inner| inner.peer);
                 }
                 let is_message = matches!(about.kind, Kind::Send | Kind::Receive | Kind::Probe);

@@ -8,7 +8,7 @@
 
 use foretrace_network::{Algorithm, CollectiveKind};
 
-use crate::{BLOCKING, Collective, Mode, Operation};
+use crate::{BLOCKING, Collective, Kind, Mode, Operation};
 
 /// What a member of a communicator knows of a collective.
 #[derive(Clone, Copy, Debug)]
@@ -396,10 +396,134 @@ impl Script<'_> {
     }
 }
 
-/// Returns how many requests a script uses.
+/// Returns how many requests operations use.
 pub(crate) fn requests_of(script: &[Operation]) -> u32 {
     let used = script.iter().filter(|op| op.request != BLOCKING);
     used.map(|op| op.request + 1).max().unwrap_or(0)
+}
+
+/// A script as it is kept: 16 bytes a step, as there is one for each rank, and it should stay in the caches.
+#[derive(Clone, Debug)]
+pub(crate) struct Packed {
+    steps: Box<[Step]>,
+    /// How many requests it uses.
+    pub requests: u32,
+}
+
+/// A step: an operation, or an exchange, which stands for a send that does not block, a receive and a wait.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    value: u64,
+    peer: u32,
+    /// What it is in the lowest three bits, and above them a request, or whom an exchange receives from.
+    code: u32,
+}
+
+const WORK: u32 = 0;
+const SEND: u32 = 1;
+const RECEIVE: u32 = 2;
+const BEGIN_SEND: u32 = 3;
+const BEGIN_RECEIVE: u32 = 4;
+const WAIT: u32 = 5;
+const WAIT_MORE: u32 = 6;
+const EXCHANGE: u32 = 7;
+
+/// Places in a script count by fours, so that the parts of an exchange have their own.
+const PARTS: u32 = 4;
+
+impl Packed {
+    pub fn new(operations: &[Operation]) -> Self {
+        let mut steps = Vec::new();
+        let mut rest = operations;
+        while let Some(first) = rest.first() {
+            let (step, used) = match rest {
+                [send, receive, wait, ..] if is_exchange(send, receive, wait) => {
+                    let code = EXCHANGE | receive.peer << 3;
+                    (
+                        Step {
+                            value: send.value,
+                            peer: send.peer,
+                            code,
+                        },
+                        3,
+                    )
+                }
+                _ => (
+                    Step {
+                        value: first.value,
+                        peer: first.peer,
+                        code: code_of(first),
+                    },
+                    1,
+                ),
+            };
+            steps.push(step);
+            rest = &rest[used..];
+        }
+        Self {
+            steps: steps.into_boxed_slice(),
+            requests: requests_of(operations),
+        }
+    }
+
+    /// Returns the operation at a place; `None` at the end.
+    #[inline]
+    pub fn get(&self, place: u32) -> Option<Operation> {
+        let step = self.steps.get((place / PARTS) as usize)?;
+        let above = step.code >> 3;
+        Some(match step.code & 7 {
+            WORK => Operation::work(step.value),
+            SEND => Operation::send(step.peer, 0, step.value),
+            RECEIVE => Operation::receive(step.peer, 0, step.value),
+            BEGIN_SEND => Operation::send(step.peer, 0, step.value).with_request(above),
+            BEGIN_RECEIVE => Operation::receive(step.peer, 0, step.value).with_request(above),
+            WAIT => Operation::wait(above),
+            WAIT_MORE => Operation::wait(above).in_mode(Mode::More),
+            _ => match place % PARTS {
+                0 => Operation::send(step.peer, 0, step.value).with_request(0),
+                1 => Operation::receive(above, 0, step.value),
+                _ => Operation::wait(0),
+            },
+        })
+    }
+
+    /// Returns the place so many steps behind another, none of which is an exchange.
+    #[inline]
+    pub fn ahead(place: u32, steps: usize) -> u32 {
+        (place / PARTS + steps as u32) * PARTS
+    }
+
+    /// Returns the place behind another.
+    #[inline]
+    pub fn next(&self, place: u32) -> u32 {
+        let is_exchange = self.steps[(place / PARTS) as usize].code & 7 == EXCHANGE;
+        if is_exchange && place % PARTS < 2 {
+            place + 1
+        } else {
+            (place / PARTS + 1) * PARTS
+        }
+    }
+}
+
+fn is_exchange(send: &Operation, receive: &Operation, wait: &Operation) -> bool {
+    let (is_send, is_receive) = (send.kind == Kind::Send, receive.kind == Kind::Receive);
+    is_send
+        && is_receive
+        && wait.kind == Kind::Wait
+        && (send.request, receive.request, wait.request) == (0, BLOCKING, 0)
+        && send.value == receive.value
+}
+
+fn code_of(op: &Operation) -> u32 {
+    match (op.kind, op.request) {
+        (Kind::Send, BLOCKING) => SEND,
+        (Kind::Send, request) => BEGIN_SEND | request << 3,
+        (Kind::Receive, BLOCKING) => RECEIVE,
+        (Kind::Receive, request) => BEGIN_RECEIVE | request << 3,
+        (Kind::Wait, request) if op.mode == Mode::More => WAIT_MORE | request << 3,
+        (Kind::Wait, request) => WAIT | request << 3,
+        _ => WORK,
+    }
 }
 
 #[cfg(test)]
@@ -407,7 +531,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::Kind;
 
     #[test]
     fn in_every_algorithm_all_that_is_sent_is_received() {
@@ -416,6 +539,35 @@ mod tests {
                 for size in [1, 2, 3, 4, 5, 7, 8, 13, 16] {
                     balanced(kind, *algorithm, size);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_packed_script_is_the_same() {
+        let members: Vec<u32> = (0..7).collect();
+        for kind in CollectiveKind::ALL {
+            for algorithm in kind.algorithms() {
+                let member = Member {
+                    call: Collective {
+                        kind,
+                        root: 3,
+                        sent: 100,
+                        received: 100,
+                        work: 5,
+                    },
+                    algorithm: *algorithm,
+                    members: &members,
+                    me: 2,
+                };
+                let operations = script(member);
+                let packed = Packed::new(&operations);
+                let (mut unpacked, mut place) = (Vec::new(), 0);
+                while let Some(op) = packed.get(place) {
+                    unpacked.push(op);
+                    place = packed.next(place);
+                }
+                assert_eq!(unpacked, operations, "{kind:?} {algorithm:?}");
             }
         }
     }

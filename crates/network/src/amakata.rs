@@ -74,6 +74,10 @@ impl NetworkModel for Amakata {
         }
     }
 
+    fn is_uniform(&self) -> bool {
+        self.computers.is_empty()
+    }
+
     fn process_creation(&self) -> SimTime {
         self.usual.process_creation
     }

@@ -70,6 +70,11 @@ pub trait NetworkModel: Debug + Send + Sync {
     /// Returns the handshake of a message that its sender wants to be synchronous, however small it is.
     fn forced_handshake(&self, link: Link) -> Handshake;
 
+    /// Returns whether what a message takes depends on nothing but its size and whether it stays on one node.
+    fn is_uniform(&self) -> bool {
+        true
+    }
+
     /// Returns the time from the start of another process until it runs.
     fn process_creation(&self) -> SimTime {
         SimTime::ZERO
