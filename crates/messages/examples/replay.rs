@@ -37,9 +37,9 @@ fn main() {
         "{pattern:?} of {ranks} ranks: {} messages, {} operations, {seconds:.2} s, {rate:.1} million messages a second; \
          at most {} MB, {:.0} bytes an operation; simulated {}",
         run.messages,
-        program.operations.len(),
+        program.steps.len(),
         memory / 1_000_000,
-        memory as f64 / (program.operations.len() as f64).max(run.messages as f64 * 2.0),
+        memory as f64 / (program.steps.len() as f64).max(run.messages as f64 * 2.0),
         run.end
     );
     assert!(run.is_complete(), "{:?}", run.outcome);

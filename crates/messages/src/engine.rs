@@ -158,6 +158,9 @@ pub(crate) struct Engine<'a, O> {
     pub costs: Costs<'a>,
 }
 
+/// Up to so many requests of a rank, each is given as many as any uses.
+const FEW_REQUESTS: u32 = 64;
+
 /// After so many operations a lane lets others go on, so that few messages wait for their receivers.
 const TURN: usize = 4096;
 
@@ -165,9 +168,16 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// Begins a replay; a strict one takes what was recorded for receives from anybody.
     pub fn new(program: &'a Program, network: &'a Network, strict: bool, observer: O) -> Self {
         let ranks = program.ranks();
+        // Where no rank uses many requests, it need not be found out how many each does.
+        let most = requests_of(program.distinct.iter().copied());
+        let is_small = most <= FEW_REQUESTS;
         let lanes = (0..ranks).map(|rank| {
             let range = program.range(rank);
-            let requests = requests_of(&program.operations[range.clone()]);
+            let requests = if is_small {
+                most
+            } else {
+                requests_of(program.of_rank(rank))
+            };
             Lane {
                 requests: vec![Request::FREE; requests as usize],
                 script_requests: requests,
@@ -205,21 +215,25 @@ impl<'a, O: Observer> Engine<'a, O> {
             scratch: Vec::new(),
             costs: Costs::new(&*network.model),
         };
-        engine.wild = (0..ranks).map(|rank| engine.wildness(rank)).collect();
+        let may_be_wild = |op: &Operation| op.is_wild() || op.kind == Kind::Probe;
+        engine.wild = if program.distinct.iter().any(may_be_wild) {
+            (0..ranks).map(|rank| engine.wildness(rank)).collect()
+        } else {
+            (0..ranks).map(|_| None).collect()
+        };
         engine
     }
 
     /// Returns what a rank needs that receives from anybody, or asks what has come.
     fn wildness(&self, rank: u32) -> Option<Box<Wild>> {
-        let operations = self.program.of_rank(rank);
-        let is_wild = |op: &Operation| self.settled(*op).is_wild() || op.kind == Kind::Probe;
-        if !operations.iter().any(is_wild) {
+        let operations = || self.program.of_rank(rank).map(|op| self.settled(op));
+        if !operations().any(|op| op.is_wild() || op.kind == Kind::Probe) {
             return None;
         }
         let mut wild = Wild::new(self.program.ranks());
-        for op in operations {
+        for op in operations() {
             if matches!(op.kind, Kind::Receive | Kind::Probe) {
-                wild.prepare(&self.settled(*op));
+                wild.prepare(&op);
             }
         }
         Some(Box::new(wild))
@@ -310,7 +324,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         if lane.position >= lane.end {
             return None;
         }
-        let op = self.program.operations[lane.position];
+        let op = self.program.at(lane.position);
         Some(if self.strict { self.settled(op) } else { op })
     }
 

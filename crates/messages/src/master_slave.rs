@@ -60,7 +60,7 @@ pub enum NoFarm {
 pub fn dealt(program: &Program) -> Result<Dealt, NoFarm> {
     let is_open = |op: &Operation| op.kind == Kind::Receive && op.peer == ANY;
     let mut masters =
-        (0..program.ranks()).filter(|rank| program.of_rank(*rank).iter().any(is_open));
+        (0..program.ranks()).filter(|rank| program.of_rank(*rank).any(|op| is_open(&op)));
     let master = masters.next().ok_or(NoFarm::NoMaster)?;
     if let Some(other) = masters.next() {
         return Err(NoFarm::SeveralMasters(master, other));
@@ -77,11 +77,7 @@ pub fn dealt(program: &Program) -> Result<Dealt, NoFarm> {
     // The k-th message to a slave is its k-th task.
     let mut next = vec![0; tasks.len()];
     let mut order = Vec::new();
-    for op in program
-        .of_rank(master)
-        .iter()
-        .filter(|op| op.kind == Kind::Send)
-    {
+    for op in program.of_rank(master).filter(|op| op.kind == Kind::Send) {
         let place = &mut next[op.peer as usize];
         if let Some(task) = tasks[op.peer as usize].get(*place) {
             order.push(*task);
@@ -93,10 +89,7 @@ pub fn dealt(program: &Program) -> Result<Dealt, NoFarm> {
         return Err(NoFarm::NoTasks(master));
     }
     let mean = |bytes: fn(&Task) -> u64| order.iter().map(bytes).sum::<u64>().div_ceil(count);
-    let own = program
-        .of_rank(master)
-        .iter()
-        .filter(|op| op.kind == Kind::Work);
+    let own = program.of_rank(master).filter(|op| op.kind == Kind::Work);
     Ok(Dealt {
         master,
         slaves,

@@ -8,8 +8,8 @@ pub const ANY: u32 = u32::MAX;
 /// Stands for no request: the call blocks.
 pub const BLOCKING: u32 = u32::MAX;
 
-/// One step of a rank. 24 bytes: programs have hundreds of millions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One step of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Operation {
     /// Of work: picoseconds. Of a send or a receive: bytes. Of a receive from anybody: the recorded source, [`ANY`] where
     /// it is not known. Of a collective: a position in [`Program::collectives`](crate::Program::collectives).
@@ -29,7 +29,7 @@ pub struct Operation {
 }
 
 /// What an operation is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Works for a time.
     Work,
@@ -46,7 +46,7 @@ pub enum Kind {
 }
 
 /// How an operation is done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// As usual.
     #[default]

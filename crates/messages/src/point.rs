@@ -320,9 +320,9 @@ impl<O: Observer> Engine<'_, O> {
         let lane = &self.lanes[index as usize];
         let is_more = |op: &Operation| op.mode == Mode::More;
         if lane.script == NIL {
-            let operations = &self.program.operations[lane.position..lane.end];
-            let more = operations.iter().take_while(|op| is_more(op)).count();
-            return (more + 1).min(operations.len());
+            let ahead = (lane.position..lane.end).map(|position| self.program.at(position));
+            let more = ahead.take_while(is_more).count();
+            return (more + 1).min(lane.end - lane.position);
         }
         let script = &self.scripts[lane.script as usize];
         let at = |steps| script.get(Packed::ahead(lane.script_at, steps));
@@ -335,7 +335,7 @@ impl<O: Observer> Engine<'_, O> {
     fn awaited(&self, index: u32, ahead: usize) -> usize {
         let lane = &self.lanes[index as usize];
         if lane.script == NIL {
-            return self.program.operations[lane.position + ahead].request as usize;
+            return self.program.at(lane.position + ahead).request as usize;
         }
         let place = match ahead {
             0 => lane.script_at,

@@ -1,6 +1,9 @@
 //! Programs that pass messages.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, HashMap},
+    ops::Range,
+};
 
 use crate::{Collective, Kind, Mode, Operation};
 
@@ -9,8 +12,11 @@ use crate::{Collective, Kind, Mode, Operation};
 pub struct Program {
     /// The file that it came from.
     pub source: String,
-    /// The operations of all ranks, one rank after the other.
-    pub operations: Vec<Operation>,
+    /// What ranks do, each distinct operation once: loops do the same again and again, and few bytes for each of hundreds
+    /// of millions of operations are read faster than many.
+    pub distinct: Vec<Operation>,
+    /// The operations of all ranks, one rank after the other, as positions in [`Self::distinct`].
+    pub steps: Vec<u32>,
     /// Where each rank's operations begin, and where the last one's end.
     pub starts: Vec<usize>,
     /// The communicators; the first is the world's.
@@ -41,35 +47,39 @@ impl Program {
         self.starts[rank as usize]..self.starts[rank as usize + 1]
     }
 
+    /// Returns the operation at a position.
+    #[inline]
+    pub fn at(&self, position: usize) -> Operation {
+        self.distinct[self.steps[position] as usize]
+    }
+
     /// Returns a rank's operations.
-    pub fn of_rank(&self, rank: u32) -> &[Operation] {
-        &self.operations[self.range(rank)]
+    pub fn of_rank(
+        &self,
+        rank: u32,
+    ) -> impl DoubleEndedIterator<Item = Operation> + ExactSizeIterator + '_ {
+        self.range(rank).map(|position| self.at(position))
+    }
+
+    /// Returns all operations, one rank after the other.
+    pub fn operations(&self) -> impl Iterator<Item = Operation> + '_ {
+        self.steps.iter().map(|step| self.distinct[*step as usize])
     }
 
     /// Returns the number of messages that are sent one to one.
     pub fn messages(&self) -> u64 {
-        let sends = self.operations.iter().filter(|op| op.kind == Kind::Send);
-        sends.count() as u64
+        self.operations().filter(|op| op.kind == Kind::Send).count() as u64
     }
 
     /// Returns the bytes of those messages.
     pub fn bytes(&self) -> u64 {
-        let sends = self.operations.iter().filter(|op| op.kind == Kind::Send);
+        let sends = self.operations().filter(|op| op.kind == Kind::Send);
         sends.map(|op| op.value).fold(0, u64::saturating_add)
-    }
-
-    /// Returns the number of calls of collectives, over all ranks.
-    pub fn collective_calls(&self) -> u64 {
-        let calls = self
-            .operations
-            .iter()
-            .filter(|op| op.kind == Kind::Collective);
-        calls.count() as u64
     }
 
     /// Returns the work of all ranks together, in picoseconds.
     pub fn work(&self) -> u64 {
-        let work = self.operations.iter().filter(|op| op.kind == Kind::Work);
+        let work = self.operations().filter(|op| op.kind == Kind::Work);
         work.map(|op| op.value).fold(0, u64::saturating_add)
     }
 }
@@ -77,7 +87,11 @@ impl Program {
 /// Makes a program of what ranks do, in any order of ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
-    ranks: Vec<Vec<Operation>>,
+    ranks: Vec<Vec<u32>>,
+    /// Of each rank: work that may be more yet.
+    work: Vec<u64>,
+    numbers: HashMap<Operation, u32>,
+    distinct: Vec<Operation>,
     communicators: Vec<Communicator>,
     collectives: BTreeMap<Collective, u32>,
     listed: Vec<Collective>,
@@ -90,6 +104,7 @@ impl Builder {
     pub fn new(ranks: u32) -> Self {
         Self {
             ranks: vec![Vec::new(); ranks as usize],
+            work: vec![0; ranks as usize],
             communicators: vec![Communicator {
                 name: "world".to_owned(),
                 members: (0..ranks).collect(),
@@ -117,14 +132,28 @@ impl Builder {
 
     /// Adds an operation to a rank's. Work before other work is one.
     pub fn push(&mut self, rank: u32, operation: Operation) {
-        let operations = &mut self.ranks[rank as usize];
-        match operations.last_mut() {
-            Some(last) if last.kind == Kind::Work && operation.kind == Kind::Work => {
-                last.value = last.value.saturating_add(operation.value);
-            }
-            _ if operation.kind == Kind::Work && operation.value == 0 => {}
-            _ => operations.push(operation),
+        let work = &mut self.work[rank as usize];
+        if operation.kind == Kind::Work {
+            *work = work.saturating_add(operation.value);
+            return;
         }
+        self.end_work(rank);
+        self.add(rank, operation);
+    }
+
+    fn end_work(&mut self, rank: u32) {
+        let work = std::mem::take(&mut self.work[rank as usize]);
+        if work > 0 {
+            self.add(rank, Operation::work(work));
+        }
+    }
+
+    fn add(&mut self, rank: u32, operation: Operation) {
+        let number = *self.numbers.entry(operation).or_insert_with(|| {
+            self.distinct.push(operation);
+            self.distinct.len() as u32 - 1
+        });
+        self.ranks[rank as usize].push(number);
     }
 
     /// Adds waits for several requests at once.
@@ -152,18 +181,31 @@ impl Builder {
     }
 
     /// Returns the program.
-    pub fn finish(self, source: impl Into<String>) -> Program {
-        let mut starts = Vec::with_capacity(self.ranks.len() + 1);
-        let count = self.ranks.iter().map(Vec::len).sum();
-        let mut operations = Vec::with_capacity(count);
-        for rank in self.ranks {
-            starts.push(operations.len());
-            operations.extend(rank);
+    pub fn finish(mut self, source: impl Into<String>) -> Program {
+        for rank in 0..self.ranks() {
+            self.end_work(rank);
         }
-        starts.push(operations.len());
+        let mut starts = Vec::with_capacity(self.ranks.len() + 1);
+        let mut steps = Vec::with_capacity(self.ranks.iter().map(Vec::len).sum());
+        // Numbered anew by first use, so that what a rank does lies together.
+        let mut renumbered = vec![u32::MAX; self.distinct.len()];
+        let mut distinct = Vec::with_capacity(self.distinct.len());
+        for rank in self.ranks {
+            starts.push(steps.len());
+            for number in rank {
+                let new = &mut renumbered[number as usize];
+                if *new == u32::MAX {
+                    *new = distinct.len() as u32;
+                    distinct.push(self.distinct[number as usize]);
+                }
+                steps.push(*new);
+            }
+        }
+        starts.push(steps.len());
         Program {
             source: source.into(),
-            operations,
+            distinct,
+            steps,
             starts,
             communicators: self.communicators,
             collectives: self.listed,

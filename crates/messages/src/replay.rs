@@ -75,7 +75,7 @@ pub fn replay_graph(graph: &TaskGraph, network: &Network) -> Run {
 /// Tries the models in turn until one comes to an end; the last attempt is the answer, if there is one. Where no rank
 /// receives from anybody, all would do the same, and one is tried.
 pub fn predict(program: &Program, network: &Network) -> Vec<Attempt> {
-    let is_open = program.operations.iter().any(crate::Operation::is_wild);
+    let is_open = program.distinct.iter().any(crate::Operation::is_wild);
     let mut attempts = Vec::new();
     for model in Model::ALL {
         let run = replay(program, network, model);

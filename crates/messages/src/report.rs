@@ -193,7 +193,7 @@ impl<O: Observer> Engine<'_, O> {
         waiting
             .filter(|lane| matches!(lane.state, LaneState::Blocked(_)))
             .map(|lane| {
-                let op = self.program.operations[lane.position];
+                let op = self.program.at(lane.position);
                 let mut call = self.call_name(&op);
                 let mut about = op;
                 if op.kind == Kind::Wait && lane.awaited != NIL {
@@ -272,10 +272,9 @@ impl<O: Observer> Engine<'_, O> {
 
 /// Returns the operation that made a request which is waited for at a position.
 fn starter(program: &Program, rank: u32, position: usize, request: u32) -> Option<Operation> {
-    let before = &program.operations[program.range(rank).start..position];
+    let before = program.range(rank).start..position;
     before
-        .iter()
         .rev()
+        .map(|position| program.at(position))
         .find(|op| op.request == request && op.kind != Kind::Wait)
-        .copied()
 }

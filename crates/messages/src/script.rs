@@ -397,8 +397,8 @@ impl Script<'_> {
 }
 
 /// Returns how many requests operations use.
-pub(crate) fn requests_of(script: &[Operation]) -> u32 {
-    let used = script.iter().filter(|op| op.request != BLOCKING);
+pub(crate) fn requests_of(operations: impl Iterator<Item = Operation>) -> u32 {
+    let used = operations.filter(|op| op.request != BLOCKING);
     used.map(|op| op.request + 1).max().unwrap_or(0)
 }
 
@@ -462,7 +462,7 @@ impl Packed {
         }
         Self {
             steps: steps.into_boxed_slice(),
-            requests: requests_of(operations),
+            requests: requests_of(operations.iter().copied()),
         }
     }
 

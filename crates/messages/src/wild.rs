@@ -170,6 +170,10 @@ impl<O: Observer> Engine<'_, O> {
     /// Lets receives of a known source have their messages, as long as none from anybody was called before, and puts the
     /// next decision into the queue.
     fn settle_wild(&mut self, rank: u32) {
+        let wild = self.wild[rank as usize].as_ref();
+        if wild.is_none_or(|wild| wild.posted.is_empty()) {
+            return;
+        }
         while let Some((place, node)) = self.certain(rank) {
             self.give(rank, place, node);
         }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use foretrace_interchange::Messages;
-use foretrace_messages::{Attempt, Kind, LeftOver, Outcome, Run, TaskKind};
+use foretrace_messages::{Attempt, Kind, LeftOver, Operation, Outcome, Run, TaskKind};
 use foretrace_schedule::SimTime;
 use serde_json::{Value, json};
 
@@ -36,10 +36,10 @@ fn counted(messages: &Messages) -> Counts {
     };
     match messages {
         Messages::Program(program) => {
-            counts.operations = program.operations.len();
+            counts.operations = program.steps.len();
             counts.messages = program.messages();
             counts.bytes = program.bytes();
-            counts.wildcards = program.operations.iter().filter(|op| op.is_wild()).count();
+            counts.wildcards = program.operations().filter(Operation::is_wild).count();
             for rank in 0..program.ranks() {
                 for op in program.of_rank(rank) {
                     match op.kind {

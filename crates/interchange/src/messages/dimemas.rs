@@ -465,7 +465,7 @@ fn write_task(program: &Program, task: u32, body: &mut Vec<u8>) -> Result<(), Ex
                 writeln!(
                     body,
                     "3:{task}:0:{}:-1:{bytes}:{}:{communicator}:{how}",
-                    source(op)?,
+                    source(&op)?,
                     op.tag
                 )?;
             }
@@ -497,7 +497,7 @@ fn write_task(program: &Program, task: u32, body: &mut Vec<u8>) -> Result<(), Ex
             }
         }
         if op.request != BLOCKING && op.kind == Kind::Receive {
-            begun.insert(op.request, *op);
+            begun.insert(op.request, op);
         }
     }
     Ok(())

@@ -464,7 +464,7 @@ fn write(program: &Program, out: &mut dyn io::Write) -> Result<(), ExportError> 
             if op.request != BLOCKING && op.kind != Kind::Wait {
                 let place = op.request as usize;
                 begun.resize(begun.len().max(place + 1), None);
-                begun[place] = Some(*op);
+                begun[place] = Some(op);
             }
         }
         writeln!(text, "{rank} finalize")?;
