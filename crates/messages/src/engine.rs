@@ -253,7 +253,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// Runs until nothing can happen any more.
     pub fn run(&mut self) {
         loop {
-            while let Some(lane) = self.runnable.pop_front() {
+            while let Some(lane) = self.runnable.pop_back() {
                 self.current = lane;
                 self.run_lane(lane);
                 self.current = NIL;
@@ -301,7 +301,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 return;
             }
         }
-        self.runnable.push_back(index);
+        self.runnable.push_front(index);
     }
 
     /// Returns the operation that a lane is at.
