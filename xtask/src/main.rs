@@ -4,6 +4,7 @@
 //! a second.
 
 mod bench;
+mod bench_messages;
 mod packages;
 mod run;
 mod soak;
@@ -21,7 +22,7 @@ struct Chore {
 }
 
 /// The chores, in the order in which the help lists them.
-const CHORES: [Chore; 5] = [
+const CHORES: [Chore; 6] = [
     Chore {
         name: "test",
         about: "Set up the machine, then check the format, the lints and all tests",
@@ -36,6 +37,11 @@ const CHORES: [Chore; 5] = [
         name: "bench",
         about: "Measure the cost of recording, alone and beside other tools, the size of traces and the speed of replay",
         run: bench::all,
+    },
+    Chore {
+        name: "bench-messages",
+        about: "Measure how many messages a second are replayed, from a million to a hundred million",
+        run: bench_messages::all,
     },
     Chore {
         name: "soak",
@@ -76,7 +82,7 @@ fn help() -> String {
     let mut text = "Usage: cargo xtask COMMAND\n\nCommands:\n".to_owned();
     for chore in CHORES {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {:<8} {}", chore.name, chore.about);
+        let _ = writeln!(text, "  {:<14} {}", chore.name, chore.about);
     }
     text
 }

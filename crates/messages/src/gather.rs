@@ -134,13 +134,15 @@ impl<O: Observer> Engine<'_, O> {
         }
         let gathering = &mut open[place];
         if (gathering.call.kind, gathering.call.root) != (call.kind, call.root) {
+            let mut calls = [(gathering.first, gathering.call), (rank, call)];
+            calls.sort_by_key(|(rank, _)| *rank);
+            let [one, other] = calls;
+            let communicator = &self.program.communicators[op.communicator as usize];
             self.failure = Some(Failure::Mismatch {
-                communicator: self.program.communicators[op.communicator as usize]
-                    .name
-                    .clone(),
+                communicator: communicator.name.clone(),
                 number: sequence + 1,
-                one: (gathering.first, gathering.call),
-                other: (rank, call),
+                one,
+                other,
             });
             return None;
         }

@@ -83,9 +83,9 @@ pub enum Failure {
         communicator: String,
         /// Which of its collectives, from 1.
         number: u64,
-        /// The first that came, and its call.
+        /// A rank and its call.
         one: (u32, Collective),
-        /// One that does not fit.
+        /// Another whose call does not fit.
         other: (u32, Collective),
     },
     /// A rank calls a collective of a communicator that it is not of.
