@@ -124,3 +124,49 @@ fn the_preset_dimemas_is_its_smallest_example() {
         2_760_000
     );
 }
+
+/// A trace of two tasks, which both belong to communicator 1.
+fn pair(one: &[&str], other: &[&str]) -> Messages {
+    let mut text = "#DIMEMAS:\"x\":1,0:2(1,1),1\nd:1:1:2:0:1\n".to_owned();
+    for (task, records) in [one, other].into_iter().enumerate() {
+        for record in records {
+            let (kind, rest) = record.split_once(' ').expect("a kind and fields");
+            text += &[kind, ":", &task.to_string(), ":0:", rest, "\n"].concat();
+        }
+    }
+    let refuse = |_: &str| Err(io::Error::from(io::ErrorKind::NotFound));
+    let format = recognized("x.dim", text.as_bytes()).expect("it is known");
+    format
+        .import(text.as_bytes(), "x.dim", &refuse)
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_sender_that_waited_for_its_receiver_goes_on_when_the_transfer_begins() {
+    let network = Description::preset("dimemas").unwrap().unwrap();
+    let blocking = pair(
+        &["2 1:-1:100000:0:1:1", "1 0.001"],
+        &["1 0.003", "3 0:-1:100000:0:1:0"],
+    );
+    let ends = run(&blocking, &network).finish;
+    let nanos = |rank: usize| ends[rank].expect("it ended").as_nanos();
+    assert_eq!((nanos(0), nanos(1)), (4_010_000, 3_963_674));
+    // A send that does not block lets its task go on at once, and its transfer waits all the same.
+    let background = pair(
+        &["2 1:-1:100000:0:1:3", "1 0.001"],
+        &["1 0.003", "3 0:-1:100000:0:1:0"],
+    );
+    let ends = run(&background, &network).finish;
+    let nanos = |rank: usize| ends[rank].expect("it ended").as_nanos();
+    assert_eq!((nanos(0), nanos(1)), (1_010_000, 3_963_674));
+}
+
+#[test]
+fn a_receive_that_was_begun_costs_its_start_when_it_is_waited_for() {
+    let network = Description::preset("dimemas").unwrap().unwrap();
+    let begun = pair(
+        &["2 1:-1:100000:0:1:0"],
+        &["3 0:-1:100000:0:1:1", "1 0.003", "3 0:-1:100000:0:1:2"],
+    );
+    assert_eq!(run(&begun, &network).end.as_nanos(), 3_010_000);
+}

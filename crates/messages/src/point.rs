@@ -43,7 +43,11 @@ impl<O: Observer> Engine<'_, O> {
             if op.request == BLOCKING {
                 self.block(index, Why::Receiver, NIL);
             } else {
-                self.lanes[index as usize].requests[op.request as usize] = Request::PENDING;
+                let end = start + handshake.busy.0;
+                self.busy(index, start, end);
+                let lane = &mut self.lanes[index as usize];
+                lane.clock = end;
+                lane.requests[op.request as usize] = Request::PENDING;
                 self.step(index);
             }
             self.deliver(key, message);
@@ -178,7 +182,12 @@ impl<O: Observer> Engine<'_, O> {
                 message.time.max(receive.time) + handshake.answer.0 + overhead
             }
             ReceiveRule::WhenCalled => {
-                let ready = receive.time + self.model.receive_overhead(link, message.bytes).0;
+                // One that does not block pays for its start only when it is waited for.
+                let start = match receive.request {
+                    BLOCKING => self.model.receive_overhead(link, message.bytes).0,
+                    _ => 0,
+                };
+                let ready = receive.time + start;
                 ready.max(message.time + overhead)
             }
         };

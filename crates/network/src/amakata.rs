@@ -68,6 +68,7 @@ impl NetworkModel for Amakata {
 
     fn forced_handshake(&self, link: Link) -> Handshake {
         Handshake {
+            busy: SimTime::ZERO,
             request: self.transit(link, 0),
             answer: self.transit(link, 0),
             until_arrival: false,

@@ -84,11 +84,13 @@ impl NetworkModel for Dimemas {
         (bytes > above).then(|| self.forced_handshake(link))
     }
 
-    fn forced_handshake(&self, _link: Link) -> Handshake {
+    fn forced_handshake(&self, link: Link) -> Handshake {
         Handshake {
+            busy: self.wires.of(link).startup,
             request: SimTime::ZERO,
             answer: SimTime::ZERO,
-            until_arrival: true,
+            // The transfer itself goes on in the background.
+            until_arrival: false,
         }
     }
 

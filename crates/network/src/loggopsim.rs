@@ -68,6 +68,7 @@ impl NetworkModel for LogGopSim {
     fn forced_handshake(&self, _link: Link) -> Handshake {
         // The tool counts nothing for the answer.
         Handshake {
+            busy: self.overhead,
             request: self.overhead + self.latency,
             answer: SimTime::ZERO,
             until_arrival: false,

@@ -98,6 +98,7 @@ impl NetworkModel for LogGps {
     fn forced_handshake(&self, link: Link) -> Handshake {
         let protocol = self.0.of(link);
         Handshake {
+            busy: protocol.send.of(1),
             request: protocol.send.of(1) + protocol.latency,
             answer: protocol.receive.of(1)
                 + protocol.send.of(1)

@@ -34,6 +34,8 @@ pub enum ReceiveRule {
 /// What a synchronous (rendezvous) message exchanges before its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handshake {
+    /// For how long the request keeps its sender busy, of that; a send that does not block goes on then.
+    pub busy: SimTime,
     /// From the send's call until the request can be seen by the receiver.
     pub request: SimTime,
     /// From the instant at which request and receive have met until the sender knows.

@@ -117,6 +117,8 @@ struct Reader {
     communicators: BTreeMap<u64, (u16, Vec<u32>)>,
     /// Of each task: receives that are waited for later, by source, tag and communicator.
     requests: Vec<Requests<(u32, u32, u16)>>,
+    /// Of each task: the number of sends that do not block.
+    sends: Vec<Option<u32>>,
     seen: Vec<bool>,
 }
 
@@ -126,6 +128,7 @@ impl Reader {
             builder: Builder::new(tasks),
             communicators: BTreeMap::new(),
             requests: vec![Requests::default(); tasks as usize],
+            sends: vec![None; tasks as usize],
             seen: vec![false; tasks as usize],
         }
     }
@@ -238,8 +241,11 @@ impl Reader {
             send.mode = Mode::Synchronous;
         }
         if how & 2 != 0 {
-            // Nothing in the format waits for it.
-            send.mode = Mode::Buffered;
+            // Nothing in the format waits for such sends, so that one number does for all.
+            let request = &mut self.sends[task as usize];
+            let number = *request
+                .get_or_insert_with(|| self.requests[task as usize].begin((u32::MAX, 0, 0)));
+            send.request = number;
         }
         self.builder.push(task, send);
         Ok(())
@@ -280,7 +286,12 @@ impl Reader {
                 self.builder.push(task, Operation::wait(request));
             }
             3 => {
-                let all = requests.end_all();
+                let sends = self.sends[task as usize];
+                let all: Vec<u32> = requests
+                    .end_all()
+                    .into_iter()
+                    .filter(|own| Some(*own) != sends)
+                    .collect();
                 self.builder.wait_all(task, &all);
             }
             _ => {
