@@ -40,7 +40,8 @@ pub(crate) struct Node {
     pub number: u64,
     /// The lane that sent it or is to receive it.
     pub lane: u32,
-    /// Of a message: the rank that is to receive it.
+    /// Of a message: the rank that sent it, and the one that is to receive it.
+    pub from: u32,
     pub to: u32,
     /// Of a message to a rank that receives from anybody: its tag and communicator.
     pub tag: u32,
@@ -111,7 +112,9 @@ impl Nodes {
     #[inline]
     pub fn remove(&mut self, index: u32) -> Node {
         self.free.push(index);
-        std::mem::take(&mut self.all[index as usize])
+        let node = self.all[index as usize];
+        self.all[index as usize].state = NodeState::Free;
+        node
     }
 }
 

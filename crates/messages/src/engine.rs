@@ -41,6 +41,8 @@ pub(crate) struct Lane {
     pub script: u32,
     pub script_at: u32,
     pub script_communicator: u16,
+    /// The collective that it called last, and its script.
+    pub last_script: (u16, u32, u32),
     pub script_tag: u32,
     /// Of a lane in the background: the lane and the request that it is for.
     pub owner: (u32, u32),
@@ -478,6 +480,7 @@ impl Lane {
             script: NIL,
             script_at: 0,
             script_communicator: 0,
+            last_script: (0, 0, NIL),
             script_tag: 0,
             owner: (NIL, NIL),
             requests: Vec::new(),

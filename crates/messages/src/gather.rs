@@ -1,6 +1,6 @@
 //! Collectives: who has called which, whether they fit together, and how they go on.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use foretrace_network::{Growth, Link, Style};
 use foretrace_schedule::SimTime;
@@ -20,7 +20,7 @@ pub(crate) struct Gatherings {
     /// Of each communicator: the place of each member; none for the world's, where it is the rank.
     places: Vec<Option<BTreeMap<u32, u32>>>,
     /// How many collectives each member of each communicator has called.
-    calls: HashMap<(u16, u32), u64>,
+    calls: Vec<Vec<u64>>,
     /// Of each communicator: the open calls, and the number of the first of them.
     open: Vec<(u64, VecDeque<Gathering>)>,
 }
@@ -53,9 +53,13 @@ impl Gatherings {
                 members.map(|(place, rank)| (*rank, place as u32)).collect()
             })
         });
+        let counts = program
+            .communicators
+            .iter()
+            .map(|all| vec![0; all.members.len()]);
         Self {
             places: places.collect(),
-            calls: HashMap::new(),
+            calls: counts.collect(),
             open: vec![(0, VecDeque::new()); program.communicators.len()],
         }
     }
@@ -80,7 +84,14 @@ impl<O: Observer> Engine<'_, O> {
         if let Style::Analytic(growth) = self.network.collectives.style {
             return self.by_formula(index, op, sequence, growth);
         }
-        let script = self.script_of(op.communicator, number, rank);
+        let lane = &self.lanes[index as usize];
+        let (communicator, last, script) = lane.last_script;
+        let script = if (communicator, last) == (op.communicator, number) && script != NIL {
+            script
+        } else {
+            self.script_of(op.communicator, number, rank)
+        };
+        self.lanes[index as usize].last_script = (op.communicator, number, script);
         if op.request != BLOCKING {
             // So that several under way do not take each other's messages.
             let tag = (sequence as u32).wrapping_add(1);
@@ -106,7 +117,7 @@ impl<O: Observer> Engine<'_, O> {
         let lane = &self.lanes[index as usize];
         let (rank, clock) = (lane.rank, lane.clock);
         let all = &mut self.gatherings;
-        if all.place(op.communicator, rank).is_none() {
+        let Some(place) = all.place(op.communicator, rank) else {
             self.failure = Some(Failure::NoMember {
                 rank,
                 call: call.kind.name(),
@@ -115,8 +126,8 @@ impl<O: Observer> Engine<'_, O> {
                     .clone(),
             });
             return None;
-        }
-        let count = all.calls.entry((op.communicator, rank)).or_default();
+        };
+        let count = &mut all.calls[op.communicator as usize][place as usize];
         let sequence = *count;
         *count += 1;
         let (first, open) = &mut all.open[op.communicator as usize];

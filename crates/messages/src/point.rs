@@ -33,6 +33,7 @@ impl<O: Observer> Engine<'_, O> {
             sent: start,
             bytes: op.value,
             lane: index,
+            from: rank,
             to: op.peer,
             request: op.request,
             ..Node::default()
@@ -169,8 +170,7 @@ impl<O: Observer> Engine<'_, O> {
 
     /// The receiver lets the sender send its data.
     fn shake_hands(&mut self, message: Node, receive: Node) {
-        let sender = self.lanes[message.lane as usize].rank;
-        let receiver = self.lanes[receive.lane as usize].rank;
+        let (sender, receiver) = (message.from, message.to);
         let link = self.link(sender, receiver);
         let handshake = self
             .model
@@ -227,8 +227,7 @@ impl<O: Observer> Engine<'_, O> {
 
     /// A message arrives for its receive.
     pub fn arrive(&mut self, message: &Node, receive: Node, arrival: u64) {
-        let from = self.lanes[message.lane as usize].rank;
-        let to = self.lanes[receive.lane as usize].rank;
+        let (from, to) = (message.from, message.to);
         let link = self.link(from, to);
         let overhead = self.costs.of(link, message.bytes).receive;
         self.observer.message(

@@ -251,7 +251,7 @@ impl<O: Observer> Engine<'_, O> {
         });
         left.extend(to_wild.map(|node| LeftOver {
             is_message: true,
-            from: known(self.lanes[node.lane as usize].rank),
+            from: known(node.from),
             to: node.to,
             tag: known(node.tag),
         }));

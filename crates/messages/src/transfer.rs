@@ -119,8 +119,7 @@ impl<O: Observer> Engine<'_, O> {
 
     fn link_of(&self, node: u32) -> foretrace_network::Link {
         let node = self.nodes.get(node);
-        let from = self.lanes[node.lane as usize].rank;
-        self.link(from, node.to)
+        self.link(node.from, node.to)
     }
 
     /// The arrival of a message on a shared network is known.

@@ -137,7 +137,7 @@ impl<O: Observer> Engine<'_, O> {
     /// A message can be seen by its receiver from its time on.
     pub fn see_wild(&mut self, index: u32) {
         let node = *self.nodes.get(index);
-        let from = self.lanes[node.lane as usize].rank;
+        let from = node.from;
         let Some(wild) = &mut self.wild[node.to as usize] else {
             return;
         };
@@ -149,7 +149,13 @@ impl<O: Observer> Engine<'_, O> {
                 wild.patterns[pattern as usize].fitting.push(entry);
             }
         }
-        self.settle_wild(node.to);
+        // What is decided before this message can be seen is not changed by it.
+        let is_early = self.wild[node.to as usize]
+            .as_ref()
+            .is_some_and(|wild| time < wild.scheduled);
+        if is_early {
+            self.settle_wild(node.to);
+        }
     }
 
     /// Adds a receive or a probe.
