@@ -168,6 +168,11 @@ impl Description {
         })
     }
 
+    /// Returns whether only so many messages may be under way at once.
+    pub fn limits_messages(&self) -> bool {
+        matches!(&self.model, ModelOf::Dimemas(model) if model.limits().is_some())
+    }
+
     /// Returns its model's name, as files have it.
     pub fn model_name(&self) -> &'static str {
         match self.model {

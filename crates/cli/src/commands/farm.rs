@@ -55,6 +55,10 @@ pub fn run(args: &FarmArgs) -> anyhow::Result<Finish> {
             })
         })
         .collect::<anyhow::Result<_>>()?;
+    if network.topology.is_some() || network.limits_messages() {
+        let warning = "a farm's messages do not get in each other's way here: [contention], buses and links do not count";
+        output::warn(&[warning.to_owned()]);
+    }
     if args.json {
         output::print_json(&farm::json(&points, &network))?;
     } else {

@@ -5,7 +5,7 @@ use foretrace_interchange::{Messages, Source};
 use foretrace_messages::Model;
 
 use crate::{
-    args::{ExportArgs, PredictArgs},
+    args::{Bind, ExportArgs, PredictArgs},
     core,
     failure::{Finish, Usage},
     messages::{self, Replay, answered},
@@ -15,11 +15,7 @@ use crate::{
 
 /// Predicts.
 pub fn run(args: &PredictArgs, messages: Messages) -> anyhow::Result<Finish> {
-    if args.cpus.is_some() || args.how.workers.is_some() {
-        let message = "a program that passes messages has as many ranks as its trace; leave --cpus and --workers out (`foretrace \
-                       farm --trace` knows a master with other numbers of slaves)";
-        return Err(Usage(message.to_owned()).into());
-    }
+    refuse_options_of_threads(args)?;
     output::warn(messages::warnings(&messages));
     let replay = Replay::new(messages, &args.network)?;
     let attempts = if args.all_models {
@@ -48,6 +44,28 @@ pub fn run(args: &PredictArgs, messages: Messages) -> anyhow::Result<Finish> {
         bail!("{}", report::explain(&attempts));
     }
     Ok(Finish::Fine)
+}
+
+/// Refuses options that are of threads, which would change nothing here.
+fn refuse_options_of_threads(args: &PredictArgs) -> anyhow::Result<()> {
+    let how = &args.how;
+    let given = [
+        (args.cpus.is_some(), "--cpus"),
+        (how.workers.is_some(), "--workers"),
+        (how.machine.is_some(), "--machine"),
+        (how.scheduler.is_some(), "--scheduler"),
+        (how.bind != Bind::None, "--bind"),
+    ];
+    match given.iter().find(|(is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((_, option)) => {
+            let message = format!(
+                "{option}: a program that passes messages has as many ranks as its trace, and --network says what they run \
+                 on; leave it out (`foretrace farm --trace` knows a master with other numbers of slaves)"
+            );
+            Err(Usage(message).into())
+        }
+    }
 }
 
 /// Returns the model whose course is shown: the one that came to an end, else the last.

@@ -191,6 +191,8 @@ fn what_cannot_be_replayed_is_explained() {
         all += &text;
         all += "\n";
     }
+    all += &environment.run(&["predict", "ping.dim", "--cpus", "4", "--network", "dimemas"]);
+    all += "\n";
     all += &environment.run(&["predict", "ping.dim"]);
     all += "\n";
     all += &environment.run(&["predict", "ping.dim", "--network", "token-ring"]);
