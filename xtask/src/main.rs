@@ -4,6 +4,7 @@
 //! a second.
 
 mod bench;
+mod bench_messages;
 mod packages;
 mod run;
 mod soak;
@@ -21,7 +22,7 @@ struct Chore {
 }
 
 /// The chores, in the order in which the help lists them.
-const CHORES: [Chore; 7] = [
+const CHORES: [Chore; 8] = [
     Chore {
         name: "test",
         about: "Set up the machine, then check the format, the lints and all tests",
@@ -46,6 +47,11 @@ const CHORES: [Chore; 7] = [
         name: "bench-masterslave",
         about: "Measure how fast grids are planned and automata networks solved",
         run: bench::masterslave,
+    },
+    Chore {
+        name: "bench-messages",
+        about: "Measure how many messages a second are replayed, from a million to a hundred million",
+        run: bench_messages::all,
     },
     Chore {
         name: "soak",

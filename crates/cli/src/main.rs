@@ -8,6 +8,7 @@ mod commands;
 mod core;
 mod failure;
 mod launch;
+mod messages;
 mod output;
 mod report;
 mod series;

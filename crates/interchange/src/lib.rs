@@ -14,10 +14,16 @@
 //!
 //! Deliberately absent: predicting. Whoever exports a format that needs a schedule brings one.
 
+mod messages;
 mod svg;
 mod text;
 
 use std::io;
+
+pub use messages::{
+    MESSAGE_FORMATS, MessageFormat, Messages, RECOGNIZED_BYTES, dimemas_machine,
+    is_dimemas_machine, is_wrapped, message_format, read_messages, recognized, wrap,
+};
 
 use foretrace_schedule::Schedule;
 use foretrace_trace::Trace;
@@ -107,6 +113,14 @@ pub enum ExportError {
         needed: &'static str,
         /// What it was given.
         given: &'static str,
+    },
+    /// A program that passes messages cannot be written so.
+    #[error("the format {format} {problem}")]
+    Messages {
+        /// The format.
+        format: &'static str,
+        /// What it cannot hold.
+        problem: String,
     },
     /// The trace cannot be written.
     #[error(transparent)]

@@ -6,10 +6,11 @@ use std::{
 };
 
 use foretrace_program::Program;
+use foretrace_settings::Fault;
 use foretrace_sim::{Costs, Machine, Rate, SchedulerKind, ThreadSetting};
 
 use crate::{
-    error::{Fault, MachineError},
+    error::{self, MachineError},
     file::{File, ThreadRule},
     layout,
     values::{Bandwidth, Share, Time},
@@ -46,7 +47,7 @@ impl Description {
         let parsed = toml::from_str(text).map_err(Fault::from);
         let checked = parsed.and_then(|file: File| check(&file).map(|()| file));
         Ok(Self {
-            file: checked.map_err(|fault| fault.in_file(path, text))?,
+            file: checked.map_err(|fault| error::in_file(fault, path, text))?,
             source: Some((path.to_owned(), text.to_owned())),
         })
     }
@@ -136,7 +137,7 @@ impl Description {
             Some((path, text)) => (path.as_path(), text.as_str()),
             None => (Path::new("the machine"), ""),
         };
-        fault.in_file(path, text)
+        error::in_file(fault, path, text)
     }
 
     fn resolve(

@@ -3,10 +3,10 @@
 //! CPUs are numbered as Linux does on most machines: first one of each core, then the second of those that have one, and
 //! so on. A prediction for fewer CPUs than the machine has uses the first ones.
 
+use foretrace_settings::Fault;
 use foretrace_sim::{Processor, Rate};
 
 use crate::{
-    error::Fault,
     file::{Cpus, Smt},
     values::Throughput,
 };

@@ -1,5 +1,6 @@
 //! The command line, and the help that teaches it.
 
+mod farm;
 mod grid;
 mod parameters;
 mod san;
@@ -11,9 +12,10 @@ use clap::{
     Args, Parser, Subcommand, ValueEnum,
     builder::{PossibleValue, PossibleValuesParser},
 };
-use foretrace_interchange::{EXPORTERS, IMPORTERS};
+use foretrace_interchange::{EXPORTERS, IMPORTERS, MESSAGE_FORMATS};
 use foretrace_machine::Share;
 
+pub use farm::{FarmArgs, SchemeName, Workload};
 pub use values::{CpuList, Each, Seeds, Slice, Workers};
 
 use crate::failure::EXIT_CODES;
@@ -80,6 +82,8 @@ pub enum Command {
     Grid(GridArgs),
     /// Solve stochastic automata networks, such as models of master/slave programs
     San(SanArgs),
+    /// Simulate a master that deals tasks to slaves, on a network
+    Farm(FarmArgs),
     /// Record, predict and draw a bundled program
     #[command(after_help = DEMO_HELP)]
     Demo,
@@ -238,6 +242,18 @@ pub struct ModelArgs {
     pub memory_bound: Option<Share>,
 }
 
+/// What messages cost, for every command that replays programs which pass them.
+#[derive(Args, Clone, Debug, Default)]
+pub struct NetworkArgs {
+    /// The network that a program's messages go over: a file (docs/network.md explains every key), one of those that come
+    /// with foretrace, or a configuration of Dimemas
+    #[arg(long, value_name = "FILE")]
+    pub network: Option<PathBuf>,
+    /// Messages of more bytes than this wait for their receivers, in place of what the network says
+    #[arg(long, value_name = "BYTES", requires = "network")]
+    pub rendezvous_above: Option<u64>,
+}
+
 /// How recorded events constrain the predicted run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Model {
@@ -292,7 +308,9 @@ Examples:
   foretrace predict prog.ftseries
   foretrace predict first.ftrace second.ftrace third.ftrace
   foretrace predict prog.ftrace --cpus 4 --seed 1..20
-  foretrace predict prog.ftrace --cpus 4 --json | jq '.predictions[0].speedup'";
+  foretrace predict prog.ftrace --cpus 4 --json | jq '.predictions[0].speedup'
+  foretrace predict stencil.goal --network loggopsim
+  foretrace predict trace.dim --network machine.cfg --json";
 
 /// Options of `predict`.
 #[derive(Args, Debug)]
@@ -320,6 +338,9 @@ pub struct PredictArgs {
     /// simulation came to first. With several seeds, the lowest and the highest speed-up are shown.
     #[arg(long, value_name = "SEEDS")]
     pub seed: Option<Seeds>,
+    #[command(flatten)]
+    /// What messages cost.
+    pub network: NetworkArgs,
     /// Save the schedule predicted for the last number of CPUs in the list
     #[arg(short, long, value_name = "SCHEDULE")]
     pub output: Option<PathBuf>,
@@ -429,19 +450,22 @@ fn formats(known: impl Iterator<Item = (&'static str, &'static str)>) -> Possibl
 }
 
 fn export_formats() -> PossibleValuesParser {
-    formats(
-        EXPORTERS
-            .iter()
-            .map(|format| (format.name(), format.about())),
-    )
+    let of_messages = MESSAGE_FORMATS.iter().filter(|format| format.is_written());
+    let of_messages = of_messages.map(|format| (format.name(), format.about()));
+    let of_traces = EXPORTERS
+        .iter()
+        .map(|format| (format.name(), format.about()));
+    formats(of_traces.chain(of_messages))
 }
 
 fn import_formats() -> PossibleValuesParser {
-    formats(
-        IMPORTERS
-            .iter()
-            .map(|format| (format.name(), format.about())),
-    )
+    let of_messages = MESSAGE_FORMATS
+        .iter()
+        .map(|format| (format.name(), format.about()));
+    let of_traces = IMPORTERS
+        .iter()
+        .map(|format| (format.name(), format.about()));
+    formats(of_traces.chain(of_messages))
 }
 
 /// Options of `export`.
@@ -459,6 +483,9 @@ pub struct ExportArgs {
     /// The file to write [default: the standard output]
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    /// What messages cost.
+    pub network: NetworkArgs,
     /// The number of CPUs of the predicted run [default: those that --machine has, else those the program was made to
     /// believe in, else one a thread]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(values::MOST_CPUS)))]
@@ -472,7 +499,7 @@ pub struct ExportArgs {
 #[derive(Args, Debug)]
 #[command(
     after_help = "Example:\n  foretrace import case.txt --format text -o case.ftrace\n\n\
-                        Text traces need no import to be predicted: every command reads them as they are."
+                        Text traces and the formats of messages need no import to be predicted: every command reads them as they are."
 )]
 pub struct ImportArgs {
     /// The file to read

@@ -5,17 +5,29 @@ use foretrace_interchange::{Needs, Source};
 use foretrace_schedule::Schedule;
 use foretrace_trace::Trace;
 
-use super::predict::predict_watched;
+use super::{predict::predict_watched, predict_messages};
 use crate::{
     args::ExportArgs,
     core::{self, Study},
     failure::Finish,
-    output,
+    messages, output,
 };
 
 /// Runs the command.
 pub fn run(args: &ExportArgs) -> anyhow::Result<Finish> {
-    let format = foretrace_interchange::exporter(&args.format).context("the format was checked")?;
+    if let Some(messages) = messages::load(&args.file)? {
+        let contents = predict_messages::export(args, messages)?;
+        output::write_to(args.output.as_deref(), &contents)?;
+        return Ok(Finish::Fine);
+    }
+    messages::refuse_network(&args.network)?;
+    let format = foretrace_interchange::exporter(&args.format).with_context(|| {
+        format!(
+            "{}: holds no messages that could be written as {}",
+            args.file.display(),
+            args.format
+        )
+    })?;
     let mut contents = Vec::new();
     if let Some(schedule) = core::read_schedule(&args.file)? {
         format.export(Source::Schedule(&schedule), &mut contents)?;

@@ -6,7 +6,7 @@ use crate::{
     args::InfoArgs,
     core,
     failure::Finish,
-    output,
+    messages, output,
     report::{self, info::Info, json::SeriesJson},
     series::{Run, Series},
 };
@@ -15,6 +15,16 @@ use crate::{
 pub fn run(args: &InfoArgs) -> anyhow::Result<Finish> {
     if let Some(series) = Series::load(&args.file)? {
         return run_series(args, &series);
+    }
+    if let Some(messages) = messages::load(&args.file)? {
+        if args.json {
+            output::print_json(
+                &serde_json::json!({ "trace": report::messages::trace_json(&messages) }),
+            )?;
+        } else {
+            output::print(report::messages::info(&messages))?;
+        }
+        return Ok(Finish::Fine);
     }
     let mut trace = core::read_trace(&args.file)?;
     let findings = core::findings(&trace);

@@ -2,12 +2,14 @@
 
 mod demo;
 mod export;
+mod farm;
 mod grid;
 mod grid_fit;
 mod import;
 mod info;
 mod machine;
 mod predict;
+mod predict_messages;
 mod predict_series;
 mod record;
 mod record_series;
@@ -33,6 +35,7 @@ pub fn run(command: &Command) -> anyhow::Result<Finish> {
         Command::Machine(args) => machine::run(args),
         Command::Grid(args) => grid::run(args),
         Command::San(args) => san::run(args),
+        Command::Farm(args) => farm::run(args),
         Command::Demo => demo::run(),
     }
 }

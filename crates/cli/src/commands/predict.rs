@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use foretrace_trace::Trace;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::predict_series;
+use super::{predict_messages, predict_series};
 use crate::{
     args::PredictArgs,
     core::{self, Prediction, Study},
     failure::{Finish, Usage},
-    output,
+    messages, output,
     report::{
         json::{PredictDocument, SeveralDocument},
         prediction,
@@ -25,6 +25,19 @@ const DEFAULT_CPUS: [u32; 5] = [1, 2, 4, 8, 16];
 /// Runs the command.
 pub fn run(args: &PredictArgs) -> anyhow::Result<Finish> {
     let seeds = args.seed.as_ref().map_or(&[][..], |seeds| &seeds.0);
+    for file in &args.files {
+        if let Some(messages) = messages::load(file)? {
+            if args.files.len() > 1 {
+                let message = format!(
+                    "{}: a program that passes messages is predicted from its one trace; name it alone",
+                    file.display()
+                );
+                return Err(Usage(message).into());
+            }
+            return predict_messages::run(args, messages);
+        }
+    }
+    messages::refuse_network(&args.network)?;
     if let [file] = args.files.as_slice() {
         if let Some(series) = Series::load(file)? {
             return predict_series::run(args, file, &series);

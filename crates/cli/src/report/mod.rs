@@ -1,11 +1,13 @@
 //! How traces and predictions are shown: tables for people, JSON for programs.
 
 pub mod calibration;
+pub mod farm;
 pub mod fit;
 pub mod grid;
 pub mod info;
 pub mod json;
 pub mod machine;
+pub mod messages;
 pub mod pools;
 pub mod prediction;
 pub mod san;

@@ -11,7 +11,8 @@ fn the_help_shows_commands_examples_and_exit_codes() {
 fn every_command_has_help_with_examples() {
     let environment = TestEnvironment::new();
     for command in [
-        "record", "recover", "info", "predict", "validate", "export", "import", "machine", "demo",
+        "record", "recover", "info", "predict", "validate", "export", "import", "machine", "farm",
+        "demo",
     ] {
         insta::assert_snapshot!(
             format!("help_{command}"),

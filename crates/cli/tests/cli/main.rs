@@ -7,6 +7,7 @@ mod files;
 mod grids;
 mod help;
 mod machines;
+mod messages;
 mod polling;
 mod pools;
 mod predictions;

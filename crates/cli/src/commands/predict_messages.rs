@@ -1,0 +1,106 @@
+//! `foretrace predict` and `foretrace export` of programs that pass messages.
+
+use anyhow::{Context as _, bail};
+use foretrace_interchange::{Messages, Source};
+use foretrace_messages::Model;
+
+use crate::{
+    args::{Bind, ExportArgs, PredictArgs},
+    core,
+    failure::{Finish, Usage},
+    messages::{self, Replay, answered},
+    output,
+    report::messages as report,
+};
+
+/// Predicts.
+pub fn run(args: &PredictArgs, messages: Messages) -> anyhow::Result<Finish> {
+    refuse_options_of_threads(args)?;
+    output::warn(messages::warnings(&messages));
+    let replay = Replay::new(messages, &args.network)?;
+    let attempts = if args.all_models {
+        let models = [
+            crate::args::Model::Direct,
+            crate::args::Model::ClientServer,
+            crate::args::Model::Strict,
+        ];
+        let mut all = Vec::new();
+        for model in models {
+            all.extend(replay.predict(model)?);
+        }
+        all
+    } else {
+        replay.predict(args.how.model)?
+    };
+    if let Some(path) = &args.output {
+        core::write_schedule(&replay.schedule(shown(&attempts)), path)?;
+    }
+    if args.json {
+        output::print_json(&report::json(&replay, &attempts))?;
+    } else {
+        output::print(report::text(&replay, &attempts))?;
+    }
+    if answered(&attempts).is_none() {
+        bail!("{}", report::explain(&attempts));
+    }
+    Ok(Finish::Fine)
+}
+
+/// Refuses options that are of threads, which would change nothing here.
+fn refuse_options_of_threads(args: &PredictArgs) -> anyhow::Result<()> {
+    let how = &args.how;
+    let given = [
+        (args.cpus.is_some(), "--cpus"),
+        (how.workers.is_some(), "--workers"),
+        (how.machine.is_some(), "--machine"),
+        (how.scheduler.is_some(), "--scheduler"),
+        (how.bind != Bind::None, "--bind"),
+        (how.memory_bound.is_some(), "--memory-bound"),
+        (args.seed.is_some(), "--seed"),
+    ];
+    match given.iter().find(|(is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((_, option)) => {
+            let message = format!(
+                "{option}: a program that passes messages has as many ranks as its trace, and --network says what they run \
+                 on; leave it out (`foretrace farm --trace` knows a master with other numbers of slaves)"
+            );
+            Err(Usage(message).into())
+        }
+    }
+}
+
+/// Returns the model whose course is shown: the one that came to an end, else the last.
+fn shown(attempts: &[foretrace_messages::Attempt]) -> Model {
+    let answer = attempts.iter().find(|attempt| attempt.run.is_complete());
+    answer
+        .or(attempts.last())
+        .map_or(Model::Direct, |attempt| attempt.model)
+}
+
+/// Exports: as another format of messages, or the predicted run.
+pub fn export(args: &ExportArgs, messages: Messages) -> anyhow::Result<Vec<u8>> {
+    let mut contents = Vec::new();
+    if let Some(format) = foretrace_interchange::message_format(&args.format) {
+        format.export(&messages, &mut contents)?;
+        return Ok(contents);
+    }
+    let format = foretrace_interchange::exporter(&args.format).context("the format was checked")?;
+    if format.needs() == foretrace_interchange::Needs::Trace {
+        bail!(
+            "the format {} shows a recorded trace, not a program that passes messages",
+            args.format
+        );
+    }
+    let replay = Replay::new(messages, &args.network)?;
+    let attempts = replay.predict(args.how.model)?;
+    if answered(&attempts).is_none() {
+        output::note(format_args!(
+            "foretrace: warning: {}",
+            report::explain(&attempts)
+        ));
+    }
+    let schedule = replay.schedule(shown(&attempts));
+    format.export(Source::Schedule(&schedule), &mut contents)?;
+    Ok(contents)
+}

@@ -1,0 +1,212 @@
+//! Programs that pass messages: the place that calls the crates which read and replay them.
+
+use std::{
+    fs::{self, File},
+    io::Read as _,
+    path::Path,
+};
+
+use anyhow::{Context as _, bail};
+use foretrace_interchange::{
+    Messages, RECOGNIZED_BYTES, dimemas_machine, is_dimemas_machine, is_wrapped, read_messages,
+    recognized,
+};
+use foretrace_messages::{
+    Attempt, Model, Run, predict, replay, replay_graph, schedule, schedule_graph,
+};
+use foretrace_network::{Description, Network};
+use foretrace_schedule::Schedule;
+
+use crate::{
+    args::{self, NetworkArgs},
+    failure::Usage,
+};
+
+/// Reads a program that passes messages; `None` where a file is something else.
+///
+/// # Errors
+///
+/// Where it is one and damaged: with line and column.
+pub fn load(path: &Path) -> anyhow::Result<Option<Messages>> {
+    let name = path.display().to_string();
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let mut start = Vec::new();
+    let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
+    file.take(RECOGNIZED_BYTES as u64).read_to_end(&mut start)?;
+    if !is_wrapped(&start) && recognized(&name, &start).is_none() && !lists_files(path, &start) {
+        return Ok(None);
+    }
+    let bytes = fs::read(path).with_context(|| format!("cannot read {name}"))?;
+    let read = |path: &str| fs::read(path);
+    if let Some(messages) = read_messages(&bytes, &name, &read) {
+        return Ok(Some(messages?));
+    }
+    let format =
+        foretrace_interchange::message_format("simgrid").context("it is one of the formats")?;
+    Ok(Some(format.import(&bytes, &name, &read)?))
+}
+
+/// Returns whether a file names others beside it that hold a time-independent trace, one for each rank.
+fn lists_files(path: &Path, start: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(start);
+    let mut lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let Some(first) = lines
+        .next()
+        .filter(|line| !line.contains(char::is_whitespace))
+    else {
+        return false;
+    };
+    let beside = path.parent().unwrap_or(Path::new("")).join(first);
+    let head = fs::read(beside).unwrap_or_default();
+    recognized("", &head[..head.len().min(RECOGNIZED_BYTES)])
+        .is_some_and(|format| format.name() == "simgrid")
+}
+
+/// Reads the network that was asked for.
+///
+/// # Errors
+///
+/// Where none was, or it cannot be used: with the remedy.
+pub fn network(args: &NetworkArgs) -> anyhow::Result<Description> {
+    let Some(path) = &args.network else {
+        let names: Vec<&str> = foretrace_network::PRESETS
+            .iter()
+            .map(|(name, _)| *name)
+            .collect();
+        bail!(
+            "the program passes messages, and what they cost is not said; name a network with --network FILE.toml, or one of {}",
+            names.join(", ")
+        );
+    };
+    let mut network = load_network(path)?;
+    if let Some(bytes) = args.rendezvous_above {
+        network.set_rendezvous_above(Some(bytes));
+    }
+    Ok(network)
+}
+
+/// Reads a network: a file of ours, a preset, or a configuration of Dimemas.
+///
+/// # Errors
+///
+/// Where it cannot be used: with line, key and remedy.
+pub fn load_network(path: &Path) -> anyhow::Result<Description> {
+    if let Ok(bytes) = fs::read(path)
+        && is_dimemas_machine(&bytes)
+    {
+        return Ok(dimemas_machine(&bytes, &path.display().to_string())?);
+    }
+    Ok(Description::load(path)?)
+}
+
+/// A program that passes messages, and the network that it is replayed on.
+pub struct Replay {
+    pub messages: Messages,
+    pub network: Network,
+    pub description: Description,
+}
+
+impl Replay {
+    /// Prepares it.
+    ///
+    /// # Errors
+    ///
+    /// As [`network`], and where the network has no room for the ranks.
+    pub fn new(messages: Messages, args: &NetworkArgs) -> anyhow::Result<Self> {
+        let description = network(args)?;
+        let network = description.resolve(ranks(&messages))?;
+        Ok(Self {
+            messages,
+            network,
+            description,
+        })
+    }
+
+    /// Tries the models that were asked for; the last attempt is the answer, where it came to an end.
+    ///
+    /// # Errors
+    ///
+    /// For a model that knows no messages.
+    pub fn predict(&self, model: args::Model) -> anyhow::Result<Vec<Attempt>> {
+        let program = match &self.messages {
+            Messages::Program(program) => program,
+            Messages::Graph(graph) => {
+                let run = replay_graph(graph, &self.network);
+                return Ok(vec![Attempt {
+                    model: Model::Direct,
+                    run,
+                }]);
+            }
+        };
+        let model = match model {
+            args::Model::Auto => return Ok(predict(program, &self.network)),
+            args::Model::Direct => Model::Direct,
+            args::Model::ClientServer => Model::ClientServer,
+            args::Model::Strict => Model::Strict,
+            args::Model::Pool => bail!(
+                "--model pool is of threads; `foretrace farm --trace` deals a master's tasks anew"
+            ),
+        };
+        let run = replay(program, &self.network, model);
+        Ok(vec![Attempt { model, run }])
+    }
+
+    /// Returns the whole course of a replay.
+    pub fn schedule(&self, model: Model) -> Schedule {
+        match &self.messages {
+            Messages::Program(program) => schedule(program, &self.network, model),
+            Messages::Graph(graph) => schedule_graph(graph, &self.network),
+        }
+    }
+}
+
+/// Refuses a network for a program without messages.
+///
+/// # Errors
+///
+/// Where one was named.
+pub fn refuse_network(args: &NetworkArgs) -> anyhow::Result<()> {
+    match &args.network {
+        None => Ok(()),
+        Some(_) => {
+            Err(Usage("--network: the trace holds no messages; leave it out".to_owned()).into())
+        }
+    }
+}
+
+/// Returns the number of ranks.
+pub fn ranks(messages: &Messages) -> u32 {
+    match messages {
+        Messages::Program(program) => program.ranks(),
+        Messages::Graph(graph) => graph.ranks(),
+    }
+}
+
+/// Returns the work of all ranks, in picoseconds.
+pub fn work(messages: &Messages) -> u64 {
+    match messages {
+        Messages::Program(program) => program.work(),
+        Messages::Graph(graph) => graph.work(),
+    }
+}
+
+/// Returns what limits a prediction.
+pub fn warnings(messages: &Messages) -> &[String] {
+    match messages {
+        Messages::Program(program) => &program.warnings,
+        Messages::Graph(_) => &[],
+    }
+}
+
+/// Returns the attempt that came to an end.
+pub fn answered(attempts: &[Attempt]) -> Option<&Run> {
+    attempts
+        .iter()
+        .map(|attempt| &attempt.run)
+        .find(|run| run.is_complete())
+}

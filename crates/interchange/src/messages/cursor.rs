@@ -1,0 +1,142 @@
+//! A line that is read from left to right, and errors that say where it went wrong.
+
+use std::str::FromStr;
+
+use foretrace_messages::ANY;
+use foretrace_trace::Error;
+use nom::{
+    IResult, Parser as _,
+    bytes::complete::{tag, take_while1},
+    character::complete::{digit1, space0},
+    combinator::{opt, recognize},
+    number::complete::recognize_float,
+};
+
+/// What is left of a line.
+#[derive(Clone, Copy)]
+pub(super) struct Cursor<'a> {
+    pub path: &'a str,
+    /// The line's number, from 1.
+    pub line: usize,
+    whole: &'a str,
+    pub rest: &'a str,
+}
+
+impl<'a> Cursor<'a> {
+    pub fn new(path: &'a str, line: usize, whole: &'a str) -> Self {
+        Self {
+            path,
+            line,
+            whole,
+            rest: whole,
+        }
+    }
+
+    /// Returns an error at what is left.
+    pub fn error(&self, expected: impl Into<String>, remedy: impl Into<String>) -> Error {
+        let before = &self.whole[..self.whole.len() - self.rest.len()];
+        let found = match self.rest.split_whitespace().next() {
+            None => "the end of the line".to_owned(),
+            Some(word) => format!("`{}`", word.chars().take(24).collect::<String>()),
+        };
+        Error::Text {
+            path: self.path.to_owned(),
+            line: self.line,
+            column: 1 + before.chars().count(),
+            expected: expected.into(),
+            found,
+            remedy: remedy.into(),
+        }
+    }
+
+    fn run<O>(&mut self, mut parser: impl FnMut(&'a str) -> IResult<&'a str, O>) -> Option<O> {
+        let (rest, value) = parser(self.rest).ok()?;
+        self.rest = rest;
+        Some(value)
+    }
+
+    /// Passes over spaces.
+    pub fn spaces(&mut self) {
+        self.run(space0);
+    }
+
+    /// Passes over a text, where it stands here.
+    pub fn has(&mut self, text: &str) -> bool {
+        self.run(|rest| tag(text).parse(rest)).is_some()
+    }
+
+    /// Passes over a text that must stand here.
+    pub fn expect(&mut self, text: &str, remedy: &str) -> Result<(), Error> {
+        if self.has(text) {
+            Ok(())
+        } else {
+            Err(self.error(format!("`{text}`"), remedy))
+        }
+    }
+
+    /// Reads a whole number, perhaps a negative one.
+    pub fn integer<T: FromStr>(&mut self, what: &str) -> Result<T, Error> {
+        let before = *self;
+        let digits = self.run(|rest| recognize((opt(tag("-")), digit1)).parse(rest));
+        let number = digits.and_then(|digits: &str| digits.parse().ok());
+        number.ok_or_else(|| before.error(what, "write a whole number that fits"))
+    }
+
+    /// Reads a tag; -1 stands for any, where that is possible.
+    pub fn tag(&mut self, may_be_any: bool) -> Result<u32, Error> {
+        let before = *self;
+        if may_be_any && self.has("-1") {
+            return Ok(ANY);
+        }
+        let tag: u32 = self.integer("a tag from 0 to 2147483647")?;
+        if tag <= i32::MAX.cast_unsigned() {
+            Ok(tag)
+        } else {
+            Err(before.error(
+                "a tag from 0 to 2147483647",
+                "no implementation of MPI takes larger ones",
+            ))
+        }
+    }
+
+    /// Reads a number that is not negative.
+    pub fn decimal(&mut self, what: &str) -> Result<f64, Error> {
+        let before = *self;
+        let text = self.run(recognize_float);
+        let number = text.and_then(|text: &str| text.parse().ok());
+        match number {
+            Some(number) if f64::is_finite(number) && number >= 0.0 => Ok(number),
+            _ => Err(before.error(what, "write a number that is not negative, as in 0.001")),
+        }
+    }
+
+    /// Reads a word of letters, digits and the like.
+    pub fn word(&mut self) -> &'a str {
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        self.run(|rest| take_while1(is_part).parse(rest))
+            .unwrap_or("")
+    }
+
+    /// Checks that nothing but spaces is left.
+    pub fn end(&mut self) -> Result<(), Error> {
+        self.spaces();
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(self.error(
+                "the end of the line",
+                "put what follows on a line of its own, or remove it",
+            ))
+        }
+    }
+}
+
+/// Takes seconds, as they stand in files, to picoseconds.
+pub(super) fn picos(seconds: f64) -> u64 {
+    #[expect(
+        clippy::cast_sign_loss,
+        reason = "times that were read are not negative"
+    )]
+    let picos = (seconds * 1e12).round() as u64;
+    picos
+}

@@ -1,0 +1,308 @@
+//! GOAL, the text form that LogGOPSim's schedules are written in.
+//!
+//! # Source
+//!
+//! `src/LogGOPSim/txt2bin.re` of LogGOPSim. Its times are taken as nanoseconds.
+
+use std::{collections::HashMap, io, path::Path};
+
+use foretrace_messages::{ANY, GraphBuilder, Task, TaskGraph, TaskKind};
+use foretrace_trace::Error;
+
+use super::{MessageFormat, Messages, cursor::Cursor, utf8};
+
+/// GOAL.
+pub(crate) struct Goal;
+
+const STATEMENTS: &str = "write for instance `l1: send 8b to 1 tag 0`, `l1: recv 8b from 0`, `l1: calc 100` or `l2 requires l1`";
+
+impl MessageFormat for Goal {
+    fn name(&self) -> &'static str {
+        "goal"
+    }
+
+    fn about(&self) -> &'static str {
+        "A schedule of LogGOPSim: GOAL text"
+    }
+
+    fn recognizes(&self, name: &str, start: &[u8]) -> bool {
+        Path::new(name)
+            .extension()
+            .is_some_and(|suffix| suffix == "goal")
+            || start.trim_ascii_start().starts_with(b"num_ranks")
+    }
+
+    fn import(
+        &self,
+        bytes: &[u8],
+        source: &str,
+        _read: &dyn Fn(&str) -> io::Result<Vec<u8>>,
+    ) -> Result<Messages, Error> {
+        parse(utf8(bytes, source)?, source).map(Messages::Graph)
+    }
+}
+
+struct Reader<'a> {
+    source: &'a str,
+    graph: Option<GraphBuilder>,
+    ranks: u32,
+    /// The rank that is being read, and the line that it began in.
+    rank: Option<(u32, usize)>,
+    labels: HashMap<String, u32>,
+    seen: Vec<bool>,
+}
+
+fn parse(text: &str, source: &str) -> Result<TaskGraph, Error> {
+    let text = without_comments(text);
+    let mut reader = Reader {
+        source,
+        graph: None,
+        ranks: 0,
+        rank: None,
+        labels: HashMap::new(),
+        seen: Vec::new(),
+    };
+    let mut last = 1;
+    for (number, line) in text.lines().enumerate() {
+        last = number + 1;
+        let mut cursor = Cursor::new(source, last, line);
+        cursor.spaces();
+        if !cursor.rest.trim_end().is_empty() {
+            reader.line(&mut cursor)?;
+        }
+    }
+    let end = Cursor::new(source, last, "");
+    if let Some((rank, line)) = reader.rank {
+        return Err(end.error(
+            format!("`}}` for rank {rank}, which began in line {line}"),
+            "the file is cut short; write it again",
+        ));
+    }
+    let missing = reader.seen.iter().position(|seen| !seen);
+    let Some(graph) = reader.graph else {
+        return Err(end.error(
+            "`num_ranks`",
+            "begin with the number of ranks, as in num_ranks 4",
+        ));
+    };
+    match missing {
+        Some(rank) => Err(end.error(
+            format!("rank {rank}"),
+            format!(
+                "num_ranks says {}; write each, also those that do nothing",
+                reader.ranks
+            ),
+        )),
+        None => Ok(graph.finish(source)),
+    }
+}
+
+/// Puts spaces in place of comments, so that columns stay.
+fn without_comments(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    let (mut in_line, mut in_block) = (false, false);
+    while let Some(letter) = letters.next() {
+        let next = letters.peek().copied();
+        match (letter, next) {
+            ('\n', _) => in_line = false,
+            ('/', Some('/')) if !in_block => in_line = true,
+            ('/', Some('*')) if !in_line => in_block = true,
+            ('*', Some('/')) if in_block => {
+                letters.next();
+                out.push_str("  ");
+                in_block = false;
+                continue;
+            }
+            _ => {}
+        }
+        out.push(if letter == '\n' || !(in_line || in_block) {
+            letter
+        } else {
+            ' '
+        });
+    }
+    out
+}
+
+impl Reader<'_> {
+    fn line(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Error> {
+        let start = *cursor;
+        if cursor.has("}") {
+            if self.rank.take().is_none() {
+                return Err(start.error("`rank`", "there is no rank to end here"));
+            }
+            return cursor.end();
+        }
+        match cursor.word() {
+            "num_ranks" => self.num_ranks(cursor),
+            "rank" => self.begin_rank(cursor),
+            word @ ("send" | "recv" | "calc") => self.operation(cursor, word, &start).map(|_| ()),
+            "" => Err(start.error("a statement", STATEMENTS)),
+            label => self.labelled(cursor, label, &start),
+        }
+    }
+
+    fn num_ranks(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Error> {
+        cursor.spaces();
+        let before = *cursor;
+        self.ranks = cursor.integer("the number of ranks")?;
+        if self.ranks == 0 || self.ranks > 1 << 20 {
+            return Err(before.error(
+                "a number of ranks from 1 to 1048576",
+                "write how many ranks follow",
+            ));
+        }
+        self.seen = vec![false; self.ranks as usize];
+        self.graph = Some(GraphBuilder::new(self.ranks));
+        cursor.end()
+    }
+
+    fn begin_rank(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Error> {
+        cursor.spaces();
+        let before = *cursor;
+        let rank: u32 = cursor.integer("a rank's number")?;
+        if rank >= self.ranks {
+            return Err(before.error(
+                format!("a rank below {}", self.ranks),
+                "num_ranks, at the beginning, says how many there are",
+            ));
+        }
+        if std::mem::replace(&mut self.seen[rank as usize], true) {
+            return Err(before.error("another rank", format!("rank {rank} stands above already")));
+        }
+        cursor.spaces();
+        cursor.expect("{", "write `rank 0 {`")?;
+        self.rank = Some((rank, cursor.line));
+        self.labels.clear();
+        cursor.end()
+    }
+
+    fn labelled(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        label: &str,
+        start: &Cursor<'_>,
+    ) -> Result<(), Error> {
+        cursor.spaces();
+        if cursor.has(":") {
+            cursor.spaces();
+            let at = *cursor;
+            let word = cursor.word();
+            if !matches!(word, "send" | "recv" | "calc") {
+                return Err(at.error("`send`, `recv` or `calc`", STATEMENTS));
+            }
+            let number = self.operation(cursor, word, start)?;
+            if self.labels.insert(label.to_owned(), number).is_some() {
+                return Err(start.error("another label", format!("{label} stands above already")));
+            }
+            return Ok(());
+        }
+        let at = *cursor;
+        let begin = match cursor.word() {
+            "requires" => false,
+            "irequires" => true,
+            _ => return Err(at.error("`:`, `requires` or `irequires`", STATEMENTS)),
+        };
+        cursor.spaces();
+        let second = *cursor;
+        let needed = cursor.word();
+        let find = |label: &str, at: &Cursor<'_>| {
+            let number = self.labels.get(label).copied();
+            number.ok_or_else(|| {
+                at.error(
+                    "a label of this rank",
+                    format!("no operation above is called {label}"),
+                )
+            })
+        };
+        let (task, needed) = (find(label, start)?, find(needed, &second)?);
+        let rank = self.current(start)?;
+        if let Some(graph) = &mut self.graph {
+            graph.require(rank, task, needed, begin);
+        }
+        cursor.end()
+    }
+
+    fn current(&self, at: &Cursor<'_>) -> Result<u32, Error> {
+        let rank = self.rank.map(|(rank, _)| rank);
+        rank.ok_or_else(|| at.error("`rank`", "operations stand within a rank, as in `rank 0 {`"))
+    }
+
+    fn operation(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        word: &str,
+        start: &Cursor<'_>,
+    ) -> Result<u32, Error> {
+        let rank = self.current(start)?;
+        cursor.spaces();
+        let mut task = Task {
+            value: cursor.integer("a number")?,
+            peer: 0,
+            tag: 0,
+            kind: TaskKind::Work,
+            cpu: 0,
+            nic: 0,
+        };
+        if word == "calc" {
+            task.value = task.value.saturating_mul(1_000);
+        } else {
+            self.ends(cursor, word, &mut task)?;
+        }
+        loop {
+            cursor.spaces();
+            let at = *cursor;
+            match cursor.word() {
+                "" => break,
+                "tag" if word != "calc" => {
+                    cursor.spaces();
+                    task.tag = cursor.tag(word == "recv")?;
+                }
+                "cpu" => {
+                    cursor.spaces();
+                    task.cpu = cursor.integer("a CPU from 0 to 255")?;
+                }
+                "nic" if word != "calc" => {
+                    cursor.spaces();
+                    task.nic = cursor.integer("an interface from 0 to 255")?;
+                }
+                _ => return Err(at.error("`tag`, `cpu`, `nic` or the end of the line", STATEMENTS)),
+            }
+        }
+        cursor.end()?;
+        let graph = self.graph.as_mut();
+        let number = graph.map(|graph| graph.push(rank, task));
+        number.ok_or_else(|| {
+            start.error(
+                "`num_ranks`",
+                "begin with the number of ranks, as in num_ranks 4",
+            )
+        })
+    }
+
+    /// Reads the unit and the other rank.
+    fn ends(&self, cursor: &mut Cursor<'_>, word: &str, task: &mut Task) -> Result<(), Error> {
+        cursor.spaces();
+        cursor.expect("b", "sizes are in bytes, as in 8b")?;
+        cursor.spaces();
+        let (preposition, kind) = match word {
+            "send" => ("to", TaskKind::Send),
+            _ => ("from", TaskKind::Receive),
+        };
+        task.kind = kind;
+        cursor.expect(preposition, STATEMENTS)?;
+        cursor.spaces();
+        if kind == TaskKind::Receive && cursor.has("-1") {
+            task.peer = ANY;
+            return Ok(());
+        }
+        let before = *cursor;
+        task.peer = cursor.integer("a rank")?;
+        if task.peer >= self.ranks {
+            let remedy = format!("{}: num_ranks says how many there are", self.source);
+            return Err(before.error(format!("a rank below {}", self.ranks), remedy));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,27 @@
+//! Who watches a replay.
+
+/// Is told what happens; of each lane in the order of time, not across lanes.
+pub(crate) trait Observer {
+    /// A rank works, or is busy with sending or receiving, from `start` on until `end`.
+    fn busy(&mut self, _rank: u32, _start: u64, _end: u64, _operation: usize) {}
+    /// A rank waits.
+    fn wait(&mut self, _rank: u32, _start: u64, _end: u64, _why: Why, _operation: usize) {}
+    /// A message goes from one rank to another.
+    fn message(&mut self, _from: u32, _sent: u64, _to: u32, _received: u64, _bytes: u64) {}
+}
+
+/// What a rank waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// For a message.
+    Message,
+    /// For the receiver of its own.
+    Receiver,
+    /// For the others of a collective.
+    Others,
+}
+
+/// Watches nothing.
+pub(crate) struct Nobody;
+
+impl Observer for Nobody {}

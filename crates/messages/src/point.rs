@@ -1,0 +1,380 @@
+//! Messages from one rank to another: sends, receives, and how they meet.
+
+use foretrace_network::{Handshake, ReceiveRule};
+
+use crate::{
+    BLOCKING, Mode, Operation,
+    channel::{CONTEXT, Key, NIL, Node, NodeState, UNKNOWN},
+    engine::{Engine, Event, Request, RequestState},
+    observer::{Observer, Why},
+    script::Packed,
+};
+
+impl<O: Observer> Engine<'_, O> {
+    /// Sends a message. Returns whether the lane goes on.
+    pub fn send(&mut self, index: u32, op: Operation) -> bool {
+        let lane = &self.lanes[index as usize];
+        let (rank, start) = (lane.rank, lane.clock);
+        let link = self.link(rank, op.peer);
+        let key = Key {
+            communicator: op.communicator,
+            from: rank,
+            to: op.peer,
+            tag: op.tag,
+        };
+        self.sent += 1;
+        let cost = self.costs.of(link, op.value);
+        let handshake = match op.mode {
+            Mode::Buffered => None,
+            Mode::Synchronous => Some(self.model.forced_handshake(link)),
+            _ => cost.handshake,
+        };
+        let mut message = Node {
+            sent: start,
+            bytes: op.value,
+            lane: index,
+            from: rank,
+            to: op.peer,
+            request: op.request,
+            ..Node::default()
+        };
+        if let Some(handshake) = handshake {
+            message.time = start + handshake.request.0;
+            message.state = NodeState::Handshake;
+            if op.request == BLOCKING {
+                self.block(index, Why::Receiver, NIL);
+            } else {
+                let end = start + handshake.busy.0;
+                self.busy(index, start, end);
+                let lane = &mut self.lanes[index as usize];
+                lane.clock = end;
+                lane.requests[op.request as usize] = Request::PENDING;
+                self.step(index);
+            }
+            self.deliver(key, message);
+            return self.is_running(index);
+        }
+        let end = start + cost.send;
+        self.busy(index, start, end);
+        self.lanes[index as usize].clock = end;
+        if op.request != BLOCKING {
+            self.lanes[index as usize].requests[op.request as usize] = Request::done(end);
+        }
+        message.state = NodeState::Eager;
+        if self.is_shared(rank, op.peer) {
+            message.time = UNKNOWN;
+            let node = self.deliver(key, message);
+            self.events
+                .push(std::cmp::Reverse((end, Event::Start(rank, node))));
+        } else {
+            message.time = end + cost.transit;
+            self.deliver(key, message);
+        }
+        self.step(index);
+        true
+    }
+
+    /// Returns whether messages between two ranks get in each other's way.
+    #[inline]
+    pub fn is_shared(&self, from: u32, to: u32) -> bool {
+        (self.transfers.is_some() || self.flows.is_some()) && !self.link(from, to).is_within()
+    }
+
+    /// Brings a message to its receiver, where it meets a receive or waits for one. Returns its node, where it has one.
+    fn deliver(&mut self, key: Key, message: Node) -> u32 {
+        if key.communicator & CONTEXT == 0 && self.wild[key.to as usize].is_some() {
+            return self.deliver_wild(key, message);
+        }
+        let queue = self.channels.find(key);
+        let first = self.channels.first(queue);
+        if first == NIL || self.nodes.get(first).state != NodeState::Receive {
+            let node = self.nodes.add(message);
+            self.channels.put(queue, &mut self.nodes, node);
+            return node;
+        }
+        self.channels.take(queue, &self.nodes);
+        if message.time == UNKNOWN {
+            let node = self.nodes.add(message);
+            self.match_in_flight(node, first);
+            return node;
+        }
+        let receive = self.nodes.remove(first);
+        self.meet(message, receive);
+        NIL
+    }
+
+    /// Notes the receive of a message that is still under way.
+    pub fn match_in_flight(&mut self, message: u32, receive: u32) {
+        let node = self.nodes.get_mut(message);
+        node.state = NodeState::Matched;
+        node.next = receive;
+    }
+
+    /// Receives a message. Returns whether the lane goes on.
+    pub fn receive(&mut self, index: u32, op: Operation) -> bool {
+        let lane = &mut self.lanes[index as usize];
+        let receive = Node {
+            time: lane.clock,
+            lane: index,
+            request: op.request,
+            state: NodeState::Receive,
+            ..Node::default()
+        };
+        let rank = lane.rank;
+        if op.request == BLOCKING {
+            self.block(index, Why::Message, NIL);
+        } else {
+            lane.requests[op.request as usize] = Request::PENDING;
+            self.step(index);
+        }
+        if op.communicator & CONTEXT == 0 && self.wild[rank as usize].is_some() {
+            self.post_wild(rank, op, receive);
+        } else {
+            let queue = self.channels.find(Key {
+                communicator: op.communicator,
+                from: op.peer,
+                to: rank,
+                tag: op.tag,
+            });
+            let first = self.channels.first(queue);
+            if first == NIL || self.nodes.get(first).state == NodeState::Receive {
+                let node = self.nodes.add(receive);
+                self.channels.put(queue, &mut self.nodes, node);
+            } else {
+                self.channels.take(queue, &self.nodes);
+                self.take_message(first, receive);
+            }
+        }
+        self.is_running(index)
+    }
+
+    /// Lets a receive have a message that has a node.
+    pub fn take_message(&mut self, message: u32, receive: Node) {
+        if self.nodes.get(message).time == UNKNOWN {
+            let receive = self.nodes.add(receive);
+            self.match_in_flight(message, receive);
+        } else {
+            let message = self.nodes.remove(message);
+            self.meet(message, receive);
+        }
+    }
+
+    /// A message and its receive have met.
+    pub fn meet(&mut self, message: Node, receive: Node) {
+        if message.state == NodeState::Handshake {
+            self.shake_hands(message, receive);
+        } else {
+            self.arrive(&message, receive, message.time);
+        }
+    }
+
+    /// The receiver lets the sender send its data.
+    fn shake_hands(&mut self, message: Node, receive: Node) {
+        let (sender, receiver) = (message.from, message.to);
+        let link = self.link(sender, receiver);
+        let handshake = self
+            .model
+            .handshake(link, message.bytes)
+            .unwrap_or_else(|| self.model.forced_handshake(link));
+        let overhead = self.model.send_overhead(link, message.bytes).0;
+        let leaves = match self.model.receive_rule() {
+            ReceiveRule::AfterArrival => {
+                message.time.max(receive.time) + handshake.answer.0 + overhead
+            }
+            ReceiveRule::WhenCalled => {
+                // One that does not block pays for its start only when it is waited for.
+                let start = match receive.request {
+                    BLOCKING => self.model.receive_overhead(link, message.bytes).0,
+                    _ => 0,
+                };
+                let ready = receive.time + start;
+                ready.max(message.time + overhead)
+            }
+        };
+        if self.is_shared(sender, receiver) {
+            if !handshake.until_arrival {
+                self.release(&message, leaves);
+            }
+            let receive = self.nodes.add(receive);
+            let node = self.nodes.add(Node {
+                time: UNKNOWN,
+                ..message
+            });
+            self.match_in_flight(node, receive);
+            self.nodes.get_mut(node).state = if handshake.until_arrival {
+                NodeState::MatchedSender
+            } else {
+                NodeState::Matched
+            };
+            self.events
+                .push(std::cmp::Reverse((leaves, Event::Start(sender, node))));
+            return;
+        }
+        let arrival = leaves + self.model.transit(link, message.bytes).0;
+        self.release(&message, release_time(handshake, leaves, arrival));
+        self.arrive(&message, receive, arrival);
+    }
+
+    /// Lets the sender of a message that it waits for go on.
+    pub fn release(&mut self, message: &Node, at: u64) {
+        if message.request == BLOCKING {
+            self.waited(message.lane, message.sent, at, Why::Receiver);
+            self.resume(message.lane, at);
+        } else {
+            self.complete(message.lane, message.request, Request::done(at));
+        }
+    }
+
+    /// A message arrives for its receive.
+    pub fn arrive(&mut self, message: &Node, receive: Node, arrival: u64) {
+        let (from, to) = (message.from, message.to);
+        let link = self.link(from, to);
+        let overhead = self.costs.of(link, message.bytes).receive;
+        self.observer.message(
+            from,
+            message.sent,
+            to,
+            arrival.max(receive.time),
+            message.bytes,
+        );
+        if receive.request != BLOCKING {
+            self.complete(
+                receive.lane,
+                receive.request,
+                Request::arrived(arrival, overhead),
+            );
+            return;
+        }
+        let (waited, end) = self.received(receive.time, arrival, overhead);
+        self.waited(receive.lane, receive.time, waited, Why::Message);
+        self.busy(receive.lane, waited, end);
+        self.resume(receive.lane, end);
+    }
+
+    /// Returns until when a receiver that called at a time waits, and when it has the message.
+    #[inline]
+    fn received(&self, called: u64, arrival: u64, overhead: u64) -> (u64, u64) {
+        match self.costs.rule {
+            ReceiveRule::AfterArrival => {
+                let begin = called.max(arrival);
+                (begin, begin + overhead)
+            }
+            ReceiveRule::WhenCalled => {
+                let end = (called + overhead).max(arrival);
+                (end - overhead.min(end - called), end)
+            }
+        }
+    }
+
+    /// Waits for a request, or for several at once. Returns whether the lane goes on.
+    pub fn wait(&mut self, index: u32, first: Operation) -> bool {
+        let count = self.group(index, first);
+        let mut missing = 0;
+        for place in 0..count {
+            let request = self.awaited(index, place);
+            let lane = &mut self.lanes[index as usize];
+            if lane.requests[request].state() == RequestState::Pending {
+                lane.requests[request] = Request::AWAITED;
+                lane.awaited = request as u32;
+                missing += 1;
+            }
+        }
+        if missing > 0 {
+            let lane = &mut self.lanes[index as usize];
+            lane.missing = missing;
+            let awaited = lane.awaited;
+            return self.block(index, Why::Message, awaited);
+        }
+        self.scratch.clear();
+        let mut latest = 0;
+        for place in 0..count {
+            let request = self.awaited(index, place);
+            let lane = &mut self.lanes[index as usize];
+            let state = std::mem::replace(&mut lane.requests[request], Request::FREE).state();
+            match state {
+                RequestState::Done(at) => latest = latest.max(at),
+                RequestState::Arrived(at, overhead) => self.scratch.push((at, overhead)),
+                RequestState::Free | RequestState::Pending => {}
+            }
+        }
+        // The messages are seen to as they come.
+        let mut arrived = std::mem::take(&mut self.scratch);
+        arrived.sort_unstable();
+        let mut clock = self.lanes[index as usize].clock;
+        for (arrival, overhead) in &arrived {
+            let (waited, end) = self.received(clock, *arrival, *overhead);
+            self.waited(index, clock, waited, Why::Message);
+            self.busy(index, waited, end);
+            clock = end;
+        }
+        self.scratch = arrived;
+        if latest > clock {
+            self.waited(index, clock, latest, Why::Receiver);
+            clock = latest;
+        }
+        self.lanes[index as usize].clock = clock;
+        for _ in 0..count {
+            self.step(index);
+        }
+        true
+    }
+
+    /// Returns for how many requests a lane waits at once.
+    #[inline]
+    fn group(&self, index: u32, first: Operation) -> usize {
+        if first.mode != Mode::More {
+            return 1;
+        }
+        let lane = &self.lanes[index as usize];
+        let is_more = |op: &Operation| op.mode == Mode::More;
+        if lane.script == NIL {
+            let ahead = (lane.position..lane.end).map(|position| self.program.at(position));
+            let more = ahead.take_while(is_more).count();
+            return (more + 1).min(lane.end - lane.position);
+        }
+        let script = &self.scripts[lane.script as usize];
+        let at = |steps| script.get(Packed::ahead(lane.script_at, steps));
+        let more = (0..).take_while(|steps| at(*steps).is_some_and(|op| is_more(&op)));
+        more.count() + 1
+    }
+
+    /// Returns the request of a wait that is so many operations ahead.
+    #[inline]
+    fn awaited(&self, index: u32, ahead: usize) -> usize {
+        let lane = &self.lanes[index as usize];
+        if lane.script == NIL {
+            return self.program.at(lane.position + ahead).request as usize;
+        }
+        let place = match ahead {
+            0 => lane.script_at,
+            _ => Packed::ahead(lane.script_at, ahead),
+        };
+        let op = self.scripts[lane.script as usize].get(place);
+        op.map_or(0, |op| (op.request + lane.script_requests) as usize)
+    }
+
+    /// Waits until a message can be received. Returns whether the lane goes on.
+    pub fn probe(&mut self, index: u32, op: Operation) -> bool {
+        let lane = &self.lanes[index as usize];
+        let (rank, time) = (lane.rank, lane.clock);
+        self.block(index, Why::Message, NIL);
+        let probe = Node {
+            time,
+            lane: index,
+            request: BLOCKING,
+            state: NodeState::Probe,
+            ..Node::default()
+        };
+        self.post_wild(rank, op, probe);
+        self.is_running(index)
+    }
+}
+
+/// Returns when the sender of a message goes on.
+fn release_time(handshake: Handshake, leaves: u64, arrival: u64) -> u64 {
+    if handshake.until_arrival {
+        arrival
+    } else {
+        leaves
+    }
+}

@@ -1,0 +1,215 @@
+//! Programs that pass messages.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    ops::Range,
+};
+
+use crate::{Collective, Kind, Mode, Operation};
+
+/// What every rank does, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program {
+    /// The file that it came from.
+    pub source: String,
+    /// What ranks do, each distinct operation once: loops do the same again and again, and few bytes for each of hundreds
+    /// of millions of operations are read faster than many.
+    pub distinct: Vec<Operation>,
+    /// The operations of all ranks, one rank after the other, as positions in [`Self::distinct`].
+    pub steps: Vec<u32>,
+    /// Where each rank's operations begin, and where the last one's end.
+    pub starts: Vec<usize>,
+    /// The communicators; the first is the world's.
+    pub communicators: Vec<Communicator>,
+    /// The collective operations that are called, each distinct one once.
+    pub collectives: Vec<Collective>,
+    /// What a reader must know about its limits.
+    pub warnings: Vec<String>,
+}
+
+/// Some ranks that have messages of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Communicator {
+    /// Its name in reports.
+    pub name: String,
+    /// Its members, as ranks of the world, in their order within it.
+    pub members: Vec<u32>,
+}
+
+impl Program {
+    /// Returns the number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.starts.len().saturating_sub(1) as u32
+    }
+
+    /// Returns the positions of a rank's operations.
+    pub fn range(&self, rank: u32) -> Range<usize> {
+        self.starts[rank as usize]..self.starts[rank as usize + 1]
+    }
+
+    /// Returns the operation at a position.
+    #[inline]
+    pub fn at(&self, position: usize) -> Operation {
+        self.distinct[self.steps[position] as usize]
+    }
+
+    /// Returns a rank's operations.
+    pub fn of_rank(
+        &self,
+        rank: u32,
+    ) -> impl DoubleEndedIterator<Item = Operation> + ExactSizeIterator + '_ {
+        self.range(rank).map(|position| self.at(position))
+    }
+
+    /// Returns all operations, one rank after the other.
+    pub fn operations(&self) -> impl Iterator<Item = Operation> + '_ {
+        self.steps.iter().map(|step| self.distinct[*step as usize])
+    }
+
+    /// Returns the number of messages that are sent one to one.
+    pub fn messages(&self) -> u64 {
+        self.operations().filter(|op| op.kind == Kind::Send).count() as u64
+    }
+
+    /// Returns the bytes of those messages.
+    pub fn bytes(&self) -> u64 {
+        let sends = self.operations().filter(|op| op.kind == Kind::Send);
+        sends.map(|op| op.value).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the work of all ranks together, in picoseconds.
+    pub fn work(&self) -> u64 {
+        let work = self.operations().filter(|op| op.kind == Kind::Work);
+        work.map(|op| op.value).fold(0, u64::saturating_add)
+    }
+}
+
+/// Makes a program of what ranks do, in any order of ranks.
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    ranks: Vec<Vec<u32>>,
+    /// Of each rank: work that may be more yet.
+    work: Vec<u64>,
+    numbers: HashMap<Operation, u32>,
+    distinct: Vec<Operation>,
+    communicators: Vec<Communicator>,
+    collectives: BTreeMap<Collective, u32>,
+    listed: Vec<Collective>,
+    /// What a reader must know about its limits.
+    pub warnings: Vec<String>,
+}
+
+impl Builder {
+    /// Begins with so many ranks, which all are of the world's communicator.
+    pub fn new(ranks: u32) -> Self {
+        Self {
+            ranks: vec![Vec::new(); ranks as usize],
+            work: vec![0; ranks as usize],
+            communicators: vec![Communicator {
+                name: "world".to_owned(),
+                members: (0..ranks).collect(),
+            }],
+            ..Self::default()
+        }
+    }
+
+    /// Returns the number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.ranks.len() as u32
+    }
+
+    /// Adds a communicator, and returns its number; `None` where there are too many.
+    pub fn communicator(&mut self, name: impl Into<String>, members: Vec<u32>) -> Option<u16> {
+        let number = u16::try_from(self.communicators.len())
+            .ok()
+            .filter(|number| *number < crate::channel::CONTEXT)?;
+        self.communicators.push(Communicator {
+            name: name.into(),
+            members,
+        });
+        Some(number)
+    }
+
+    /// Adds an operation to a rank's. Work before other work is one.
+    pub fn push(&mut self, rank: u32, operation: Operation) {
+        let work = &mut self.work[rank as usize];
+        if operation.kind == Kind::Work {
+            *work = work.saturating_add(operation.value);
+            return;
+        }
+        self.end_work(rank);
+        self.add(rank, operation);
+    }
+
+    fn end_work(&mut self, rank: u32) {
+        let work = std::mem::take(&mut self.work[rank as usize]);
+        if work > 0 {
+            self.add(rank, Operation::work(work));
+        }
+    }
+
+    fn add(&mut self, rank: u32, operation: Operation) {
+        let number = *self.numbers.entry(operation).or_insert_with(|| {
+            self.distinct.push(operation);
+            self.distinct.len() as u32 - 1
+        });
+        self.ranks[rank as usize].push(number);
+    }
+
+    /// Adds waits for several requests at once.
+    pub fn wait_all(&mut self, rank: u32, requests: &[u32]) {
+        for (index, request) in requests.iter().enumerate() {
+            let last = index + 1 == requests.len();
+            let mode = if last { Mode::Standard } else { Mode::More };
+            self.push(rank, Operation::wait(*request).in_mode(mode));
+        }
+    }
+
+    /// Adds a call of a collective.
+    pub fn collective(&mut self, rank: u32, communicator: u16, request: u32, call: Collective) {
+        let next = self.listed.len() as u32;
+        let number = *self.collectives.entry(call).or_insert(next);
+        if number == next {
+            self.listed.push(call);
+        }
+        let operation = Operation {
+            value: u64::from(number),
+            kind: Kind::Collective,
+            ..Operation::work(0)
+        };
+        self.push(rank, operation.on(communicator).with_request(request));
+    }
+
+    /// Returns the program.
+    pub fn finish(mut self, source: impl Into<String>) -> Program {
+        for rank in 0..self.ranks() {
+            self.end_work(rank);
+        }
+        let mut starts = Vec::with_capacity(self.ranks.len() + 1);
+        let mut steps = Vec::with_capacity(self.ranks.iter().map(Vec::len).sum());
+        // Numbered anew by first use, so that what a rank does lies together.
+        let mut renumbered = vec![u32::MAX; self.distinct.len()];
+        let mut distinct = Vec::with_capacity(self.distinct.len());
+        for rank in self.ranks {
+            starts.push(steps.len());
+            for number in rank {
+                let new = &mut renumbered[number as usize];
+                if *new == u32::MAX {
+                    *new = distinct.len() as u32;
+                    distinct.push(self.distinct[number as usize]);
+                }
+                steps.push(*new);
+            }
+        }
+        starts.push(steps.len());
+        Program {
+            source: source.into(),
+            distinct,
+            steps,
+            starts,
+            communicators: self.communicators,
+            collectives: self.listed,
+            warnings: self.warnings,
+        }
+    }
+}

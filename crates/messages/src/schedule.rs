@@ -1,0 +1,159 @@
+//! The whole course of a replay, as a schedule.
+
+use foretrace_network::Network;
+use foretrace_schedule::{
+    BlockedThread, Lane, Outcome as End, Schedule, Segment, SimTime, State, WaitKind, Wake,
+};
+
+use crate::{
+    Model, Outcome, Program, Run, TaskGraph, graph,
+    observer::{Observer, Why},
+    replay::observed,
+};
+
+/// Replays a program and keeps the whole course of it: a lane for each rank, and who sent to whom.
+pub fn schedule(program: &Program, network: &Network, model: Model) -> Schedule {
+    let lanes = Lanes::new(program.ranks());
+    let (run, lanes) = observed(program, network, model, lanes);
+    let names = (0..program.ranks()).map(|rank| format!("rank {rank}"));
+    lanes.finish(&program.source, model.name(), &run, names.collect())
+}
+
+/// Replays a task graph and keeps the whole course of it: a lane for each CPU of each rank.
+pub fn schedule_graph(graph: &TaskGraph, network: &Network) -> Schedule {
+    let cpus = graph.cpus;
+    let lanes = Lanes::new(graph.ranks() * cpus);
+    let (run, mut lanes) = graph::run(graph, network, lanes);
+    for wake in &mut lanes.wakes {
+        (wake.from, wake.to) = (wake.from * cpus, wake.to * cpus);
+    }
+    let name = |lane: u32| match cpus {
+        1 => format!("rank {lane}"),
+        _ => format!("rank {} CPU {}", lane / cpus, lane % cpus),
+    };
+    let names = (0..graph.ranks() * cpus).map(name).collect();
+    lanes.finish(&graph.source, Model::Direct.name(), &run, names)
+}
+
+/// What all lanes have done so far.
+struct Lanes {
+    segments: Vec<Vec<Segment>>,
+    wakes: Vec<Wake>,
+}
+
+impl Lanes {
+    fn new(count: u32) -> Self {
+        Self {
+            segments: vec![Vec::new(); count as usize],
+            wakes: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, lane: u32, start: u64, end: u64, state: State, event: usize) {
+        let segments = &mut self.segments[lane as usize];
+        let until = segments.last().map_or(0, |last| last.end.0);
+        // What nobody told of was waiting.
+        if start > until {
+            add(segments, until, start, State::Blocked(WaitKind::Wait), None);
+        }
+        add(
+            segments,
+            start.max(until),
+            end,
+            state,
+            u32::try_from(event).ok(),
+        );
+    }
+
+    fn finish(mut self, source: &str, model: &str, run: &Run, names: Vec<String>) -> Schedule {
+        self.wakes.sort_by_key(|wake| (wake.at, wake.from, wake.to));
+        let per_rank = (self.segments.len() / run.finish.len().max(1)).max(1);
+        let stuck = match &run.outcome {
+            Outcome::Deadlock(stuck) => stuck.as_slice(),
+            _ => &[],
+        };
+        let mut lanes = Vec::new();
+        for (number, (mut segments, name)) in self.segments.into_iter().zip(names).enumerate() {
+            let end = run.finish[number / per_rank];
+            let until = end.unwrap_or(run.end);
+            let last = segments.last().map_or(0, |last| last.end.0);
+            add(
+                &mut segments,
+                last,
+                until.0,
+                State::Blocked(WaitKind::Wait),
+                None,
+            );
+            lanes.push(Lane {
+                name,
+                process: (number / per_rank) as u32,
+                segments,
+                end,
+            });
+        }
+        let blocked = |stuck: &crate::Stuck| BlockedThread {
+            thread: format!("rank {}", stuck.rank),
+            operation: stuck.call.clone(),
+            object: stuck.tag.map(|tag| format!("tag {tag}")),
+            waits_for: stuck.peer.map(|peer| format!("rank {peer}")),
+            since: stuck.since,
+        };
+        Schedule {
+            source: source.to_owned(),
+            model: model.to_owned(),
+            cpus: lanes.len() as u32,
+            end: run.end,
+            outcome: if stuck.is_empty() {
+                End::Completed
+            } else {
+                End::Deadlock(stuck.iter().map(blocked).collect())
+            },
+            processes: (0..run.finish.len())
+                .map(|rank| format!("rank {rank}"))
+                .collect(),
+            lanes,
+            objects: Vec::new(),
+            wakes: self.wakes,
+        }
+    }
+}
+
+/// Adds a segment, or makes the last one longer.
+fn add(segments: &mut Vec<Segment>, start: u64, end: u64, state: State, event: Option<u32>) {
+    if end <= start {
+        return;
+    }
+    match segments.last_mut() {
+        Some(last) if last.state == state && last.end.0 == start => last.end = SimTime(end),
+        _ => segments.push(Segment {
+            start: SimTime(start),
+            end: SimTime(end),
+            state,
+            object: None,
+            event,
+        }),
+    }
+}
+
+impl Observer for Lanes {
+    fn busy(&mut self, rank: u32, start: u64, end: u64, operation: usize) {
+        self.push(rank, start, end, State::Running(rank), operation);
+    }
+
+    fn wait(&mut self, rank: u32, start: u64, end: u64, why: Why, operation: usize) {
+        let kind = match why {
+            Why::Message => WaitKind::Wait,
+            Why::Receiver => WaitKind::Send,
+            Why::Others => WaitKind::Barrier,
+        };
+        self.push(rank, start, end, State::Blocked(kind), operation);
+    }
+
+    fn message(&mut self, from: u32, _sent: u64, to: u32, received: u64, _bytes: u64) {
+        self.wakes.push(Wake {
+            from,
+            to,
+            at: SimTime(received),
+        });
+    }
+}
