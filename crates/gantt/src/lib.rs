@@ -33,6 +33,7 @@ pub mod pixels;
 pub mod scale;
 pub mod svg;
 pub mod text;
+pub mod track;
 
 pub use {
     palette::Theme,

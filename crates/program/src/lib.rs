@@ -33,7 +33,7 @@ mod structure;
 mod work;
 
 pub use {
-    operation::{Action, GateId, Opener, Operation},
+    operation::{Action, Delay, GateId, Opener, Operation},
     pool::{Cut, NoPool, Origin, Queue, Segment, WorkPool, Worker},
     program::{Program, Thread},
     structure::{Pattern, Structure},

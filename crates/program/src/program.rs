@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use foretrace_trace::{Object, ObjectId, ObjectKind, Process, ProcessId, Trace};
 
-use crate::{Action, GateId, NoPool, Opener, Operation, Structure, WorkPool, lower};
+use crate::{Action, Delay, GateId, NoPool, Opener, Operation, Structure, WorkPool, lower};
 
 /// Lists of operations, one per thread, and who released what to whom in the recording.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +23,8 @@ pub struct Program {
     pub operations: Vec<Operation>,
     /// The releases that acquisitions waited for, as positions in [`Self::operations`].
     pub requirements: Vec<u32>,
-    /// Lengths of delays, in nanoseconds.
-    pub delays: Vec<u64>,
+    /// Delays.
+    pub delays: Vec<Delay>,
     /// The condition variables that are waited on, and what each was found to be.
     pub structures: Vec<Structure>,
     /// Threads that take tasks from a shared queue, so that the Pool model can let any of them run any task.

@@ -24,6 +24,7 @@
 
 mod admission;
 mod core;
+mod course;
 mod engine;
 mod machine;
 mod models;
@@ -36,6 +37,7 @@ mod scheme;
 mod speed;
 
 pub use {
+    course::{Course, course},
     machine::{Bind, Costs, Handover, Machine, SchedulerKind, ThreadSetting},
     models::ModelKind,
     scheme::{Attempt, Choice, Prediction, Run, predict, predict_all, run, schedule},
