@@ -27,13 +27,18 @@
 //!
 //! Deliberately absent: windows and toolkits. The viewer paints what is computed here.
 
+pub mod arrange;
+pub mod arrows;
 pub mod lanes;
 pub mod palette;
+pub mod picture;
 pub mod pixels;
+pub mod raster;
 pub mod scale;
 pub mod svg;
 pub mod text;
 pub mod track;
+pub mod view;
 
 pub use {
     palette::Theme,
