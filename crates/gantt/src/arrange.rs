@@ -159,12 +159,7 @@ pub struct Arranged {
 const FEW: usize = 6;
 
 /// Arranges lanes and so many CPUs.
-pub fn arrange(
-    lanes: &[LaneFacts],
-    cpus: usize,
-    how: &Arrangement,
-    heights: Heights,
-) -> Arranged {
+pub fn arrange(lanes: &[LaneFacts], cpus: usize, how: &Arrangement, heights: Heights) -> Arranged {
     let mut arranged = Arranged {
         of_lane: vec![None; lanes.len()],
         ..Arranged::default()
@@ -176,7 +171,14 @@ pub fn arrange(
     if how.cpus {
         let key = "CPUs".to_owned();
         let collapsed = how.collapsed.contains(&key);
-        arranged.push_group(key, format!("{cpus} CPUs"), Vec::new(), collapsed, 0, heights);
+        arranged.push_group(
+            key,
+            format!("{cpus} CPUs"),
+            Vec::new(),
+            collapsed,
+            0,
+            heights,
+        );
         for cpu in 0..if collapsed { 0 } else { cpus } {
             arranged.push(RowKind::Cpu(cpu), heights.lane);
         }
@@ -286,14 +288,16 @@ fn sort(shown: &mut [usize], lanes: &[LaneFacts], order: Order) {
 pub fn compare_names(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a, b);
     loop {
-        let digits = |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let digits =
+            |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let (in_a, in_b) = (digits(a), digits(b));
         if in_a > 0 && in_b > 0 {
             let number = |text: &str| text.trim_start_matches('0').len();
             let (left, right) = (&a[..in_a], &b[..in_b]);
-            let by_value = number(left)
-                .cmp(&number(right))
-                .then_with(|| left.trim_start_matches('0').cmp(right.trim_start_matches('0')));
+            let by_value = number(left).cmp(&number(right)).then_with(|| {
+                left.trim_start_matches('0')
+                    .cmp(right.trim_start_matches('0'))
+            });
             if by_value.is_ne() {
                 return by_value;
             }
@@ -454,7 +458,10 @@ mod tests {
             ..Arrangement::default()
         };
         let lanes = program();
-        assert_eq!(shown(&arrange(&lanes, 0, &how, HEIGHTS))[..3], ["10", "0", "9"]);
+        assert_eq!(
+            shown(&arrange(&lanes, 0, &how, HEIGHTS))[..3],
+            ["10", "0", "9"]
+        );
         how.filter = "WORKER 1".to_owned();
         assert_eq!(shown(&arrange(&lanes, 0, &how, HEIGHTS)), ["10", "1"]);
         how.filter.clear();
@@ -467,7 +474,10 @@ mod tests {
         assert_eq!(arrange(&quiet, 0, &how, HEIGHTS).of_lane(3), None);
         how.threads = false;
         how.cpus = true;
-        assert_eq!(shown(&arrange(&quiet, 2, &how, HEIGHTS)), ["2 CPUs", "CPU 0", "CPU 1"]);
+        assert_eq!(
+            shown(&arrange(&quiet, 2, &how, HEIGHTS)),
+            ["2 CPUs", "CPU 0", "CPU 1"]
+        );
     }
 
     #[test]

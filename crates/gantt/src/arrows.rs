@@ -57,7 +57,13 @@ impl WakeIndex {
     }
 
     /// Returns the last wake that let a lane go on from `since` on until `at`.
-    pub fn last_to(&self, wakes: &[Wake], lane: usize, since: SimTime, at: SimTime) -> Option<usize> {
+    pub fn last_to(
+        &self,
+        wakes: &[Wake],
+        lane: usize,
+        since: SimTime,
+        at: SimTime,
+    ) -> Option<usize> {
         let to = self.to(lane);
         let after = to.partition_point(|wake| wakes[*wake as usize].at <= at);
         let wake = to[after.checked_sub(1)?] as usize;
@@ -144,7 +150,9 @@ mod tests {
 
     #[test]
     fn few_arrows_are_all_drawn_and_many_are_bundled_and_counted() {
-        let wakes: Vec<Wake> = (0..10_000).map(|i| wake(i % 3, (i + 1) % 3, u64::from(i))).collect();
+        let wakes: Vec<Wake> = (0..10_000)
+            .map(|i| wake(i % 3, (i + 1) % 3, u64::from(i)))
+            .collect();
         let scale = TimeScale::new(SimTime(0), SimTime(10_000), 0.0, 1_000.0);
         let near = TimeScale::new(SimTime(100), SimTime(199), 0.0, 1_000.0);
         assert_eq!(arrows(&wakes, &near, &rows(3), 500).len(), 100);

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foretrace_schedule::{Activity, BlockedThread, Marks, Outcome, Schedule, Segment, SimTime};
-use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
+use rayon::iter::{
+    IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _,
+};
 
 use crate::{
     arrange::LaneFacts,
@@ -28,7 +30,11 @@ pub struct Picture {
 
 impl Picture {
     /// Makes the index, on all CPUs. `on_progress` is called with the lanes that are done and all that there are.
-    pub fn new(schedule: Schedule, marks: Marks, on_progress: &(dyn Fn(usize, usize) + Sync)) -> Self {
+    pub fn new(
+        schedule: Schedule,
+        marks: Marks,
+        on_progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Self {
         let done = AtomicUsize::new(0);
         let of = schedule.lanes.len();
         let tracks = schedule
@@ -65,13 +71,21 @@ impl Picture {
                 process: process.cloned().unwrap_or_default(),
                 routine: routine(lane),
                 operations: self.marks.lane(lane).len().max(of.segments.len()),
-                born: of.segments.first().map_or(u64::MAX, |segment| segment.start.0),
+                born: of
+                    .segments
+                    .first()
+                    .map_or(u64::MAX, |segment| segment.start.0),
                 running: sums[Fill::RUNNING.index()],
                 ready: sums[Fill::of(Activity::Ready).index()],
                 blocked: blocked(&sums),
             }
         };
-        schedule.lanes.par_iter().enumerate().map(|(lane, of)| facts((lane, of))).collect()
+        schedule
+            .lanes
+            .par_iter()
+            .enumerate()
+            .map(|(lane, of)| facts((lane, of)))
+            .collect()
     }
 
     /// Returns the segment of a lane at a time; none before its birth and after its end.
@@ -101,13 +115,17 @@ impl Picture {
             until.min(end).since(from.max(start))
         };
         let of_fill = (first..=last).filter(|segment| track.fill(*segment) == fill);
-        let longest = of_fill.max_by_key(|segment| (length(*segment), std::cmp::Reverse(*segment)))?;
+        let longest =
+            of_fill.max_by_key(|segment| (length(*segment), std::cmp::Reverse(*segment)))?;
         track.lane_segment(longest)
     }
 
     /// Returns the exact time that each lane spent in each state within a range.
     pub fn statistics(&self, start: SimTime, end: SimTime) -> Vec<Sums> {
-        self.tracks.iter().map(|track| track.sums(start, end)).collect()
+        self.tracks
+            .iter()
+            .map(|track| track.sums(start, end))
+            .collect()
     }
 
     /// Returns the wake that let a lane go on at the end of a blocked segment, or that created it.
@@ -127,11 +145,18 @@ impl Picture {
 
     /// Returns who waits for whom in a deadlock, as lanes, and the lanes that wait in a circle.
     pub fn deadlock(&self) -> Deadlock {
-        let lane = |name: &str| self.schedule.lanes.iter().position(|lane| lane.name == name);
+        let lane = |name: &str| {
+            self.schedule
+                .lanes
+                .iter()
+                .position(|lane| lane.name == name)
+        };
         let edges: Vec<(usize, usize)> = self
             .deadlocked()
             .iter()
-            .filter_map(|blocked| Some((lane(&blocked.thread)?, lane(blocked.waits_for.as_deref()?)?)))
+            .filter_map(|blocked| {
+                Some((lane(&blocked.thread)?, lane(blocked.waits_for.as_deref()?)?))
+            })
             .collect();
         let cycle = cycle(&edges, self.schedule.lanes.len());
         Deadlock { edges, cycle }
@@ -155,7 +180,9 @@ fn cycle(edges: &[(usize, usize)], lanes: usize) -> Vec<usize> {
     }
     for &(start, _) in edges {
         let follow = |lane: &usize| next[*lane];
-        let path = std::iter::successors(Some(start), follow).take(lanes + 1).skip(1);
+        let path = std::iter::successors(Some(start), follow)
+            .take(lanes + 1)
+            .skip(1);
         let mut circle = vec![start];
         for lane in path {
             if lane == start {
@@ -223,7 +250,10 @@ pub fn only_lanes(schedule: &Schedule, lanes: &[usize]) -> Schedule {
         end: schedule.end,
         outcome: schedule.outcome.clone(),
         processes: schedule.processes.clone(),
-        lanes: lanes.iter().map(|&lane| schedule.lanes[lane].clone()).collect(),
+        lanes: lanes
+            .iter()
+            .map(|&lane| schedule.lanes[lane].clone())
+            .collect(),
         objects: schedule.objects.clone(),
         wakes: wakes.collect(),
     }
@@ -305,7 +335,10 @@ mod tests {
         assert_eq!(blocked(&lanes[1]), 5);
         assert_eq!(total(&lanes).iter().sum::<u64>(), 20);
         let facts = picture.facts(&|lane| (lane == 1).then(|| "work".to_owned()));
-        assert_eq!((facts[1].running, facts[1].blocked, facts[1].born), (19, 31, 10));
+        assert_eq!(
+            (facts[1].running, facts[1].blocked, facts[1].born),
+            (19, 31, 10)
+        );
         assert_eq!(facts[1].routine.as_deref(), Some("work"));
     }
 

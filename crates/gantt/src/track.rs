@@ -3,8 +3,9 @@
 //! A [`Track`] is a gap-free sequence of states over the whole of a schedule; where its thread is not yet born or has
 //! ended, that is a state too. After every [`BLOCK`] segments stand the sums of time by state so far. The time that a
 //! pixel spends in each state is the difference of two such sums, each corrected by at most half a block: exact, at
-//! whatever zoom. Where there are very many segments, a [`Grid`] holds the sums at equal steps of time as well: a level
-//! of detail from which any coarser one follows by one subtraction, for views that move.
+//! whatever zoom. Where there are very many segments, a `Grid` holds the sums at equal steps of time as well: a level
+//! of detail from which any coarser one follows by one subtraction, for views that move; and above it a pyramid of
+//! ever fewer steps, for what lies together in memory is read faster.
 
 use foretrace_schedule::{Activity, Lane, Schedule, SimTime, State, WaitKind};
 
@@ -18,6 +19,9 @@ pub const FILLS: usize = Activity::ALL.len() + 3;
 
 /// Tracks of at least so many segments have a grid.
 const GRID_FROM: usize = 1 << 15;
+
+/// A level of fewer steps has no coarser one above it.
+const LEAST_STEPS: usize = 1 << 13;
 
 /// A grid has about one step for so many segments.
 const SEGMENTS_A_STEP: usize = 24;
@@ -85,7 +89,8 @@ pub type Sums = [u64; FILLS];
 #[derive(Clone, Debug, Default)]
 pub struct Track {
     starts: Vec<u64>,
-    fills: Vec<u8>,
+    /// What each segment is, as a position among the fills that occur.
+    slots: Vec<u8>,
     end: u64,
     /// What comes before the lane's first segment is a segment of the track, too.
     offset: usize,
@@ -95,13 +100,13 @@ pub struct Track {
 /// The sums of a track.
 #[derive(Clone, Debug, Default)]
 struct Index {
-    /// The fills that occur, and where each stands among them.
+    /// The fills that occur.
     present: Vec<u8>,
-    slots: [u8; FILLS],
     /// The time in each present fill before each block, and before the end.
     sums: Vec<u64>,
     block_starts: Vec<u64>,
-    grid: Option<Grid>,
+    /// Sums at equal steps of time, each level's four times as long as those of the one before.
+    pyramid: Vec<Grid>,
 }
 
 /// Sums at equal steps of time.
@@ -155,10 +160,11 @@ impl Track {
     }
 
     fn packed(starts: Vec<u64>, fills: Vec<u8>, end: u64, offset: usize) -> Self {
-        let index = Index::build(&starts, &fills, end);
+        let mut slots = fills;
+        let index = Index::build(&starts, &mut slots, end);
         Self {
             starts,
-            fills,
+            slots,
             end,
             offset,
             index,
@@ -205,7 +211,7 @@ impl Track {
 
     /// Returns what a segment of the track is.
     pub fn fill(&self, segment: usize) -> Fill {
-        Fill(self.fills[segment])
+        Fill(self.index.present[self.slots[segment] as usize])
     }
 
     /// Returns when a segment of the track begins and ends.
@@ -241,8 +247,8 @@ impl Track {
 
     /// The bytes that the index takes beside the segments.
     pub fn index_bytes(&self) -> usize {
-        let grid = self.index.grid.as_ref().map_or(0, |grid| grid.sums.len());
-        8 * (self.index.sums.len() + self.index.block_starts.len() + grid)
+        let pyramid: usize = self.index.pyramid.iter().map(|grid| grid.sums.len()).sum();
+        8 * (self.index.sums.len() + self.index.block_starts.len() + pyramid)
     }
 
     /// Returns the exact time in each fill within a range; O(log n).
@@ -252,10 +258,9 @@ impl Track {
         if self.is_empty() || start >= end {
             return sums;
         }
-        let mut before = vec![0; self.index.present.len()];
-        let mut after = before.clone();
-        self.until(start, self.find(start, 0), &mut before);
-        self.until(end, self.find(end, 0), &mut after);
+        let (mut before, mut after) = ([0; FILLS], [0; FILLS]);
+        let first = self.until(start, 0, &mut before);
+        self.until(end, first, &mut after);
         for (slot, fill) in self.index.present.iter().enumerate() {
             sums[*fill as usize] = after[slot] - before[slot];
         }
@@ -269,10 +274,10 @@ impl Track {
             return;
         }
         let columns = bounds.len() - 1;
-        let span = bounds[columns].saturating_sub(bounds[0]);
+        let width = bounds[columns].saturating_sub(bounds[0]) / columns as u64;
+        let mut levels = self.index.pyramid.iter().rev();
         if detail == Detail::Fast
-            && let Some(grid) = &self.index.grid
-            && span / columns as u64 >= 2 << grid.shift
+            && let Some(grid) = levels.find(|grid| width >= 2 << grid.shift)
         {
             return self.grid_columns(grid, bounds, &mut visit);
         }
@@ -284,8 +289,7 @@ impl Track {
         let mut here = [0; FILLS];
         let mut next = [0; FILLS];
         let mut shares = [0; FILLS];
-        let mut segment = self.find(bounds[0].min(self.end), 0);
-        self.until(bounds[0].min(self.end), segment, &mut here[..kinds]);
+        let mut segment = self.until(bounds[0].min(self.end), 0, &mut here);
         let mut column = 0;
         let last = bounds.len() - 1;
         while column < last {
@@ -299,24 +303,21 @@ impl Track {
                     visit(Run::Solid {
                         from: column,
                         until,
-                        fill: Fill(self.fills[segment]),
+                        fill: self.fill(segment),
                         segment,
                     });
                 }
                 column = until;
                 let at = bounds[column].min(self.end);
-                if at >= segment_end {
-                    segment = self.find(at, segment);
-                }
-                self.until(at, segment, &mut here[..kinds]);
+                segment = self.until(at, segment, &mut here);
                 continue;
             }
             let at = bounds[column + 1].min(self.end);
-            segment = self.find(at, segment);
-            self.until(at, segment, &mut next[..kinds]);
+            segment = self.until(at, segment, &mut next);
             let mut any = 0;
             for kind in 0..kinds {
                 shares[kind] = next[kind] - here[kind];
+                here[kind] = next[kind];
                 any |= shares[kind];
             }
             if any > 0 {
@@ -325,7 +326,6 @@ impl Track {
                     shares: &shares[..kinds],
                 });
             }
-            here = next;
             column += 1;
         }
     }
@@ -342,6 +342,7 @@ impl Track {
             for kind in 0..kinds {
                 // Each sum is rounded down on its own.
                 shares[kind] = next[kind].saturating_sub(here[kind]);
+                here[kind] = next[kind];
                 any |= shares[kind];
             }
             if any > 0 {
@@ -350,12 +351,58 @@ impl Track {
                     shares: &shares[..kinds],
                 });
             }
-            here = next;
         }
     }
 
-    /// Returns the segment that a time lies in; `from` is one not after it.
-    fn find(&self, time: u64, from: usize) -> usize {
+    /// Finds the segment that a time lies in, and sums the time in each present fill before that time. `from` is a segment
+    /// not after it.
+    fn until(&self, time: u64, from: usize, sums: &mut Sums) -> usize {
+        let block = self.block(time, from);
+        let kinds = self.index.present.len();
+        let first = block * BLOCK;
+        let last = (first + BLOCK).min(self.starts.len());
+        let begin = self.index.block_starts[block];
+        let next = self.index.block_starts.get(block + 1);
+        let mut end = next.copied().unwrap_or(self.end);
+        // Slots are below FILLS; said so, the compiler need not check.
+        let at = |segment: usize| self.slots[segment] as usize % FILLS;
+        // From the end of the block that is probably nearer: what is not read costs nothing, and reading is what costs most.
+        let mut segment;
+        if time - begin <= (end - begin) / 2 {
+            let before = &self.index.sums[block * kinds..(block + 1) * kinds];
+            sums[..kinds]
+                .iter_mut()
+                .zip(before)
+                .for_each(|(sum, before)| *sum = *before);
+            segment = first;
+            let mut start = begin;
+            while let Some(&next) = self.starts[..last].get(segment + 1)
+                && next <= time
+            {
+                sums[at(segment)] += next - start;
+                start = next;
+                segment += 1;
+            }
+            sums[at(segment)] += time - start;
+        } else {
+            let after = &self.index.sums[(block + 1) * kinds..(block + 2) * kinds];
+            sums[..kinds]
+                .iter_mut()
+                .zip(after)
+                .for_each(|(sum, after)| *sum = *after);
+            segment = last - 1;
+            while self.starts[segment] > time {
+                sums[at(segment)] -= end - self.starts[segment];
+                end = self.starts[segment];
+                segment -= 1;
+            }
+            sums[at(segment)] -= end - time;
+        }
+        segment
+    }
+
+    /// Returns the block that a time lies in; `from` is a segment not after it.
+    fn block(&self, time: u64, from: usize) -> usize {
         let starts = &self.index.block_starts;
         let mut low = from / BLOCK;
         let mut step = 1;
@@ -365,76 +412,41 @@ impl Track {
             step *= 2;
         }
         let high = (low + step).min(starts.len());
-        let block = low + starts[low..high].partition_point(|start| *start <= time);
-        let first = block.saturating_sub(1) * BLOCK;
-        let last = (first + BLOCK).min(self.starts.len());
-        // Counting all is faster than searching, for it needs no guess about where to go next.
-        let within: usize = self.starts[first..last]
-            .iter()
-            .map(|start| usize::from(*start <= time))
-            .sum();
-        first + within.max(1) - 1
-    }
-
-    /// Sums the time in each present fill before a time that lies in this segment.
-    fn until(&self, time: u64, segment: usize, sums: &mut [u64]) {
-        let Index {
-            present,
-            slots,
-            sums: blocks,
-            ..
-        } = &self.index;
-        let kinds = present.len();
-        let block = segment / BLOCK;
-        let first = block * BLOCK;
-        let last = (first + BLOCK).min(self.starts.len());
-        let slot = |fill: u8| slots[fill as usize] as usize;
-        // From the nearer end of the block.
-        if segment - first <= last - segment {
-            sums.copy_from_slice(&blocks[block * kinds..(block + 1) * kinds]);
-            let pairs = self.starts[first..=segment].windows(2);
-            for (pair, fill) in pairs.zip(&self.fills[first..segment]) {
-                sums[slot(*fill)] += pair[1] - pair[0];
-            }
-            sums[slot(self.fills[segment])] += time - self.starts[segment];
-        } else {
-            sums.copy_from_slice(&blocks[(block + 1) * kinds..(block + 2) * kinds]);
-            let end_of = |segment: usize| self.starts.get(segment + 1).copied().unwrap_or(self.end);
-            for later in segment + 1..last {
-                sums[slot(self.fills[later])] -= end_of(later) - self.starts[later];
-            }
-            sums[slot(self.fills[segment])] -= end_of(segment) - time;
-        }
+        let after = low + starts[low..high].partition_point(|start| *start <= time);
+        after.saturating_sub(1)
     }
 }
 
 impl Index {
-    fn build(starts: &[u64], fills: &[u8], end: u64) -> Self {
+    /// Sums up the segments; what comes as fills goes as positions among those that occur.
+    fn build(starts: &[u64], fills: &mut [u8], end: u64) -> Self {
         let mut occurs = [false; FILLS];
-        for fill in fills {
+        for fill in &*fills {
             occurs[*fill as usize] = true;
         }
         let mut index = Self::default();
+        let mut slots = [0; FILLS];
         for (fill, occurs) in occurs.into_iter().enumerate() {
             if occurs {
-                index.slots[fill] = index.present.len() as u8;
+                slots[fill] = index.present.len() as u8;
                 index.present.push(fill as u8);
             }
         }
         let kinds = index.present.len();
         let blocks = starts.len().div_ceil(BLOCK);
         index.sums.reserve_exact((blocks + 1) * kinds);
-        index.block_starts.reserve_exact(blocks);
+        index.block_starts.extend(starts.iter().step_by(BLOCK));
         let mut grid = Grid::planned(starts.len(), end, kinds);
         let mut sums = [0; FILLS];
         for block in 0..blocks {
             let first = block * BLOCK;
             let last = (first + BLOCK).min(starts.len());
-            index.block_starts.push(starts[first]);
             index.sums.extend_from_slice(&sums[..kinds]);
             for segment in first..last {
                 let until = starts.get(segment + 1).copied().unwrap_or(end);
-                let slot = index.slots[fills[segment] as usize] as usize;
+                let slot = slots[fills[segment] as usize];
+                fills[segment] = slot;
+                let slot = slot as usize;
                 if let Some(grid) = &mut grid {
                     grid.note(starts[segment], until, slot, &sums[..kinds]);
                 }
@@ -442,10 +454,14 @@ impl Index {
             }
         }
         index.sums.extend_from_slice(&sums[..kinds]);
-        if let Some(grid) = &mut grid {
+        let mut level = grid.map(|mut grid| {
             grid.close(&sums[..kinds]);
+            grid
+        });
+        while let Some(grid) = level {
+            level = grid.coarser(kinds);
+            index.pyramid.push(grid);
         }
-        index.grid = grid;
         index
     }
 }
@@ -477,6 +493,22 @@ impl Grid {
         }
     }
 
+    /// Returns every fourth step; nothing where they are few.
+    fn coarser(&self, kinds: usize) -> Option<Self> {
+        let rows = self.sums.chunks_exact(kinds);
+        if rows.len() < LEAST_STEPS {
+            return None;
+        }
+        let end = &self.sums[self.sums.len() - kinds..];
+        let kept = rows.step_by(4).flatten();
+        // Whatever time there is must lie between two steps.
+        let sums = kept.chain(end).chain(end).copied().collect();
+        Some(Self {
+            shift: self.shift + 2,
+            sums,
+        })
+    }
+
     fn close(&mut self, sums: &[u64]) {
         // Two, so that whatever time there is lies between two steps.
         self.sums.extend_from_slice(sums);
@@ -488,12 +520,11 @@ impl Grid {
         let kinds = sums.len();
         let step = (time >> self.shift) as usize;
         let within = time & ((1 << self.shift) - 1);
+        let share = within as f64 / (1_u64 << self.shift) as f64;
         let (before, after) = (step * kinds, (step + 1) * kinds);
         for kind in 0..kinds {
             let (low, high) = (self.sums[before + kind], self.sums[after + kind]);
-            // A step is below 2^64 / the number of steps, so that the product fits where it is halved often enough.
-            let part = u128::from(high - low) * u128::from(within) >> self.shift;
-            sums[kind] = low + part as u64;
+            sums[kind] = low + ((high - low) as f64 * share) as u64;
         }
     }
 }

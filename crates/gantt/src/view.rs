@@ -186,6 +186,9 @@ mod tests {
         let view = TimeView::new(SimTime(100_000), SimTime(200_000));
         assert_eq!(view.showing(SimTime(150_000), limit), view);
         let moved = view.showing(SimTime(900_000), limit);
-        assert_eq!((moved.start, moved.end), (SimTime(850_000), SimTime(950_000)));
+        assert_eq!(
+            (moved.start, moved.end),
+            (SimTime(850_000), SimTime(950_000))
+        );
     }
 }

@@ -117,7 +117,8 @@ proptest! {
     #[test]
     fn the_grid_is_within_a_step_of_the_truth(seed in any::<u64>(), columns in 1..400_u32, zoom in 0..6_u32) {
         let track = long_track(seed, GRID_FROM + 77);
-        let step = 1 << track.index.grid.as_ref().unwrap().shift;
+        // The coarsest level whose steps are at most half a column wide is taken.
+        let step = 1 << track.index.pyramid.last().unwrap().shift;
         let span = track.end().0 >> zoom;
         let columns = Columns::new(SimTime(span / 3), SimTime(span / 3 + span), columns);
         let (fast, exact) = (shares(&track, &columns, Detail::Fast), shares(&track, &columns, Detail::Exact));
@@ -187,10 +188,17 @@ fn a_cpu_runs_what_the_lanes_say() {
         wakes: Vec::new(),
     };
     let cpus = of_cpus(&schedule);
-    let turns = |cpu: usize| -> Vec<_> { (0..cpus[cpu].track.len()).map(|s| cpus[cpu].turn(s)).collect() };
+    let turns = |cpu: usize| -> Vec<_> {
+        (0..cpus[cpu].track.len())
+            .map(|s| cpus[cpu].turn(s))
+            .collect()
+    };
     assert_eq!(turns(0), [Some((0, 0)), Some((1, 0)), None]);
     assert_eq!(turns(1), [None, Some((0, 2))]);
     assert_eq!(turns(2), [None]);
     let busy = cpus[0].track.sums(SimTime::ZERO, SimTime(15));
-    assert_eq!((busy[Fill::RUNNING.index()], busy[Fill::IDLE.index()]), (9, 6));
+    assert_eq!(
+        (busy[Fill::RUNNING.index()], busy[Fill::IDLE.index()]),
+        (9, 6)
+    );
 }
