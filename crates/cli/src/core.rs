@@ -1,13 +1,13 @@
 //! The one place where the command line calls the crates below it.
 
-use std::{borrow::Cow, fs, io::Read as _, path::Path};
+use std::{borrow::Cow, fs, io::Read as _, path::Path, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use foretrace_calibrate::{Calibration, Effort, Estimate};
 use foretrace_machine::Description;
 use foretrace_program::{Program, Structure};
 use foretrace_schedule::{Schedule, SimTime};
-use foretrace_sim::{Attempt, Choice, Costs, Machine, ModelKind, Run, SchedulerKind};
+use foretrace_sim::{Attempt, Choice, Costs, Course, Machine, ModelKind, Run, SchedulerKind};
 use foretrace_trace::{Error, Trace, journal::JournalError};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
@@ -19,7 +19,7 @@ use crate::series::Series;
 
 /// A traced program, and how its run is to be predicted.
 pub struct Study {
-    program: Program,
+    program: Arc<Program>,
     how: ModelArgs,
     description: Description,
     all_models: bool,
@@ -86,7 +86,7 @@ impl Study {
             bail!(pools::none_found(trace, &program));
         }
         Ok(Self {
-            program,
+            program: Arc::new(program),
             how: how.clone(),
             description,
             all_models,
@@ -114,15 +114,65 @@ impl Study {
         let one_cpu = self.one_cpu()?;
         cpus.par_iter()
             .map(|&cpus| {
-                let prediction = Prediction {
-                    result: self.predict_on(&self.machine(cpus)?),
-                    one_cpu,
-                    workers: self.how.workers.map(|workers| workers.on(cpus)),
-                };
+                let prediction = self.predict_one(cpus, one_cpu)?;
                 on_progress();
                 Ok(prediction)
             })
             .collect()
+    }
+
+    /// Predicts the run on one number of CPUs; `one_cpu` is what speed-ups refer to.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::predict`].
+    pub fn predict_one(&self, cpus: u32, one_cpu: SimTime) -> anyhow::Result<Prediction> {
+        Ok(Prediction {
+            result: self.predict_on(&self.machine(cpus)?),
+            one_cpu,
+            workers: self.how.workers.map(|workers| workers.on(cpus)),
+        })
+    }
+
+    /// Returns a study of the same program under other conditions.
+    ///
+    /// # Errors
+    ///
+    /// When the machine's file cannot be used.
+    pub fn under(&self, how: &ModelArgs, all_models: bool) -> anyhow::Result<Self> {
+        Ok(Self {
+            program: Arc::clone(&self.program),
+            how: how.clone(),
+            description: read_machine(how.machine.as_deref())?,
+            all_models,
+        })
+    }
+
+    /// Predicts the whole course of the run on a number of CPUs, and says on what machine. `go_on` is called now and then
+    /// with the operations that are done and all that there are; `None` where it said that the rest is not wanted.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::predict`].
+    pub fn course(
+        &self,
+        cpus: u32,
+        go_on: &dyn Fn(usize, usize) -> bool,
+    ) -> anyhow::Result<Option<(Course, Machine)>> {
+        self.description.check_bindings(cpus)?;
+        let machine = self.machine(cpus)?;
+        let program = self.program_on(cpus);
+        let choice = match self.how.workers {
+            Some(_) => Choice::Only(ModelKind::Pool),
+            None => choice(self.how.model),
+        };
+        let course = foretrace_sim::course(&program, &machine, choice, go_on);
+        Ok(course.map(|course| (course, machine)))
+    }
+
+    /// Returns whether threads of the program take tasks from a shared queue.
+    pub fn has_pools(&self) -> bool {
+        !self.program.pools.is_empty()
     }
 
     fn predict_on(&self, machine: &Machine) -> foretrace_sim::Prediction {

@@ -12,6 +12,7 @@ mod output;
 mod report;
 mod series;
 mod table;
+mod viewing;
 
 use std::{panic, process::ExitCode};
 

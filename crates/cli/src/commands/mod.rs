@@ -11,6 +11,9 @@ mod record;
 mod record_series;
 mod recover;
 mod validate;
+mod view;
+
+pub use export::default_cpus;
 
 use crate::{args::Command, failure::Finish};
 
@@ -25,6 +28,7 @@ pub fn run(command: &Command) -> anyhow::Result<Finish> {
         Command::Import(args) => import::run(args),
         Command::Validate(args) => validate::run(args),
         Command::Machine(args) => machine::run(args),
+        Command::View(args) => view::run(args),
         Command::Demo => demo::run(),
     }
 }

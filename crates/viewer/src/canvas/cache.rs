@@ -1,0 +1,365 @@
+//! The pixels of lanes, made anew only when what is seen has changed.
+
+use eframe::egui::{self, Color32, ColorImage, Rect, TextureHandle, TextureOptions, pos2, vec2};
+use foretrace_gantt::{
+    arrange::{Arranged, RowKind},
+    pixels::Columns,
+    raster::{Heap, Painter, Solid},
+    track::{Detail, bounds},
+    view::TimeView,
+};
+
+use crate::{loaded::Loaded, theme::Colours};
+
+/// What pixels were made for.
+#[derive(Clone, Debug, PartialEq)]
+struct Key {
+    loaded: usize,
+    baseline: Option<usize>,
+    view: TimeView,
+    scroll: i64,
+    size: [usize; 2],
+    rows: u64,
+    detail: Detail,
+    dark: bool,
+    marks: bool,
+}
+
+/// The segments that a row shows one by one.
+#[derive(Clone, Debug)]
+pub struct RowSolids {
+    /// The row.
+    pub row: usize,
+    /// The segments.
+    pub solids: Vec<Solid>,
+}
+
+/// The last frame's pixels, and what was found on the way.
+#[derive(Default)]
+pub struct FrameCache {
+    key: Option<Key>,
+    tiles: Tiles,
+    /// The begins of the columns.
+    pub bounds: Vec<u64>,
+    /// The segments that are wide enough to be seen.
+    pub solids: Vec<RowSolids>,
+    /// How many threads did what, column by column.
+    pub heap: Heap,
+    /// The same of the prediction that it is compared with.
+    pub baseline_heap: Option<Heap>,
+    /// Whether shares are exact.
+    pub exact: bool,
+    /// Counts how often the pixels were made.
+    pub version: u64,
+    graph: Tiles,
+    graph_version: u64,
+    overview: Tiles,
+    overview_key: Option<(usize, usize, bool)>,
+}
+
+/// What is to be painted.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The prediction.
+    pub loaded: &'a Loaded,
+    /// The one that it is compared with, in the same rows.
+    pub baseline: Option<&'a Loaded>,
+    /// The rows, and a number that changes with them.
+    pub rows: (&'a Arranged, u64),
+    /// The part of time.
+    pub view: TimeView,
+    /// How far down the rows are scrolled.
+    pub scroll: f32,
+    /// Whether the view moves.
+    pub moving: bool,
+    /// Whether operations are marked.
+    pub marks: bool,
+    /// The place.
+    pub rect: Rect,
+    /// The colours.
+    pub colours: &'a Colours,
+}
+
+/// From so many segments on a moving view is painted from sums at equal steps.
+const FAST_FROM: usize = 20_000_000;
+
+/// Segments from so many pixels on carry borders and text.
+pub const WIDE: usize = 4;
+
+impl FrameCache {
+    /// Makes the pixels of lanes where they have changed.
+    pub fn refresh(&mut self, ctx: &egui::Context, wanted: &Wanted<'_>) {
+        let scale = ctx.pixels_per_point();
+        let size = [wanted.rect.width(), wanted.rect.height()].map(|points| pixels(points, scale));
+        let many = wanted.loaded.picture.segments() >= FAST_FROM;
+        let key = Key {
+            loaded: std::ptr::from_ref(wanted.loaded) as usize,
+            baseline: wanted.baseline.map(|baseline| std::ptr::from_ref(baseline) as usize),
+            view: wanted.view,
+            scroll: (wanted.scroll * scale).round() as i64,
+            size,
+            rows: wanted.rows.1,
+            detail: if many && wanted.moving { Detail::Fast } else { Detail::Exact },
+            dark: wanted.colours.dark,
+            marks: wanted.marks,
+        };
+        if self.key.as_ref() == Some(&key) {
+            return;
+        }
+        self.exact = key.detail == Detail::Exact;
+        self.paint(ctx, wanted, &key, scale);
+        self.key = Some(key);
+        self.version += 1;
+    }
+
+    fn paint(&mut self, ctx: &egui::Context, wanted: &Wanted<'_>, key: &Key, scale: f32) {
+        let [width, height] = key.size;
+        let columns = Columns::new(wanted.view.start, wanted.view.end, width as u32);
+        self.bounds = bounds(&columns);
+        self.solids.clear();
+        let mut image = vec![0; width * height];
+        let mut painter = Painter::new(width, &wanted.colours.fills);
+        let mut heap = Heap::new(width);
+        let picture = &wanted.loaded.picture;
+        let mut seen = vec![false; picture.tracks.len()];
+        let partners = wanted.baseline.map(|baseline| partners(wanted.loaded, baseline));
+        let rows = wanted.rows.0;
+        let visible = rows.visible(wanted.scroll, wanted.scroll + wanted.rect.height());
+        for row in visible {
+            let slot = &rows.rows()[row];
+            let place = Place::of(slot.top - wanted.scroll, slot.height, scale, height);
+            let bar = place.bar(partners.is_some());
+            let mut solids = Vec::new();
+            let mut paint = |track, lines: std::ops::Range<usize>, heap: Option<&mut Heap>, solids: &mut Vec<Solid>| {
+                let lines = &mut image[lines.start * width..lines.end * width];
+                painter.paint(track, &self.bounds, key.detail, lines, heap, (WIDE, solids));
+            };
+            match &slot.kind {
+                RowKind::Lane(lane) => {
+                    seen[*lane] = true;
+                    paint(&picture.tracks[*lane], bar.clone(), Some(&mut heap), &mut solids);
+                    let other = partners.as_ref().and_then(|partners| partners[*lane]);
+                    if let (Some(baseline), Some(other)) = (wanted.baseline, other) {
+                        let below = place.below(&bar);
+                        paint(&baseline.picture.tracks[other], below, None, &mut Vec::new());
+                    }
+                    if wanted.marks {
+                        mark(&mut image, width, place.ticks(&bar), wanted, *lane, &self.bounds);
+                    }
+                }
+                RowKind::Cpu(cpu) => paint(&picture.cpus[*cpu].track, bar, None, &mut solids),
+                RowKind::Group {
+                    lanes,
+                    collapsed: true,
+                    ..
+                } => {
+                    let mut group = Heap::new(width);
+                    for lane in lanes {
+                        seen[*lane] = true;
+                        paint(&picture.tracks[*lane], 0..0, Some(&mut group), &mut Vec::new());
+                    }
+                    heap.add_all(&group);
+                    let lines = &mut image[bar.start * width..bar.end * width];
+                    painter.paint_heap(&group, lanes.len() as f32, lines);
+                }
+                RowKind::Group { .. } => {}
+            }
+            self.solids.push(RowSolids { row, solids });
+        }
+        let rest = seen.iter().zip(&picture.tracks).filter(|(seen, _)| !**seen);
+        for (_, track) in rest {
+            let solids = (WIDE, &mut Vec::new());
+            painter.paint(track, &self.bounds, key.detail, &mut [], Some(&mut heap), solids);
+        }
+        self.heap = heap;
+        self.baseline_heap = wanted.baseline.map(|baseline| {
+            let mut heap = Heap::new(width);
+            for track in &baseline.picture.tracks {
+                let solids = (WIDE, &mut Vec::new());
+                painter.paint(track, &self.bounds, key.detail, &mut [], Some(&mut heap), solids);
+            }
+            heap
+        });
+        self.tiles.set(ctx, "lanes", key.size, &image);
+    }
+
+    /// Draws the lanes.
+    pub fn draw(&self, painter: &egui::Painter, rect: Rect) {
+        self.tiles.draw(painter, rect);
+    }
+
+    /// Draws the parallelism graph; its height stands for so many threads.
+    pub fn draw_graph(&mut self, painter: &egui::Painter, rect: Rect, most: f32, colours: &Colours) {
+        let width = self.heap.columns();
+        let height = pixels(rect.height(), painter.pixels_per_point());
+        if self.graph_version != self.version {
+            let mut image = vec![0; width * height];
+            Painter::new(width, &colours.classes).paint_heap(&self.heap, most, &mut image);
+            self.graph.set(painter.ctx(), "graph", [width, height], &image);
+            self.graph_version = self.version;
+        }
+        self.graph.draw(painter, rect);
+    }
+
+    /// Draws the whole run, small.
+    pub fn draw_overview(&mut self, painter: &egui::Painter, rect: Rect, whole: TimeView, (loaded, colours): (&Loaded, &Colours)) {
+        let scale = painter.pixels_per_point();
+        let [width, height] = [rect.width(), rect.height()].map(|points| pixels(points, scale));
+        let key = (std::ptr::from_ref(loaded) as usize ^ whole.end.0 as usize, width, colours.dark);
+        if self.overview_key != Some(key) {
+            let columns = Columns::new(whole.start, whole.end, width as u32);
+            let bounds = bounds(&columns);
+            let mut heap = Heap::new(width);
+            let mut painter_ = Painter::new(width, &colours.classes);
+            for track in &loaded.picture.tracks {
+                let solids = (usize::MAX, &mut Vec::new());
+                painter_.paint(track, &bounds, Detail::Fast, &mut [], Some(&mut heap), solids);
+            }
+            let mut image = vec![0; width * height];
+            painter_.paint_heap(&heap, heap.most_threads().max(1.0), &mut image);
+            self.overview.set(painter.ctx(), "overview", [width, height], &image);
+            self.overview_key = Some(key);
+        }
+        self.overview.draw(painter, rect);
+    }
+}
+
+/// Returns which lane of another prediction is the same thread: by its place and name, else by its name.
+pub fn partners(loaded: &Loaded, other: &Loaded) -> Vec<Option<usize>> {
+    let theirs = &other.picture.schedule.lanes;
+    let names: std::collections::BTreeMap<&str, usize> =
+        theirs.iter().enumerate().rev().map(|(lane, of)| (of.name.as_str(), lane)).collect();
+    let lanes = loaded.picture.schedule.lanes.iter().enumerate();
+    lanes
+        .map(|(lane, of)| {
+            let same_place = theirs.get(lane).is_some_and(|other| other.name == of.name);
+            if same_place { Some(lane) } else { names.get(of.name.as_str()).copied() }
+        })
+        .collect()
+}
+
+/// Ticks of operations above a lane's bar.
+fn mark(image: &mut [u32], width: usize, lines: std::ops::Range<usize>, wanted: &Wanted<'_>, lane: usize, bounds: &[u64]) {
+    let marks = &wanted.loaded.picture.marks.lane(lane).times;
+    let palette = wanted.colours.palette;
+    let ink = u32::from_le_bytes([palette.muted.0, palette.muted.1, palette.muted.2, 255]);
+    let mut next = marks.partition_point(|time| time.0 < bounds[0]);
+    while let Some(time) = marks.get(next).filter(|time| time.0 < bounds[width]) {
+        let column = bounds.partition_point(|bound| *bound <= time.0) - 1;
+        for line in lines.clone() {
+            image[line * width + column.min(width - 1)] = ink;
+        }
+        let end = bounds[column + 1];
+        let rest = &marks[next..];
+        // Most columns hold few: look near first.
+        let near = rest.len().min(16);
+        next += match rest[..near].iter().position(|time| time.0 >= end) {
+            Some(found) => found,
+            None => near + rest[near..].partition_point(|time| time.0 < end),
+        };
+    }
+}
+
+/// A row in pixels.
+struct Place {
+    top: i64,
+    height: i64,
+    scale: f32,
+    limit: usize,
+}
+
+impl Place {
+    fn of(top: f32, height: f32, scale: f32, limit: usize) -> Self {
+        Self {
+            top: (top * scale).round() as i64,
+            height: (height * scale).round() as i64,
+            scale,
+            limit,
+        }
+    }
+
+    fn lines(&self, from: f32, until: f32) -> std::ops::Range<usize> {
+        let line = |share: f32| {
+            let line = self.top + (share * self.height as f32).round() as i64;
+            usize::try_from(line).unwrap_or(0).min(self.limit)
+        };
+        line(from)..line(until)
+    }
+
+    /// The lines of the bar.
+    fn bar(&self, compared: bool) -> std::ops::Range<usize> {
+        let air = (3.0 * self.scale / self.height.max(1) as f32).min(0.3);
+        if compared { self.lines(air, 0.62) } else { self.lines(air, 1.0 - air / 1.5) }
+    }
+
+    /// The lines of the bar of the other prediction.
+    fn below(&self, bar: &std::ops::Range<usize>) -> std::ops::Range<usize> {
+        let lines = self.lines(0.7, 0.93);
+        lines.start.max(bar.end)..lines.end.max(bar.end)
+    }
+
+    /// The lines of the ticks.
+    fn ticks(&self, bar: &std::ops::Range<usize>) -> std::ops::Range<usize> {
+        let lines = pixels(2.0, self.scale);
+        bar.start.saturating_sub(lines)..bar.start
+    }
+}
+
+/// Returns how many whole pixels there are in so many points, one at least.
+#[expect(clippy::cast_sign_loss, reason = "the maximum is positive")]
+pub fn pixels(points: f32, scale: f32) -> usize {
+    (points * scale).round().clamp(1.0, 16_384.0) as usize
+}
+
+/// An image in as many textures as the graphics need.
+#[derive(Default)]
+struct Tiles {
+    size: [usize; 2],
+    tiles: Vec<([usize; 4], TextureHandle)>,
+}
+
+impl Tiles {
+    fn set(&mut self, ctx: &egui::Context, name: &str, size: [usize; 2], image: &[u32]) {
+        let side = ctx.input(|input| input.max_texture_side).max(64);
+        let [width, height] = size;
+        let columns = (0..width).step_by(side).map(|x| (x, (x + side).min(width)));
+        let places: Vec<[usize; 4]> = columns
+            .flat_map(|(x0, x1)| {
+                let rows = (0..height).step_by(side).map(move |y| (y, (y + side).min(height)));
+                rows.map(move |(y0, y1)| [x0, y0, x1, y1])
+            })
+            .collect();
+        if self.size != size {
+            self.tiles.clear();
+            self.size = size;
+        }
+        for (position, place) in places.into_iter().enumerate() {
+            let [x0, y0, x1, y1] = place;
+            let pixel = |pixel: &u32| {
+                let [r, g, b, a] = pixel.to_le_bytes();
+                Color32::from_rgba_premultiplied(r, g, b, a)
+            };
+            let lines = (y0..y1).flat_map(|y| &image[y * width + x0..y * width + x1]);
+            let part = ColorImage::new([x1 - x0, y1 - y0], lines.map(pixel).collect());
+            match self.tiles.get_mut(position) {
+                Some((_, texture)) => texture.set(part, TextureOptions::NEAREST),
+                None => {
+                    let texture = ctx.load_texture(name, part, TextureOptions::NEAREST);
+                    self.tiles.push((place, texture));
+                }
+            }
+        }
+    }
+
+    fn draw(&self, painter: &egui::Painter, rect: Rect) {
+        let [width, height] = self.size.map(|side| side.max(1) as f32);
+        for ([x0, y0, x1, y1], texture) in &self.tiles {
+            let corner = |x: usize, y: usize| {
+                rect.min + vec2(x as f32 / width * rect.width(), y as f32 / height * rect.height())
+            };
+            let place = Rect::from_min_max(corner(*x0, *y0), corner(*x1, *y1));
+            let whole = Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0));
+            painter.image(texture.id(), place, whole, Color32::WHITE);
+        }
+    }
+}
