@@ -67,7 +67,11 @@ pub fn from_svg(svg: &str, scale: f32) -> Result<Vec<u8>, ExportError> {
     let side = |points: f32| (points * scale).ceil().max(1.0) as u32;
     let mut pixels = Pixmap::new(side(size.width()), side(size.height()))
         .ok_or_else(|| failed(&"there is not enough memory"))?;
-    resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
+    resvg::render(
+        &tree,
+        Transform::from_scale(scale, scale),
+        &mut pixels.as_mut(),
+    );
     pixels.encode_png().map_err(|error| failed(&error))
 }
 
@@ -85,7 +89,10 @@ mod tests {
         let trace = foretrace_testkit::trace(foretrace_testkit::Q);
         let program = Program::from_trace(&trace);
         let machine = Machine::new(2, &program);
-        render(&foretrace_sim::schedule(&program, &machine, ModelKind::Strict), &SvgOptions::default())
+        render(
+            &foretrace_sim::schedule(&program, &machine, ModelKind::Strict),
+            &SvgOptions::default(),
+        )
     }
 
     /// How many pixels have each of some colours.
@@ -109,7 +116,11 @@ mod tests {
         // Running, and the ground.
         let counts = count(&png, &[[0x19, 0x9c, 0x84], [0xff, 0xff, 0xff]]);
         assert!(counts.iter().all(|count| *count > 500), "{counts:?}");
-        assert_eq!(from_svg(&svg, 1.0).unwrap(), png, "the same picture, the same bytes");
+        assert_eq!(
+            from_svg(&svg, 1.0).unwrap(),
+            png,
+            "the same picture, the same bytes"
+        );
     }
 
     #[test]

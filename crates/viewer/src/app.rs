@@ -70,7 +70,11 @@ impl Viewer {
 
     /// Opens a file, or brings it to the front where it is open.
     pub fn open(&mut self, ctx: &egui::Context, path: String) {
-        if let Some(open) = self.documents.iter().position(|document| document.path == path) {
+        if let Some(open) = self
+            .documents
+            .iter()
+            .position(|document| document.path == path)
+        {
             self.front = open;
             if matches!(self.documents[open].phase, Phase::Failed(_)) {
                 self.documents[open].phase = self.opening(ctx, &path);
@@ -105,7 +109,9 @@ impl Viewer {
             Phase::Opening(_) => true,
             Phase::Failed(_) => false,
             Phase::Open(open) => {
-                open.predicting.is_some() || open.curving.is_some() || (open.shown.is_none() && open.error.is_none())
+                open.predicting.is_some()
+                    || open.curving.is_some()
+                    || (open.shown.is_none() && open.error.is_none())
             }
         })
     }
@@ -178,13 +184,13 @@ impl Viewer {
             egui::Panel::bottom("status").show(ui, |ui| panels::status::show(self, ui));
             if self.settings.show_lists {
                 egui::Panel::left("lists")
-                    .default_size(290.0)
-                    .size_range(220.0..=560.0)
+                    .default_size(250.0)
+                    .size_range(180.0..=560.0)
                     .show(ui, |ui| panels::lists::show(self, ui, &mut commands));
             }
             if self.settings.show_inspector {
                 egui::Panel::right("inspector")
-                    .default_size(360.0)
+                    .default_size(340.0)
                     .size_range(240.0..=900.0)
                     .show(ui, |ui| panels::inspector::show(self, ui, &mut commands));
             }
@@ -193,7 +199,9 @@ impl Viewer {
                 .frame(frame)
                 .show(ui, |ui| crate::canvas::show(self, ui, &mut commands));
         } else {
-            let frame = egui::Frame::new().fill(self.colours.background()).inner_margin(24.0);
+            let frame = egui::Frame::new()
+                .fill(self.colours.background())
+                .inner_margin(24.0);
             egui::CentralPanel::default()
                 .frame(frame)
                 .show(ui, |ui| panels::welcome::show(self, ui, &mut commands));

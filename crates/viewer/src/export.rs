@@ -30,7 +30,9 @@ impl Seen {
     pub fn of(open: &Open, dark: bool) -> Option<Self> {
         let loaded = Arc::clone(open.shown.as_ref()?);
         let path = PathBuf::from(&open.source.about().path);
-        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let stem = path
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
         let name = format!("{}-{}cpus", stem.unwrap_or_default(), loaded.what.cpus);
         Some(Self {
             lanes: open.rows.lanes().collect(),
@@ -84,7 +86,9 @@ impl Seen {
         let svg = self.svg();
         let bytes = match picture {
             Picture::Svg => svg.into_bytes(),
-            Picture::Png => foretrace_interchange::png::from_svg(&svg, 2.0).map_err(|e| e.to_string())?,
+            Picture::Png => {
+                foretrace_interchange::png::from_svg(&svg, 2.0).map_err(|e| e.to_string())?
+            }
         };
         fs::write(path, bytes).map_err(|error| format!("cannot write {}: {error}", path.display()))
     }

@@ -34,7 +34,10 @@ impl<T: Send + 'static> Job<T> {
             let _ = send.send(done.unwrap_or_else(|_| Err(BUG.to_owned())));
             on_end();
         };
-        if let Err(error) = thread::Builder::new().name("prediction".to_owned()).spawn(body) {
+        if let Err(error) = thread::Builder::new()
+            .name("prediction".to_owned())
+            .spawn(body)
+        {
             let _ = failed.send(Err(format!("cannot start a thread: {error}")));
         }
         Self { progress, result }

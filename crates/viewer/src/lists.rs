@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use foretrace_gantt::picture::Picture;
 use foretrace_schedule::{SimTime, State};
-use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
+use rayon::iter::{
+    IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _,
+};
 
 use crate::source::ScheduleSource;
 
@@ -83,8 +85,12 @@ impl Lists {
                         objects.entry(object).or_default().add(length, at);
                     }
                     let event = segment.event.and_then(|event| source.event(event));
-                    if let Some((event, site)) = event.and_then(|event| Some((event, event.site?))) {
-                        sites.entry((site, event.operation)).or_default().add(length, at);
+                    if let Some((event, site)) = event.and_then(|event| Some((event, event.site?)))
+                    {
+                        sites
+                            .entry((site, event.operation))
+                            .or_default()
+                            .add(length, at);
                     }
                 }
                 (objects, sites)
@@ -111,8 +117,12 @@ impl Lists {
                 .collect(),
         };
         // Stable, so that equals stay in the trace's order.
-        lists.objects.sort_by_key(|(_, waits)| std::cmp::Reverse(waits.total));
-        lists.sites.sort_by_key(|site| std::cmp::Reverse(site.waits.total));
+        lists
+            .objects
+            .sort_by_key(|(_, waits)| std::cmp::Reverse(waits.total));
+        lists
+            .sites
+            .sort_by_key(|site| std::cmp::Reverse(site.waits.total));
         lists
     }
 }

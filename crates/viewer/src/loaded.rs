@@ -1,7 +1,10 @@
 //! A prediction, ready to be looked at.
 
 use foretrace_analysis::PathStep;
-use foretrace_gantt::{arrange::LaneFacts, picture::{Deadlock, Picture}};
+use foretrace_gantt::{
+    arrange::LaneFacts,
+    picture::{Deadlock, Picture},
+};
 use foretrace_schedule::{Outcome, SimTime};
 
 use crate::{
@@ -107,6 +110,10 @@ impl Loaded {
 
     /// Returns the name of a lane.
     pub fn lane(&self, lane: usize) -> &str {
-        self.picture.schedule.lanes.get(lane).map_or("?", |lane| &lane.name)
+        self.picture
+            .schedule
+            .lanes
+            .get(lane)
+            .map_or("?", |lane| &lane.name)
     }
 }

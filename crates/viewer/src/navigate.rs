@@ -60,12 +60,17 @@ impl Selection {
     pub fn event(&self, loaded: &Loaded) -> Option<u32> {
         match self.what {
             Selected::Lane => None,
-            Selected::Segment(segment) => {
-                loaded.picture.segment(self.lane, segment).and_then(|s| s.event)
-            }
-            Selected::Mark(mark) => {
-                loaded.picture.marks.lane(self.lane).events.get(mark).copied()
-            }
+            Selected::Segment(segment) => loaded
+                .picture
+                .segment(self.lane, segment)
+                .and_then(|s| s.event),
+            Selected::Mark(mark) => loaded
+                .picture
+                .marks
+                .lane(self.lane)
+                .events
+                .get(mark)
+                .copied(),
         }
     }
 
@@ -86,7 +91,10 @@ impl Selection {
             Selected::Lane => Some(Selected::Lane),
             Selected::Mark(_) => {
                 let events = &to.picture.marks.lane(self.lane).events;
-                events.iter().position(|other| *other == event).map(Selected::Mark)
+                events
+                    .iter()
+                    .position(|other| *other == event)
+                    .map(Selected::Mark)
             }
             Selected::Segment(segment) => {
                 let activity = from.picture.segment(self.lane, segment)?.state.activity();
@@ -94,7 +102,9 @@ impl Selection {
                 let segments = || lanes[self.lane].segments.iter().enumerate();
                 let alike = segments().find(|(_, s)| same(s) && s.state.activity() == activity);
                 let any = || segments().find(|(_, s)| same(s));
-                alike.or_else(any).map(|(position, _)| Selected::Segment(position))
+                alike
+                    .or_else(any)
+                    .map(|(position, _)| Selected::Segment(position))
             }
         };
         Some(what.map_or(lane, |what| Self {
@@ -218,7 +228,10 @@ pub fn cause(
     let lane = &loaded.picture.schedule.lanes[from.lane];
     // One that is ready or runs was let go on when it last waited, or was created.
     let is_blocked = |segment: &usize| {
-        matches!(lane.segments[*segment].state.activity(), Activity::Blocked(_))
+        matches!(
+            lane.segments[*segment].state.activity(),
+            Activity::Blocked(_)
+        )
     };
     let blocked = (0..=segment).rev().find(is_blocked);
     let wake = match blocked {
@@ -226,7 +239,10 @@ pub fn cause(
         None => {
             let birth = lane.segments.first()?.start;
             let wakes = &loaded.picture.schedule.wakes;
-            loaded.picture.wakes.last_to(wakes, from.lane, birth, birth)?
+            loaded
+                .picture
+                .wakes
+                .last_to(wakes, from.lane, birth, birth)?
         }
     };
     Some((wake, releaser(loaded, source, wake)?))
@@ -251,15 +267,25 @@ pub fn releaser(loaded: &Loaded, source: &dyn ScheduleSource, wake: usize) -> Op
         });
     }
     let before = SimTime(wake.at.0.saturating_sub(1));
-    let what = loaded.picture.segment_at(lane, before).map_or(Selected::Lane, Selected::Segment);
+    let what = loaded
+        .picture
+        .segment_at(lane, before)
+        .map_or(Selected::Lane, Selected::Segment);
     Some(Selection { lane, what })
 }
 
 /// Returns the step of the critical path after or before a time, by its position.
-pub fn path_step(loaded: &Loaded, from: Option<usize>, at: SimTime, direction: Direction) -> Option<usize> {
+pub fn path_step(
+    loaded: &Loaded,
+    from: Option<usize>,
+    at: SimTime,
+    direction: Direction,
+) -> Option<usize> {
     if let Some(here) = from {
         return step(here, loaded.path.len(), direction);
     }
     let after = loaded.path.partition_point(|step| step.start <= at);
-    after.checked_sub(1).or((!loaded.path.is_empty()).then_some(0))
+    after
+        .checked_sub(1)
+        .or((!loaded.path.is_empty()).then_some(0))
 }

@@ -78,7 +78,11 @@ impl Viewer {
         if self.find.close() || std::mem::take(&mut self.show_help) || self.note.take().is_some() {
             return;
         }
-        match self.documents.get_mut(self.front).map(|document| &mut document.phase) {
+        match self
+            .documents
+            .get_mut(self.front)
+            .map(|document| &mut document.phase)
+        {
             Some(Phase::Opening(job)) => job.progress().cancel(),
             Some(Phase::Open(open)) => {
                 if open.predicting.is_some() {
@@ -101,7 +105,10 @@ impl Viewer {
             return;
         };
         let ctx = ctx.clone();
-        self.saving = Some(Job::start(move |_| seen.save(picture), move || ctx.request_repaint()));
+        self.saving = Some(Job::start(
+            move |_| seen.save(picture),
+            move || ctx.request_repaint(),
+        ));
     }
 }
 
@@ -169,7 +176,10 @@ impl Open {
         let (start, end) = selection.span(shown);
         let length = end.since(start).0.max(self.limit().0 / 2_000);
         let air = length / 2;
-        let view = TimeView::new(SimTime(start.0.saturating_sub(air)), SimTime(start.0 + length + air));
+        let view = TimeView::new(
+            SimTime(start.0.saturating_sub(air)),
+            SimTime(start.0 + length + air),
+        );
         if view == self.view { whole } else { view }
     }
 
@@ -188,12 +198,18 @@ impl Open {
         let found = match command {
             Command::NextOnThread => navigate::on_thread(&shown, &from, next),
             Command::PreviousOnThread => navigate::on_thread(&shown, &from, previous),
-            Command::NextOnObject => self.same(&shown, &from, next, |a, b| a.object.is_some() && a.object == b.object),
-            Command::PreviousOnObject => {
-                self.same(&shown, &from, previous, |a, b| a.object.is_some() && a.object == b.object)
+            Command::NextOnObject => self.same(&shown, &from, next, |a, b| {
+                a.object.is_some() && a.object == b.object
+            }),
+            Command::PreviousOnObject => self.same(&shown, &from, previous, |a, b| {
+                a.object.is_some() && a.object == b.object
+            }),
+            Command::NextOfKind => {
+                self.same(&shown, &from, next, |a, b| a.operation == b.operation)
             }
-            Command::NextOfKind => self.same(&shown, &from, next, |a, b| a.operation == b.operation),
-            Command::PreviousOfKind => self.same(&shown, &from, previous, |a, b| a.operation == b.operation),
+            Command::PreviousOfKind => {
+                self.same(&shown, &from, previous, |a, b| a.operation == b.operation)
+            }
             Command::Cause => navigate::cause(&shown, &*self.source, &from).map(|(_, cause)| cause),
             _ => return,
         };
@@ -211,14 +227,18 @@ impl Open {
         alike: impl Fn(&EventInfo, &EventInfo) -> bool,
     ) -> Option<Selection> {
         let event = self.source.event(from.event(shown)?)?;
-        navigate::across(shown, &*self.source, from, direction, &|other| alike(&event, other))
+        navigate::across(shown, &*self.source, from, direction, &|other| {
+            alike(&event, other)
+        })
     }
 
     fn step_path(&mut self, direction: Direction, now: f64, visible: f32) {
         let Some(shown) = self.shown.clone() else {
             return;
         };
-        let at = self.selection.map_or(self.view.start, |selection| selection.span(&shown).0);
+        let at = self
+            .selection
+            .map_or(self.view.start, |selection| selection.span(&shown).0);
         if let Some(step) = navigate::path_step(&shown, self.path_step, at, direction) {
             self.go_to_path(&shown, step, now, visible);
         }

@@ -101,7 +101,8 @@ mod tests {
 
     #[test]
     fn what_was_saved_is_read_and_what_is_damaged_is_not_an_error() {
-        let directory = std::env::temp_dir().join(format!("foretrace-settings-{}", std::process::id()));
+        let directory =
+            std::env::temp_dir().join(format!("foretrace-settings-{}", std::process::id()));
         let file = directory.join("deep/viewer.json");
         let settings = Settings {
             dark: true,

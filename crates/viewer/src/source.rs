@@ -37,7 +37,8 @@ pub trait ScheduleSource: Send + Sync {
     /// # Errors
     ///
     /// As [`Self::predict`].
-    fn curve(&self, what: &WhatIf, cpus: &[u32], progress: &Progress) -> Result<Vec<Curve>, String>;
+    fn curve(&self, what: &WhatIf, cpus: &[u32], progress: &Progress)
+    -> Result<Vec<Curve>, String>;
 
     /// Returns what a trace's event is; none where the trace is not there.
     fn event(&self, event: u32) -> Option<EventInfo>;
@@ -236,7 +237,10 @@ impl Progress {
     /// Returns the stage, and the share of it that is done, where that is known.
     pub fn now(&self) -> (&'static str, Option<f32>) {
         let stage = self.stage.lock().map_or("", |stage| *stage);
-        let (done, of) = (self.done.load(Ordering::Relaxed), self.of.load(Ordering::Relaxed));
+        let (done, of) = (
+            self.done.load(Ordering::Relaxed),
+            self.of.load(Ordering::Relaxed),
+        );
         let share = (of > 0).then(|| (done as f32 / of as f32).min(1.0));
         (stage, share)
     }

@@ -142,13 +142,23 @@ impl Open {
         let limit = end(&self.shown).max(end(&self.baseline));
         // A deadlock is shown with some of the time after it.
         let deadlock = self.shown.as_ref().is_some_and(|shown| shown.is_deadlock());
-        if deadlock { limit + SimTime(limit.0 / 12) } else { limit }
+        if deadlock {
+            limit + SimTime(limit.0 / 12)
+        } else {
+            limit
+        }
     }
 
     /// Asks for what is wanted, where that is neither shown nor on its way.
     pub fn want(&mut self, wake: impl FnOnce() + Send + 'static) {
-        let is_shown = self.shown.as_ref().is_some_and(|shown| shown.what == self.what);
-        let on_its_way = self.predicting.as_ref().is_some_and(|(what, _)| *what == self.what);
+        let is_shown = self
+            .shown
+            .as_ref()
+            .is_some_and(|shown| shown.what == self.what);
+        let on_its_way = self
+            .predicting
+            .as_ref()
+            .is_some_and(|(what, _)| *what == self.what);
         if is_shown {
             self.predicting = None;
         }
@@ -156,7 +166,10 @@ impl Open {
             return;
         }
         let (source, what) = (Arc::clone(&self.source), self.what.clone());
-        let job = Job::start(move |progress| Loaded::predict(&*source, &what, progress), wake);
+        let job = Job::start(
+            move |progress| Loaded::predict(&*source, &what, progress),
+            wake,
+        );
         self.predicting = Some((self.what.clone(), job));
     }
 
@@ -174,7 +187,9 @@ impl Open {
         if let Some(shown) = &self.shown {
             self.what = shown.what.clone();
         } else {
-            self.error = Some("the prediction was cancelled; choose a number of CPUs to begin anew".to_owned());
+            self.error = Some(
+                "the prediction was cancelled; choose a number of CPUs to begin anew".to_owned(),
+            );
         }
     }
 
@@ -227,7 +242,11 @@ impl Open {
         let Some(shown) = &self.shown else {
             return;
         };
-        let key = (Arc::as_ptr(shown) as usize, self.arrangement.clone(), heights);
+        let key = (
+            Arc::as_ptr(shown) as usize,
+            self.arrangement.clone(),
+            heights,
+        );
         if self.rows_for.as_ref() == Some(&key) {
             return;
         }
@@ -258,7 +277,11 @@ impl Open {
         let (start, end) = selection.span(&shown);
         let middle = SimTime(start.0 + end.since(start).0 / 2);
         let inside = start >= self.view.start && end <= self.view.end;
-        let near = if inside || end.since(start) > self.view.span() { start } else { middle };
+        let near = if inside || end.since(start) > self.view.span() {
+            start
+        } else {
+            middle
+        };
         if !inside {
             self.look(self.view.showing(near, self.limit()), now);
         }
@@ -276,7 +299,11 @@ impl Open {
                 self.arrange(heights);
             }
         }
-        let Some(row) = self.rows.of_lane(lane).map(|row| self.rows.rows()[row].clone()) else {
+        let Some(row) = self
+            .rows
+            .of_lane(lane)
+            .map(|row| self.rows.rows()[row].clone())
+        else {
             return;
         };
         if row.top < self.scroll {

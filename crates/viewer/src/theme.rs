@@ -108,7 +108,11 @@ pub fn colour(rgb: Rgb) -> Color32 {
 /// Sets up type and widgets.
 pub fn apply(ctx: &egui::Context, colours: &Colours) {
     let palette = colours.palette;
-    let mut visuals = if colours.dark { Visuals::dark() } else { Visuals::light() };
+    let mut visuals = if colours.dark {
+        Visuals::dark()
+    } else {
+        Visuals::light()
+    };
     visuals.panel_fill = colour(palette.stripe);
     visuals.window_fill = colour(palette.background);
     visuals.extreme_bg_color = colour(palette.background);
@@ -122,7 +126,11 @@ pub fn apply(ctx: &egui::Context, colours: &Colours) {
     visuals.widgets.inactive.corner_radius = corner;
     visuals.widgets.hovered.corner_radius = corner;
     visuals.widgets.active.corner_radius = corner;
-    ctx.set_theme(if colours.dark { egui::Theme::Dark } else { egui::Theme::Light });
+    ctx.set_theme(if colours.dark {
+        egui::Theme::Dark
+    } else {
+        egui::Theme::Light
+    });
     ctx.set_visuals(visuals);
     ctx.all_styles_mut(|style| {
         let sizes = [

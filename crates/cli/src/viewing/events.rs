@@ -36,7 +36,11 @@ impl Events {
             class: class(call.operation),
             lane: call.thread.0,
             object: call.operation.object().map(|object| object.0),
-            other: call.operation.other_thread().or(call.from).map(|thread| thread.0),
+            other: call
+                .operation
+                .other_thread()
+                .or(call.from)
+                .map(|thread| thread.0),
             recorded_nanos: event.time.0,
             site: call.site.map(|site| site.0),
         })
@@ -55,7 +59,10 @@ impl Events {
         SiteInfo {
             function: place.name(),
             line,
-            callers: sources.callers(site).map(|place| (place.name(), self::line(place))).collect(),
+            callers: sources
+                .callers(site)
+                .map(|place| (place.name(), self::line(place)))
+                .collect(),
             note,
         }
     }
@@ -115,12 +122,13 @@ fn class(operation: Operation) -> EventClass {
         | Operation::Once(_)
         | Operation::FutexWait(_)
         | Operation::FutexTimedWait(_) => EventClass::Wait,
-        Operation::CondSignal(_)
-        | Operation::CondBroadcast(_)
-        | Operation::FutexWake { .. } => EventClass::Signal,
-        Operation::Create(_) | Operation::Terminate | Operation::Cancel(_) | Operation::Detach(_) => {
-            EventClass::Life
+        Operation::CondSignal(_) | Operation::CondBroadcast(_) | Operation::FutexWake { .. } => {
+            EventClass::Signal
         }
+        Operation::Create(_)
+        | Operation::Terminate
+        | Operation::Cancel(_)
+        | Operation::Detach(_) => EventClass::Life,
         Operation::Send { .. }
         | Operation::Wait(_)
         | Operation::QueueSend(_)

@@ -4,11 +4,7 @@ mod events;
 mod saved;
 mod traced;
 
-use std::{
-    fs,
-    path::Path,
-    sync::Arc,
-};
+use std::{fs, path::Path, sync::Arc};
 
 use foretrace_viewer::source::{Opener, Progress, ScheduleSource, WhatIf};
 
@@ -32,7 +28,11 @@ impl Files {
         }
     }
 
-    fn open_any(&self, path: &Path, progress: &Progress) -> anyhow::Result<Arc<dyn ScheduleSource>> {
+    fn open_any(
+        &self,
+        path: &Path,
+        progress: &Progress,
+    ) -> anyhow::Result<Arc<dyn ScheduleSource>> {
         check_size(path)?;
         if let Some(schedule) = core::read_schedule(path)? {
             return Ok(Arc::new(saved::Saved::new(path, schedule, &self.how)));
@@ -45,7 +45,8 @@ impl Files {
 
 impl Opener for Files {
     fn open(&self, path: &Path, progress: &Progress) -> Result<Arc<dyn ScheduleSource>, String> {
-        self.open_any(path, progress).map_err(|error| failure::message(&error))
+        self.open_any(path, progress)
+            .map_err(|error| failure::message(&error))
     }
 }
 
@@ -77,7 +78,9 @@ fn gigabytes(bytes: u64) -> String {
 /// Returns how much memory can still be had, where the system tells.
 fn free_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }
@@ -101,7 +104,9 @@ const SCHEDULERS: [(Scheduler, &str); 3] = [
 /// Returns the conditions of the command line as the window has them.
 fn what_if(how: &ModelArgs, cpus: u32) -> WhatIf {
     let model = MODELS.iter().find(|(model, _)| *model == how.model);
-    let scheduler = how.scheduler.and_then(|asked| SCHEDULERS.iter().find(|(kind, _)| *kind == asked));
+    let scheduler = how
+        .scheduler
+        .and_then(|asked| SCHEDULERS.iter().find(|(kind, _)| *kind == asked));
     WhatIf {
         cpus,
         model: model.map_or("auto", |(_, name)| name).to_owned(),
@@ -130,7 +135,11 @@ mod tests {
     #[test]
     fn conditions_go_to_the_window_and_back() {
         for (model, _) in MODELS {
-            for scheduler in SCHEDULERS.map(|(kind, _)| Some(kind)).into_iter().chain([None]) {
+            for scheduler in SCHEDULERS
+                .map(|(kind, _)| Some(kind))
+                .into_iter()
+                .chain([None])
+            {
                 let how = ModelArgs {
                     model,
                     scheduler,
@@ -140,7 +149,10 @@ mod tests {
                 let what = what_if(&how, 3);
                 assert_eq!(what.cpus, 3);
                 let back = model_args(&what, &ModelArgs::default());
-                assert_eq!((back.model, back.scheduler, back.machine), (model, scheduler, how.machine));
+                assert_eq!(
+                    (back.model, back.scheduler, back.machine),
+                    (model, scheduler, how.machine)
+                );
             }
         }
     }

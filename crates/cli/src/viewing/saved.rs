@@ -28,8 +28,12 @@ impl Saved {
         let trace = core::read_trace(Path::new(&schedule.source));
         let trace = trace.and_then(|trace| Traced::new(trace, how, Some(schedule.cpus)));
         // Another trace of that name may have come since: threads and objects must be the same.
-        let trace = trace.ok().filter(|trace| is_of(&schedule, trace.events().trace()));
-        let mut about = trace.as_ref().map_or_else(About::default, |trace| trace.about().clone());
+        let trace = trace
+            .ok()
+            .filter(|trace| is_of(&schedule, trace.events().trace()));
+        let mut about = trace
+            .as_ref()
+            .map_or_else(About::default, |trace| trace.about().clone());
         about.path = path.display().to_string();
         about.threads = schedule.lanes.len();
         about.can_predict = trace.is_some();
@@ -65,12 +69,17 @@ impl ScheduleSource for Saved {
     }
 
     fn predict(&self, what: &WhatIf, progress: &Progress) -> Result<Prediction, String> {
-        let anew = self.trace.as_ref().map(|trace| trace.predict(what, progress));
+        let anew = self
+            .trace
+            .as_ref()
+            .map(|trace| trace.predict(what, progress));
         if *what != self.about.first {
             return anew.unwrap_or_else(|| Err("the schedule's trace is not there".to_owned()));
         }
         // Its operations are not in the file; where the same run can be predicted again, they are those of that.
-        let again = anew.and_then(Result::ok).filter(|again| again.schedule == self.schedule);
+        let again = anew
+            .and_then(Result::ok)
+            .filter(|again| again.schedule == self.schedule);
         Ok(again.unwrap_or_else(|| Prediction {
             schedule: self.schedule.clone(),
             marks: Marks::default(),
@@ -80,7 +89,12 @@ impl ScheduleSource for Saved {
         }))
     }
 
-    fn curve(&self, what: &WhatIf, cpus: &[u32], progress: &Progress) -> Result<Vec<Curve>, String> {
+    fn curve(
+        &self,
+        what: &WhatIf,
+        cpus: &[u32],
+        progress: &Progress,
+    ) -> Result<Vec<Curve>, String> {
         match &self.trace {
             Some(trace) => trace.curve(what, cpus, progress),
             None => Ok(Vec::new()),
@@ -92,7 +106,9 @@ impl ScheduleSource for Saved {
     }
 
     fn site(&self, site: u32) -> SiteInfo {
-        self.trace.as_ref().map_or_else(SiteInfo::default, |trace| trace.site(site))
+        self.trace
+            .as_ref()
+            .map_or_else(SiteInfo::default, |trace| trace.site(site))
     }
 
     fn routine(&self, lane: usize) -> Option<String> {
@@ -100,7 +116,9 @@ impl ScheduleSource for Saved {
     }
 
     fn check_machine(&self, file: &Path) -> Result<(), String> {
-        core::read_machine(Some(file)).map(|_| ()).map_err(|error| crate::failure::message(&error))
+        core::read_machine(Some(file))
+            .map(|_| ())
+            .map_err(|error| crate::failure::message(&error))
     }
 }
 
@@ -123,7 +141,11 @@ mod tests {
             objects: Vec::new(),
             wakes: Vec::new(),
         };
-        let saved = Saved::new(Path::new("x.ftsched"), schedule.clone(), &ModelArgs::default());
+        let saved = Saved::new(
+            Path::new("x.ftsched"),
+            schedule.clone(),
+            &ModelArgs::default(),
+        );
         assert!(!saved.about().can_predict && saved.about().warnings[0].contains("/nowhere"));
         let progress = Progress::default();
         let shown = saved.predict(&saved.about().first, &progress).unwrap();

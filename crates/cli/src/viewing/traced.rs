@@ -45,14 +45,24 @@ impl Traced {
     /// As [`Study::new`].
     pub fn new(mut trace: Trace, how: &ModelArgs, cpus: Option<u32>) -> anyhow::Result<Self> {
         let study = Study::new(&mut trace, how, false)?;
-        let cpus = cpus.or(study.described_cpus()).unwrap_or_else(|| default_cpus(&trace));
+        let cpus = cpus
+            .or(study.described_cpus())
+            .unwrap_or_else(|| default_cpus(&trace));
         let pool = |name: &&str| study.has_pools() || *name != "pool";
         let about = About {
             path: trace.source.clone(),
             summary: summary(&trace),
             first: what_if(how, cpus),
-            models: MODELS.iter().map(|(_, name)| *name).filter(pool).map(Into::into).collect(),
-            schedulers: SCHEDULERS.iter().map(|(_, name)| (*name).to_owned()).collect(),
+            models: MODELS
+                .iter()
+                .map(|(_, name)| *name)
+                .filter(pool)
+                .map(Into::into)
+                .collect(),
+            schedulers: SCHEDULERS
+                .iter()
+                .map(|(_, name)| (*name).to_owned())
+                .collect(),
             can_predict: true,
             warnings: trace.warnings.clone(),
             threads: trace.threads.len(),
@@ -81,7 +91,11 @@ impl Traced {
         Ok(Prediction {
             schedule: course.schedule,
             marks: course.marks,
-            failed: course.failed.iter().map(|model| model.name().to_owned()).collect(),
+            failed: course
+                .failed
+                .iter()
+                .map(|model| model.name().to_owned())
+                .collect(),
             one_cpu: Some(one_cpu),
             machine: machine::brief_text(&machine),
         })
@@ -98,7 +112,12 @@ impl Traced {
         Ok(time)
     }
 
-    fn curve_any(&self, what: &WhatIf, cpus: &[u32], progress: &Progress) -> anyhow::Result<Vec<Curve>> {
+    fn curve_any(
+        &self,
+        what: &WhatIf,
+        cpus: &[u32],
+        progress: &Progress,
+    ) -> anyhow::Result<Vec<Curve>> {
         progress.begin("predicting");
         let study = self.study.under(&model_args(what, &self.how), true)?;
         let one_cpu = study.one_cpu()?;
@@ -120,11 +139,17 @@ impl Traced {
 
 /// Returns a curve for each model, where it does not end in a deadlock.
 fn curves(predictions: &[core::Prediction]) -> Vec<Curve> {
-    let models = predictions.first().map_or(&[][..], |first| &first.result.attempts);
+    let models = predictions
+        .first()
+        .map_or(&[][..], |first| &first.result.attempts);
     let models: Vec<ModelKind> = models.iter().map(|attempt| attempt.model).collect();
     let points = |model: ModelKind| {
         let points = predictions.iter().filter_map(move |prediction| {
-            let attempt = prediction.result.attempts.iter().find(|attempt| attempt.model == model)?;
+            let attempt = prediction
+                .result
+                .attempts
+                .iter()
+                .find(|attempt| attempt.model == model)?;
             let run = Some(&attempt.run).filter(|run| run.is_complete())?;
             Some((prediction.cpus(), run.end, prediction.speedup(run)))
         });
@@ -140,7 +165,10 @@ fn curves(predictions: &[core::Prediction]) -> Vec<Curve> {
 }
 
 fn summary(trace: &Trace) -> String {
-    let command = trace.recording.as_ref().map(|recording| recording.command.join(" "));
+    let command = trace
+        .recording
+        .as_ref()
+        .map(|recording| recording.command.join(" "));
     let counts = format!(
         "{} events of {} threads, {} objects",
         trace.events.len(),
@@ -159,11 +187,18 @@ impl ScheduleSource for Traced {
     }
 
     fn predict(&self, what: &WhatIf, progress: &Progress) -> Result<Prediction, String> {
-        self.predict_any(what, progress).map_err(|error| failure::message(&error))
+        self.predict_any(what, progress)
+            .map_err(|error| failure::message(&error))
     }
 
-    fn curve(&self, what: &WhatIf, cpus: &[u32], progress: &Progress) -> Result<Vec<Curve>, String> {
-        self.curve_any(what, cpus, progress).map_err(|error| failure::message(&error))
+    fn curve(
+        &self,
+        what: &WhatIf,
+        cpus: &[u32],
+        progress: &Progress,
+    ) -> Result<Vec<Curve>, String> {
+        self.curve_any(what, cpus, progress)
+            .map_err(|error| failure::message(&error))
     }
 
     fn event(&self, event: u32) -> Option<EventInfo> {
@@ -180,7 +215,9 @@ impl ScheduleSource for Traced {
 
     fn check_machine(&self, file: &Path) -> Result<(), String> {
         let checked = core::read_machine(Some(file));
-        checked.map(|_| ()).map_err(|error| failure::message(&error))
+        checked
+            .map(|_| ())
+            .map_err(|error| failure::message(&error))
     }
 }
 
@@ -206,11 +243,18 @@ mod tests {
         assert_eq!((what.cpus, what.model.as_str()), (2, "auto"));
         what.model = "strict".to_owned();
         let prediction = traced.predict(&what, &progress).unwrap();
-        assert_eq!((prediction.schedule.cpus, prediction.schedule.model.as_str()), (2, "strict"));
+        assert_eq!(
+            (prediction.schedule.cpus, prediction.schedule.model.as_str()),
+            (2, "strict")
+        );
         assert!(prediction.one_cpu >= Some(prediction.schedule.end));
         assert!(!prediction.marks.is_empty());
         let curves = traced.curve(&what, &[1, 2], &progress).unwrap();
-        assert!(curves.iter().any(|curve| curve.model == "strict" && curve.points.len() == 2));
+        assert!(
+            curves
+                .iter()
+                .any(|curve| curve.model == "strict" && curve.points.len() == 2)
+        );
     }
 
     #[test]
@@ -224,7 +268,9 @@ mod tests {
 
     #[test]
     fn a_machine_that_cannot_be_used_is_an_error() {
-        let error = traced().check_machine(Path::new("/nowhere.toml")).unwrap_err();
+        let error = traced()
+            .check_machine(Path::new("/nowhere.toml"))
+            .unwrap_err();
         assert!(error.contains("/nowhere.toml"), "{error}");
     }
 }

@@ -94,12 +94,18 @@ impl FrameCache {
         let many = wanted.loaded.picture.segments() >= FAST_FROM;
         let key = Key {
             loaded: std::ptr::from_ref(wanted.loaded) as usize,
-            baseline: wanted.baseline.map(|baseline| std::ptr::from_ref(baseline) as usize),
+            baseline: wanted
+                .baseline
+                .map(|baseline| std::ptr::from_ref(baseline) as usize),
             view: wanted.view,
             scroll: (wanted.scroll * scale).round() as i64,
             size,
             rows: wanted.rows.1,
-            detail: if many && wanted.moving { Detail::Fast } else { Detail::Exact },
+            detail: if many && wanted.moving {
+                Detail::Fast
+            } else {
+                Detail::Exact
+            },
             dark: wanted.colours.dark,
             marks: wanted.marks,
         };
@@ -122,7 +128,9 @@ impl FrameCache {
         let mut heap = Heap::new(width);
         let picture = &wanted.loaded.picture;
         let mut seen = vec![false; picture.tracks.len()];
-        let partners = wanted.baseline.map(|baseline| partners(wanted.loaded, baseline));
+        let partners = wanted
+            .baseline
+            .map(|baseline| partners(wanted.loaded, baseline));
         let rows = wanted.rows.0;
         let visible = rows.visible(wanted.scroll, wanted.scroll + wanted.rect.height());
         for row in visible {
@@ -130,21 +138,41 @@ impl FrameCache {
             let place = Place::of(slot.top - wanted.scroll, slot.height, scale, height);
             let bar = place.bar(partners.is_some());
             let mut solids = Vec::new();
-            let mut paint = |track, lines: std::ops::Range<usize>, heap: Option<&mut Heap>, solids: &mut Vec<Solid>| {
+            let mut paint = |track,
+                             lines: std::ops::Range<usize>,
+                             heap: Option<&mut Heap>,
+                             solids: &mut Vec<Solid>| {
                 let lines = &mut image[lines.start * width..lines.end * width];
                 painter.paint(track, &self.bounds, key.detail, lines, heap, (WIDE, solids));
             };
             match &slot.kind {
                 RowKind::Lane(lane) => {
                     seen[*lane] = true;
-                    paint(&picture.tracks[*lane], bar.clone(), Some(&mut heap), &mut solids);
+                    paint(
+                        &picture.tracks[*lane],
+                        bar.clone(),
+                        Some(&mut heap),
+                        &mut solids,
+                    );
                     let other = partners.as_ref().and_then(|partners| partners[*lane]);
                     if let (Some(baseline), Some(other)) = (wanted.baseline, other) {
                         let below = place.below(&bar);
-                        paint(&baseline.picture.tracks[other], below, None, &mut Vec::new());
+                        paint(
+                            &baseline.picture.tracks[other],
+                            below,
+                            None,
+                            &mut Vec::new(),
+                        );
                     }
                     if wanted.marks {
-                        mark(&mut image, width, place.ticks(&bar), wanted, *lane, &self.bounds);
+                        mark(
+                            &mut image,
+                            width,
+                            place.ticks(&bar),
+                            wanted,
+                            *lane,
+                            &self.bounds,
+                        );
                     }
                 }
                 RowKind::Cpu(cpu) => paint(&picture.cpus[*cpu].track, bar, None, &mut solids),
@@ -156,7 +184,12 @@ impl FrameCache {
                     let mut group = Heap::new(width);
                     for lane in lanes {
                         seen[*lane] = true;
-                        paint(&picture.tracks[*lane], 0..0, Some(&mut group), &mut Vec::new());
+                        paint(
+                            &picture.tracks[*lane],
+                            0..0,
+                            Some(&mut group),
+                            &mut Vec::new(),
+                        );
                     }
                     heap.add_all(&group);
                     let lines = &mut image[bar.start * width..bar.end * width];
@@ -169,14 +202,28 @@ impl FrameCache {
         let rest = seen.iter().zip(&picture.tracks).filter(|(seen, _)| !**seen);
         for (_, track) in rest {
             let solids = (WIDE, &mut Vec::new());
-            painter.paint(track, &self.bounds, key.detail, &mut [], Some(&mut heap), solids);
+            painter.paint(
+                track,
+                &self.bounds,
+                key.detail,
+                &mut [],
+                Some(&mut heap),
+                solids,
+            );
         }
         self.heap = heap;
         self.baseline_heap = wanted.baseline.map(|baseline| {
             let mut heap = Heap::new(width);
             for track in &baseline.picture.tracks {
                 let solids = (WIDE, &mut Vec::new());
-                painter.paint(track, &self.bounds, key.detail, &mut [], Some(&mut heap), solids);
+                painter.paint(
+                    track,
+                    &self.bounds,
+                    key.detail,
+                    &mut [],
+                    Some(&mut heap),
+                    solids,
+                );
             }
             heap
         });
@@ -189,23 +236,40 @@ impl FrameCache {
     }
 
     /// Draws the parallelism graph; its height stands for so many threads.
-    pub fn draw_graph(&mut self, painter: &egui::Painter, rect: Rect, most: f32, colours: &Colours) {
+    pub fn draw_graph(
+        &mut self,
+        painter: &egui::Painter,
+        rect: Rect,
+        most: f32,
+        colours: &Colours,
+    ) {
         let width = self.heap.columns();
         let height = pixels(rect.height(), painter.pixels_per_point());
         if self.graph_version != self.version {
             let mut image = vec![0; width * height];
             Painter::new(width, &colours.classes).paint_heap(&self.heap, most, &mut image);
-            self.graph.set(painter.ctx(), "graph", [width, height], &image);
+            self.graph
+                .set(painter.ctx(), "graph", [width, height], &image);
             self.graph_version = self.version;
         }
         self.graph.draw(painter, rect);
     }
 
     /// Draws the whole run, small.
-    pub fn draw_overview(&mut self, painter: &egui::Painter, rect: Rect, whole: TimeView, (loaded, colours): (&Loaded, &Colours)) {
+    pub fn draw_overview(
+        &mut self,
+        painter: &egui::Painter,
+        rect: Rect,
+        whole: TimeView,
+        (loaded, colours): (&Loaded, &Colours),
+    ) {
         let scale = painter.pixels_per_point();
         let [width, height] = [rect.width(), rect.height()].map(|points| pixels(points, scale));
-        let key = (std::ptr::from_ref(loaded) as usize ^ whole.end.0 as usize, width, colours.dark);
+        let key = (
+            std::ptr::from_ref(loaded) as usize ^ whole.end.0 as usize,
+            width,
+            colours.dark,
+        );
         if self.overview_key != Some(key) {
             let columns = Columns::new(whole.start, whole.end, width as u32);
             let bounds = bounds(&columns);
@@ -213,11 +277,19 @@ impl FrameCache {
             let mut painter_ = Painter::new(width, &colours.classes);
             for track in &loaded.picture.tracks {
                 let solids = (usize::MAX, &mut Vec::new());
-                painter_.paint(track, &bounds, Detail::Fast, &mut [], Some(&mut heap), solids);
+                painter_.paint(
+                    track,
+                    &bounds,
+                    Detail::Fast,
+                    &mut [],
+                    Some(&mut heap),
+                    solids,
+                );
             }
             let mut image = vec![0; width * height];
             painter_.paint_heap(&heap, heap.most_threads().max(1.0), &mut image);
-            self.overview.set(painter.ctx(), "overview", [width, height], &image);
+            self.overview
+                .set(painter.ctx(), "overview", [width, height], &image);
             self.overview_key = Some(key);
         }
         self.overview.draw(painter, rect);
@@ -227,19 +299,34 @@ impl FrameCache {
 /// Returns which lane of another prediction is the same thread: by its place and name, else by its name.
 pub fn partners(loaded: &Loaded, other: &Loaded) -> Vec<Option<usize>> {
     let theirs = &other.picture.schedule.lanes;
-    let names: std::collections::BTreeMap<&str, usize> =
-        theirs.iter().enumerate().rev().map(|(lane, of)| (of.name.as_str(), lane)).collect();
+    let names: std::collections::BTreeMap<&str, usize> = theirs
+        .iter()
+        .enumerate()
+        .rev()
+        .map(|(lane, of)| (of.name.as_str(), lane))
+        .collect();
     let lanes = loaded.picture.schedule.lanes.iter().enumerate();
     lanes
         .map(|(lane, of)| {
             let same_place = theirs.get(lane).is_some_and(|other| other.name == of.name);
-            if same_place { Some(lane) } else { names.get(of.name.as_str()).copied() }
+            if same_place {
+                Some(lane)
+            } else {
+                names.get(of.name.as_str()).copied()
+            }
         })
         .collect()
 }
 
 /// Ticks of operations above a lane's bar.
-fn mark(image: &mut [u32], width: usize, lines: std::ops::Range<usize>, wanted: &Wanted<'_>, lane: usize, bounds: &[u64]) {
+fn mark(
+    image: &mut [u32],
+    width: usize,
+    lines: std::ops::Range<usize>,
+    wanted: &Wanted<'_>,
+    lane: usize,
+    bounds: &[u64],
+) {
     let marks = &wanted.loaded.picture.marks.lane(lane).times;
     let palette = wanted.colours.palette;
     let ink = u32::from_le_bytes([palette.muted.0, palette.muted.1, palette.muted.2, 255]);
@@ -289,7 +376,11 @@ impl Place {
     /// The lines of the bar.
     fn bar(&self, compared: bool) -> std::ops::Range<usize> {
         let air = (3.0 * self.scale / self.height.max(1) as f32).min(0.3);
-        if compared { self.lines(air, 0.62) } else { self.lines(air, 1.0 - air / 1.5) }
+        if compared {
+            self.lines(air, 0.62)
+        } else {
+            self.lines(air, 1.0 - air / 1.5)
+        }
     }
 
     /// The lines of the bar of the other prediction.
@@ -325,7 +416,9 @@ impl Tiles {
         let columns = (0..width).step_by(side).map(|x| (x, (x + side).min(width)));
         let places: Vec<[usize; 4]> = columns
             .flat_map(|(x0, x1)| {
-                let rows = (0..height).step_by(side).map(move |y| (y, (y + side).min(height)));
+                let rows = (0..height)
+                    .step_by(side)
+                    .map(move |y| (y, (y + side).min(height)));
                 rows.map(move |(y0, y1)| [x0, y0, x1, y1])
             })
             .collect();
@@ -355,7 +448,11 @@ impl Tiles {
         let [width, height] = self.size.map(|side| side.max(1) as f32);
         for ([x0, y0, x1, y1], texture) in &self.tiles {
             let corner = |x: usize, y: usize| {
-                rect.min + vec2(x as f32 / width * rect.width(), y as f32 / height * rect.height())
+                rect.min
+                    + vec2(
+                        x as f32 / width * rect.width(),
+                        y as f32 / height * rect.height(),
+                    )
             };
             let place = Rect::from_min_max(corner(*x0, *y0), corner(*x1, *y1));
             let whole = Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0));

@@ -15,7 +15,8 @@ use crate::{
 pub fn take(ui: &egui::Ui, open: &mut Open, scene: &Scene<'_>, commands: &mut Vec<Command>) {
     let plot = scene.layout.plot();
     let response = ui.interact(plot, ui.scope_id().with("plot"), Sense::click_and_drag());
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::accesskit::Role::Canvas, true, "lanes"));
+    response
+        .widget_info(|| egui::WidgetInfo::labeled(egui::accesskit::Role::Canvas, true, "lanes"));
     wheel(ui, open, scene, &response);
     open.pointer = response
         .hover_pos()
@@ -49,7 +50,11 @@ fn wheel(ui: &egui::Ui, open: &mut Open, scene: &Scene<'_>, response: &Response)
     });
     if scene.settings.wheel_zooms {
         let zoomed = (scroll.y / 200.0).exp();
-        scroll.y = if (zoom - 1.0).abs() > 1e-3 { (zoom.ln()) * 200.0 } else { 0.0 };
+        scroll.y = if (zoom - 1.0).abs() > 1e-3 {
+            (zoom.ln()) * 200.0
+        } else {
+            0.0
+        };
         zoom = if shift { 1.0 } else { zoomed };
     }
     let limit = open.limit();
@@ -59,7 +64,11 @@ fn wheel(ui: &egui::Ui, open: &mut Open, scene: &Scene<'_>, response: &Response)
         let view = open.view.zoomed(share, 1.0 / f64::from(zoom), limit);
         open.look(view, now);
     }
-    let sideways = if shift && scroll.x == 0.0 { scroll.y } else { scroll.x };
+    let sideways = if shift && scroll.x == 0.0 {
+        scroll.y
+    } else {
+        scroll.x
+    };
     if sideways != 0.0 {
         let view = open.view.panned(-f64::from(sideways) / width, limit);
         open.look(view, now);
@@ -70,7 +79,13 @@ fn wheel(ui: &egui::Ui, open: &mut Open, scene: &Scene<'_>, response: &Response)
 }
 
 fn drag(ui: &egui::Ui, open: &mut Open, scene: &Scene<'_>, response: &Response) {
-    let (shift, space, now) = ui.input(|input| (input.modifiers.shift, input.key_down(Key::Space), input.time));
+    let (shift, space, now) = ui.input(|input| {
+        (
+            input.modifiers.shift,
+            input.key_down(Key::Space),
+            input.time,
+        )
+    });
     let pans = response.dragged_by(PointerButton::Middle)
         || response.dragged_by(PointerButton::Secondary)
         || (space && response.dragged_by(PointerButton::Primary));
@@ -93,7 +108,10 @@ fn drag(ui: &egui::Ui, open: &mut Open, scene: &Scene<'_>, response: &Response) 
     let (start, end) = (scale.time(f64::from(from.x)), scale.time(f64::from(to.x)));
     if shift {
         let reach = scale.time(scale.left() + 8.0).since(scale.start());
-        open.measured = Some((snap(open, scene, from, start, reach), snap(open, scene, to, end, reach)));
+        open.measured = Some((
+            snap(open, scene, from, start, reach),
+            snap(open, scene, to, end, reach),
+        ));
         open.range = None;
     } else {
         open.range = Some((start.min(end), start.max(end)));
@@ -110,7 +128,10 @@ pub fn lane_at(open: &Open, scene: &Scene<'_>, at: egui::Pos2) -> Option<(usize,
     };
     let below = slot.top + slot.height - (at.y - scene.layout.lanes.top() + open.scroll);
     let air = 3.0;
-    Some((lane, f64::from((below - air) / (slot.height - 2.0 * air).max(1.0))))
+    Some((
+        lane,
+        f64::from((below - air) / (slot.height - 2.0 * air).max(1.0)),
+    ))
 }
 
 /// Returns the row at a point.
@@ -136,7 +157,9 @@ fn snap(open: &Open, scene: &Scene<'_>, at: egui::Pos2, time: SimTime, reach: Si
     let borders = borders.into_iter().flat_map(|(start, end)| [start, end]);
     let distance = |other: &SimTime| other.0.abs_diff(time.0);
     let nearest = near_marks.chain(borders).min_by_key(distance);
-    nearest.filter(|other| distance(other) <= reach.0).unwrap_or(time)
+    nearest
+        .filter(|other| distance(other) <= reach.0)
+        .unwrap_or(time)
 }
 
 /// Returns what is at a point: an operation where one is marked there, else a segment.
@@ -177,8 +200,13 @@ pub fn pick(open: &Open, scene: &Scene<'_>, at: egui::Pos2) -> Option<Selection>
 /// Chooses what is seen by dragging in the overview.
 pub fn overview(ui: &egui::Ui, open: &mut Open, scene: &Scene<'_>, whole: TimeView) {
     let rect = scene.layout.overview;
-    let response = ui.interact(rect, ui.scope_id().with("overview"), Sense::click_and_drag());
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::accesskit::Role::Slider, true, "overview"));
+    let response = ui.interact(
+        rect,
+        ui.scope_id().with("overview"),
+        Sense::click_and_drag(),
+    );
+    response
+        .widget_info(|| egui::WidgetInfo::labeled(egui::accesskit::Role::Slider, true, "overview"));
     let now = ui.input(|input| input.time);
     let share = |x: f32| f64::from((x - rect.left()) / rect.width()).clamp(0.0, 1.0);
     let span = whole.span().0 as f64;
@@ -210,7 +238,11 @@ pub fn overview(ui: &egui::Ui, open: &mut Open, scene: &Scene<'_>, whole: TimeVi
             open.look(view, now);
         }
     }
-    if response.drag_stopped() && let Some((start, end)) = open.range.take_if(|_| open.view.span().0 as f64 > 0.9 * span) {
+    if response.drag_stopped()
+        && let Some((start, end)) = open
+            .range
+            .take_if(|_| open.view.span().0 as f64 > 0.9 * span)
+    {
         let view = TimeView::new(start, end);
         open.look(view, now);
     }

@@ -2,7 +2,6 @@
 
 pub mod cache;
 
-
 mod graph;
 mod input;
 mod overlay;
@@ -121,8 +120,10 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
     let Some(loaded) = open.shown.clone() else {
         return;
     };
+    // A few threads fill the window.
+    let room = (rect.height() - 200.0) / (loaded.facts.len() as f32 + 2.0);
     let heights = Heights {
-        lane: settings.lane_height,
+        lane: settings.lane_height.max(room.clamp(0.0, 38.0).floor()),
         group: 20.0,
     };
     open.arrange(heights);
@@ -140,8 +141,8 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
     open.scroll = open.scroll.clamp(0.0, most);
     refresh(ui, open, &scene);
     graph::overview(ui, open, &scene);
-    graph::parallelism(ui, open, &scene);
     draw_axis(ui, open, &scene);
+    graph::parallelism(ui, open, &scene);
     rows::draw(ui, open, &scene, commands);
     overlay::draw(ui, open, &scene);
     let height = layout.lanes.height();
@@ -168,7 +169,8 @@ fn refresh(ui: &egui::Ui, open: &mut Open, scene: &Scene<'_>) {
     open.cache.refresh(ui.ctx(), &wanted);
     if !open.cache.exact {
         // When the view rests it is painted exactly.
-        ui.ctx().request_repaint_after(std::time::Duration::from_millis(200));
+        ui.ctx()
+            .request_repaint_after(std::time::Duration::from_millis(200));
     }
     if let (Some(rect), Some(baseline)) = (scene.layout.other, &baseline) {
         let wanted = Wanted {
@@ -205,15 +207,23 @@ fn draw_axis(ui: &egui::Ui, open: &Open, scene: &Scene<'_>) {
         let font = FontId::proportional(AXIS_SIZE);
         let half = width(&label) as f32 / 2.0;
         let x = place.x.clamp(axis.left() + half, axis.right() - half);
-        painter.text(pos2(x, place.y), Align2::CENTER_CENTER, label, font, scene.colours.muted());
+        painter.text(
+            pos2(x, place.y),
+            Align2::CENTER_CENTER,
+            label,
+            font,
+            scene.colours.muted(),
+        );
     }
 }
 
 /// A text on a ground of its own, near a point and within a rectangle.
 pub fn badge(painter: &egui::Painter, at: egui::Pos2, within: Rect, text: &str, colours: &Colours) {
-    let galley = painter.layout_no_wrap(text.to_owned(), FontId::proportional(12.0), colours.text());
+    let galley =
+        painter.layout_no_wrap(text.to_owned(), FontId::proportional(12.0), colours.text());
     let size = galley.size() + vec2(12.0, 6.0);
-    let x = at.x.clamp(within.left(), (within.right() - size.x).max(within.left()));
+    let x =
+        at.x.clamp(within.left(), (within.right() - size.x).max(within.left()));
     let rect = Rect::from_min_size(pos2(x, at.y), size);
     painter.rect_filled(rect, 3.0, colours.background());
     let stroke = (1.0, colours.grid());

@@ -77,14 +77,24 @@ impl Over<'_> {
     fn arrows(&self) {
         let wakes = &self.scene.loaded.picture.schedule.wakes;
         let drawn = arrows::arrows(wakes, &self.scale, &self.open.rows, ARROWS);
-        let strength = if drawn.len() > 400 { 0.45 } else { 0.85 };
+        // Where there are many they recede, lest they hide what they are about.
+        let strength = match drawn.len() {
+            0..40 => 0.9,
+            40..150 => 0.5,
+            150..600 => 0.28,
+            _ => 0.18,
+        };
         let mut mesh = Mesh::default();
         for arrow in &drawn {
             let (from, to) = (self.bar(arrow.from), self.bar(arrow.to));
             if !self.is_visible(&from.union(to)) {
                 continue;
             }
-            let thick = if arrow.count > 1 { 1.0 + (arrow.count as f32).log10() } else { 1.0 };
+            let thick = if arrow.count > 1 {
+                1.0 + (arrow.count as f32).log10()
+            } else {
+                1.0
+            };
             let colour = self.scene.colours.arrow().gamma_multiply(strength);
             self.arrow(&mut mesh, (from, to), arrow.x as f32, thick, colour);
         }
@@ -92,7 +102,14 @@ impl Over<'_> {
     }
 
     /// Adds an arrow between two bars to a mesh: one draw call for all of them.
-    fn arrow(&self, mesh: &mut Mesh, (from, to): (Rect, Rect), x: f32, thick: f32, colour: Color32) {
+    fn arrow(
+        &self,
+        mesh: &mut Mesh,
+        (from, to): (Rect, Rect),
+        x: f32,
+        thick: f32,
+        colour: Color32,
+    ) {
         let down = from.top() < to.top();
         let (start, tip) = if down {
             (from.bottom() - 4.0, to.top())
@@ -104,18 +121,26 @@ impl Over<'_> {
         mesh.add_colored_rect(shaft, colour);
         let back = if down { tip - 6.0 } else { tip + 6.0 };
         let wide = 3.0 + half;
-        triangle(mesh, [pos2(x, tip), pos2(x - wide, back), pos2(x + wide, back)], colour);
+        triangle(
+            mesh,
+            [pos2(x, tip), pos2(x - wide, back), pos2(x + wide, back)],
+            colour,
+        );
     }
 
     /// Draws operations one by one while they are few.
     fn marks(&self) {
         let picture = &self.scene.loaded.picture;
         let lanes = self.scene.layout.lanes;
-        let rows = self.open.rows.visible(self.open.scroll, self.open.scroll + lanes.height());
+        let rows = self
+            .open
+            .rows
+            .visible(self.open.scroll, self.open.scroll + lanes.height());
         let view = self.open.view;
         let mut seen = Vec::new();
         for row in rows {
-            let foretrace_gantt::arrange::RowKind::Lane(lane) = self.open.rows.rows()[row].kind else {
+            let foretrace_gantt::arrange::RowKind::Lane(lane) = self.open.rows.rows()[row].kind
+            else {
                 continue;
             };
             let within = picture.marks.lane(lane).within(view.start, view.end);
@@ -124,7 +149,12 @@ impl Over<'_> {
                 seen.push((lane, row, within));
             }
         }
-        if seen.iter().map(|(_, _, within)| within.len()).sum::<usize>() > SHAPES {
+        if seen
+            .iter()
+            .map(|(_, _, within)| within.len())
+            .sum::<usize>()
+            > SHAPES
+        {
             return;
         }
         let mut mesh = Mesh::default();
@@ -132,7 +162,11 @@ impl Over<'_> {
             let marks = picture.marks.lane(lane);
             let y = self.bar(row).top() + 1.0;
             for mark in within {
-                let class = self.open.source.event(marks.events[mark]).map_or(EventClass::Other, |e| e.class);
+                let class = self
+                    .open
+                    .source
+                    .event(marks.events[mark])
+                    .map_or(EventClass::Other, |e| e.class);
                 let at = pos2(self.x(marks.times[mark]), y);
                 sign(&mut mesh, class, at, 3.6, self.scene.colours.background());
                 sign(&mut mesh, class, at, 2.7, self.scene.colours.text());
@@ -152,17 +186,30 @@ impl Over<'_> {
         while let Some(step) = path.get(next).filter(|step| step.start < view.end) {
             if let Some(bar) = self.of_lane(step.lane) {
                 let (x0, x1) = (self.x(step.start), self.x(step.end));
-                let thick = if step.activity == Activity::Running { 3.0 } else { 1.5 };
-                let line = Rect::from_min_max(pos2(x0, bar.bottom()), pos2(x1.max(x0 + 1.0), bar.bottom() + thick));
+                let thick = if step.activity == Activity::Running {
+                    3.0
+                } else {
+                    1.5
+                };
+                let line = Rect::from_min_max(
+                    pos2(x0, bar.bottom()),
+                    pos2(x1.max(x0 + 1.0), bar.bottom() + thick),
+                );
                 mesh.add_colored_rect(line, colour);
                 if let Some((x, other)) = before.filter(|(_, other)| *other != bar) {
-                    let joint = Rect::from_two_pos(pos2(x - 1.0, other.bottom()), pos2(x + 1.0, bar.bottom() + 2.0));
+                    let joint = Rect::from_two_pos(
+                        pos2(x - 1.0, other.bottom()),
+                        pos2(x + 1.0, bar.bottom() + 2.0),
+                    );
                     mesh.add_colored_rect(joint, colour);
                 }
                 before = Some((x1, bar));
             }
             // What is narrower than a pixel is stepped over.
-            let pixel = self.scale.time(self.scale.x(step.end) + 0.7).max(SimTime(step.end.0 + 1));
+            let pixel = self
+                .scale
+                .time(self.scale.x(step.end) + 0.7)
+                .max(SimTime(step.end.0 + 1));
             next = (next + 1).max(path.partition_point(|step| step.end < pixel));
         }
         self.painter.add(mesh);
@@ -180,14 +227,20 @@ impl Over<'_> {
         if loaded.end() > self.open.view.end || loaded.end() < self.open.view.start {
             return;
         }
-        self.painter.vline(x, lanes.y_range(), Stroke::new(2.0, alarm));
+        self.painter
+            .vline(x, lanes.y_range(), Stroke::new(2.0, alarm));
         for (lane, of) in loaded.picture.schedule.lanes.iter().enumerate() {
-            let (None, Some(last), Some(bar)) = (of.end, of.segments.last(), self.of_lane(lane)) else {
+            let (None, Some(last), Some(bar)) = (of.end, of.segments.last(), self.of_lane(lane))
+            else {
                 continue;
             };
             let fill = foretrace_gantt::track::Fill::of(last.state.activity());
             let rest = Rect::from_min_max(pos2(x, bar.top()), pos2(lanes.right(), bar.bottom()));
-            self.painter.rect_filled(rest, 0.0, self.scene.colours.fill(fill).gamma_multiply(0.35));
+            self.painter.rect_filled(
+                rest,
+                0.0,
+                self.scene.colours.fill(fill).gamma_multiply(0.35),
+            );
         }
         let in_cycle = |lane: &usize| loaded.deadlock.cycle.contains(lane);
         let mut at = x + 14.0;
@@ -196,15 +249,40 @@ impl Over<'_> {
                 continue;
             };
             let circle = in_cycle(from) && in_cycle(to);
-            let colour = if circle { alarm } else { self.scene.colours.muted() };
+            let colour = if circle {
+                alarm
+            } else {
+                self.scene.colours.muted()
+            };
             let mut mesh = Mesh::default();
-            self.arrow(&mut mesh, (a, b), at, if circle { 2.0 } else { 1.0 }, colour);
+            self.arrow(
+                &mut mesh,
+                (a, b),
+                at,
+                if circle { 2.0 } else { 1.0 },
+                colour,
+            );
             self.painter.add(mesh);
-            self.painter.circle_filled(pos2(at, a.center().y), 3.0, colour);
-            at = if at > lanes.right() - 16.0 { x + 14.0 } else { at + 12.0 };
+            self.painter
+                .circle_filled(pos2(at, a.center().y), 3.0, colour);
+            at = if at > lanes.right() - 16.0 {
+                x + 14.0
+            } else {
+                at + 12.0
+            };
         }
-        let text = if loaded.deadlock.cycle.is_empty() { "deadlock" } else { "deadlock: they wait in a circle" };
-        badge(&self.painter, pos2(x + 4.0, lanes.bottom() - 28.0), lanes, text, self.scene.colours);
+        let text = if loaded.deadlock.cycle.is_empty() {
+            "deadlock"
+        } else {
+            "deadlock: they wait in a circle"
+        };
+        badge(
+            &self.painter,
+            pos2(x + 4.0, lanes.bottom() - 28.0),
+            lanes,
+            text,
+            self.scene.colours,
+        );
     }
 
     /// Frames what is selected, and draws who let it go on and whom it let go on.
@@ -219,22 +297,38 @@ impl Over<'_> {
         let accent = self.scene.colours.accent;
         let (start, end) = selection.span(loaded);
         let (x0, x1) = (self.x(start), self.x(end));
-        let frame = Rect::from_min_max(pos2(x0 - 1.0, bar.top() - 1.0), pos2(x1.max(x0 + 2.0) + 1.0, bar.bottom() + 1.0));
+        let frame = Rect::from_min_max(
+            pos2(x0 - 1.0, bar.top() - 1.0),
+            pos2(x1.max(x0 + 2.0) + 1.0, bar.bottom() + 1.0),
+        );
         match selection.what {
             Selected::Lane => {}
             Selected::Segment(_) => {
-                self.painter.rect_stroke(frame, 1.0, Stroke::new(2.0, accent), egui::StrokeKind::Outside);
+                self.painter.rect_stroke(
+                    frame,
+                    1.0,
+                    Stroke::new(2.0, accent),
+                    egui::StrokeKind::Outside,
+                );
             }
             Selected::Mark(_) => {
-                self.painter.vline(x0, bar.y_range(), Stroke::new(2.0, accent));
-                self.painter.circle_stroke(pos2(x0, bar.top() + 1.0), 6.0, Stroke::new(2.0, accent));
+                self.painter
+                    .vline(x0, bar.y_range(), Stroke::new(2.0, accent));
+                self.painter.circle_stroke(
+                    pos2(x0, bar.top() + 1.0),
+                    6.0,
+                    Stroke::new(2.0, accent),
+                );
             }
         }
         let mut mesh = Mesh::default();
         let wakes = &loaded.picture.schedule.wakes;
         let mut link = |wake: usize| {
             let wake = wakes[wake];
-            let bars = (self.of_lane(wake.from as usize), self.of_lane(wake.to as usize));
+            let bars = (
+                self.of_lane(wake.from as usize),
+                self.of_lane(wake.to as usize),
+            );
             if let (Some(from), Some(to)) = bars
                 && from != to
             {
@@ -281,37 +375,69 @@ impl Over<'_> {
             }
             let x = self.x(*time);
             let line = [pos2(x, plot.top()), pos2(x, plot.bottom())];
-            painter.extend(Shape::dashed_line(&line, Stroke::new(1.0, accent), 4.0, 3.0));
+            painter.extend(Shape::dashed_line(
+                &line,
+                Stroke::new(1.0, accent),
+                4.0,
+                3.0,
+            ));
             let text = format!("{}: {time}", position + 1);
-            badge(&painter, pos2(x, plot.top()), plot, &text, self.scene.colours);
+            badge(
+                &painter,
+                pos2(x, plot.top()),
+                plot,
+                &text,
+                self.scene.colours,
+            );
         }
     }
 
     /// Draws a line at the pointer, and says what is there.
     fn pointer(&self, ui: &egui::Ui) {
         let plot = self.scene.layout.plot();
-        let Some(at) = ui.input(|input| input.pointer.hover_pos()).filter(|at| plot.contains(*at)) else {
+        let Some(at) = ui
+            .input(|input| input.pointer.hover_pos())
+            .filter(|at| plot.contains(*at))
+        else {
             return;
         };
-        if ui.ctx().layer_id_at(at) != Some(ui.layer_id()) || ui.input(|input| input.pointer.any_down()) {
+        if ui.ctx().layer_id_at(at) != Some(ui.layer_id())
+            || ui.input(|input| input.pointer.any_down())
+        {
             return;
         }
         let painter = ui.painter().with_clip_rect(plot);
-        painter.vline(at.x, plot.y_range(), Stroke::new(1.0, self.scene.colours.muted().gamma_multiply(0.5)));
+        painter.vline(
+            at.x,
+            plot.y_range(),
+            Stroke::new(1.0, self.scene.colours.muted().gamma_multiply(0.5)),
+        );
         let axis = self.scene.layout.axis;
         let time = self.scale.time(f64::from(at.x));
-        badge(ui.painter(), pos2(at.x - 24.0, axis.top()), axis, &time.to_string(), self.scene.colours);
+        badge(
+            ui.painter(),
+            pos2(at.x - 24.0, axis.top()),
+            axis,
+            &time.to_string(),
+            self.scene.colours,
+        );
         let still = ui.input(|input| input.pointer.time_since_last_movement() > 0.35);
         let Some(there) = input::pick(self.open, self.scene, at) else {
             return;
         };
         if !still {
-            ui.ctx().request_repaint_after(std::time::Duration::from_millis(360));
+            ui.ctx()
+                .request_repaint_after(std::time::Duration::from_millis(360));
             return;
         }
-        egui::Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), ui.scope_id().with("there"), egui::PopupAnchor::Pointer)
-            .gap(14.0)
-            .show(|ui| tooltip(ui, self.open, self.scene, &there));
+        egui::Tooltip::always_open(
+            ui.ctx().clone(),
+            ui.layer_id(),
+            ui.scope_id().with("there"),
+            egui::PopupAnchor::Pointer,
+        )
+        .gap(14.0)
+        .show(|ui| tooltip(ui, self.open, self.scene, &there));
     }
 }
 
@@ -343,18 +469,38 @@ pub fn sign(mesh: &mut Mesh, class: EventClass, at: egui::Pos2, size: f32, colou
         mesh.add_colored_rect(Rect::from_center_size(at, half * 2.0), colour);
     };
     match class {
-        EventClass::Acquire => triangle(mesh, [pos2(left, top), pos2(right, top), pos2(at.x, bottom)], colour),
-        EventClass::Release => triangle(mesh, [pos2(left, bottom), pos2(right, bottom), pos2(at.x, top)], colour),
+        EventClass::Acquire => triangle(
+            mesh,
+            [pos2(left, top), pos2(right, top), pos2(at.x, bottom)],
+            colour,
+        ),
+        EventClass::Release => triangle(
+            mesh,
+            [pos2(left, bottom), pos2(right, bottom), pos2(at.x, top)],
+            colour,
+        ),
         EventClass::Wait => square(mesh, vec2(size * 0.8, size * 0.8)),
         EventClass::Signal => {
-            triangle(mesh, [pos2(left, at.y), pos2(at.x, top), pos2(right, at.y)], colour);
-            triangle(mesh, [pos2(left, at.y), pos2(at.x, bottom), pos2(right, at.y)], colour);
+            triangle(
+                mesh,
+                [pos2(left, at.y), pos2(at.x, top), pos2(right, at.y)],
+                colour,
+            );
+            triangle(
+                mesh,
+                [pos2(left, at.y), pos2(at.x, bottom), pos2(right, at.y)],
+                colour,
+            );
         }
         EventClass::Life => {
             square(mesh, vec2(size, size * 0.35));
             square(mesh, vec2(size * 0.35, size));
         }
-        EventClass::Message => triangle(mesh, [pos2(left, top), pos2(right, at.y), pos2(left, bottom)], colour),
+        EventClass::Message => triangle(
+            mesh,
+            [pos2(left, top), pos2(right, at.y), pos2(left, bottom)],
+            colour,
+        ),
         EventClass::Io => square(mesh, vec2(size, size * 0.45)),
         EventClass::Other => square(mesh, vec2(size * 0.35, size * 0.9)),
     }

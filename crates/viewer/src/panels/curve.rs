@@ -46,7 +46,11 @@ fn want(open: &mut Open, ui: &egui::Ui) {
         return;
     }
     open.curve_error = None;
-    let (source, what, ctx) = (Arc::clone(&open.source), open.what.clone(), ui.ctx().clone());
+    let (source, what, ctx) = (
+        Arc::clone(&open.source),
+        open.what.clone(),
+        ui.ctx().clone(),
+    );
     let most = (open.source.about().threads as u32).clamp(4, 64);
     let cpus = counts(most);
     open.curving = Some(Job::start(
@@ -82,25 +86,53 @@ fn model_colour(position: usize, colours: &Colours) -> Color32 {
 fn draw(open: &mut Open, ui: &mut egui::Ui, colours: &Colours) {
     let width = ui.available_width();
     let (rect, response) = ui.allocate_exact_size(vec2(width, width.min(320.0)), Sense::click());
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::accesskit::Role::Canvas, true, "speed-up curve"));
+    response.widget_info(|| {
+        egui::WidgetInfo::labeled(egui::accesskit::Role::Canvas, true, "speed-up curve")
+    });
     let plot = egui::Rect::from_min_max(rect.min + vec2(30.0, 8.0), rect.max - vec2(10.0, 26.0));
     let points = || open.curves.iter().flat_map(|curve| &curve.points);
-    let most_cpus = points().map(|point| point.0).max().unwrap_or(1).max(open.what.cpus).max(2);
+    let most_cpus = points()
+        .map(|point| point.0)
+        .max()
+        .unwrap_or(1)
+        .max(open.what.cpus)
+        .max(2);
     let best = points().map(|point| point.2).fold(1.0, f64::max);
     let top = (best * 1.15).max(2.0);
-    let x = |cpus: f64| plot.left() + ((cpus - 1.0) / f64::from(most_cpus - 1)) as f32 * plot.width();
+    let x =
+        |cpus: f64| plot.left() + ((cpus - 1.0) / f64::from(most_cpus - 1)) as f32 * plot.width();
     let y = |speedup: f64| plot.bottom() - (speedup / top) as f32 * plot.height();
     let painter = ui.painter().with_clip_rect(rect);
     painter.rect_filled(plot, 0.0, colours.background());
     let small = FontId::proportional(10.0);
     let step = step(top);
-    for line in (0..).map(|n| f64::from(n) * step).take_while(|value| *value <= top) {
+    for line in (0..)
+        .map(|n| f64::from(n) * step)
+        .take_while(|value| *value <= top)
+    {
         painter.hline(plot.x_range(), y(line), (1.0, colours.grid()));
         let at = pos2(plot.left() - 4.0, y(line));
-        painter.text(at, Align2::RIGHT_CENTER, format!("{line}"), small.clone(), colours.muted());
+        painter.text(
+            at,
+            Align2::RIGHT_CENTER,
+            format!("{line}"),
+            small.clone(),
+            colours.muted(),
+        );
     }
-    let ideal = [pos2(x(1.0), y(1.0)), pos2(x(top.min(f64::from(most_cpus))), y(top.min(f64::from(most_cpus))))];
-    painter.extend(egui::Shape::dashed_line(&ideal, Stroke::new(1.0, colours.muted()), 4.0, 4.0));
+    let ideal = [
+        pos2(x(1.0), y(1.0)),
+        pos2(
+            x(top.min(f64::from(most_cpus))),
+            y(top.min(f64::from(most_cpus))),
+        ),
+    ];
+    painter.extend(egui::Shape::dashed_line(
+        &ideal,
+        Stroke::new(1.0, colours.muted()),
+        4.0,
+        4.0,
+    ));
     let shown = f64::from(open.what.cpus);
     painter.vline(x(shown), plot.y_range(), Stroke::new(2.0, colours.accent));
     for (position, curve) in open.curves.iter().enumerate() {
@@ -113,7 +145,11 @@ fn draw(open: &mut Open, ui: &mut egui::Ui, colours: &Colours) {
         painter.line(line, Stroke::new(2.0, colour));
     }
     let mut ticks = vec![1, most_cpus, open.what.cpus];
-    ticks.extend([2, 4, 8, 16, 32].into_iter().filter(|tick| *tick < most_cpus));
+    ticks.extend(
+        [2, 4, 8, 16, 32]
+            .into_iter()
+            .filter(|tick| *tick < most_cpus),
+    );
     ticks.sort_unstable();
     ticks.dedup();
     let mut free = f32::NEG_INFINITY;
@@ -123,15 +159,37 @@ fn draw(open: &mut Open, ui: &mut egui::Ui, colours: &Colours) {
             continue;
         }
         free = at.x + 14.0;
-        let colour = if tick == open.what.cpus { colours.accent } else { colours.muted() };
-        painter.text(at, Align2::CENTER_TOP, tick.to_string(), small.clone(), colour);
+        let colour = if tick == open.what.cpus {
+            colours.accent
+        } else {
+            colours.muted()
+        };
+        painter.text(
+            at,
+            Align2::CENTER_TOP,
+            tick.to_string(),
+            small.clone(),
+            colour,
+        );
     }
-    painter.text(rect.center_bottom(), Align2::CENTER_BOTTOM, "CPUs", small, colours.muted());
-    if let Some(at) = response.interact_pointer_pos().filter(|_| response.clicked()) {
+    painter.text(
+        rect.center_bottom(),
+        Align2::CENTER_BOTTOM,
+        "CPUs",
+        small,
+        colours.muted(),
+    );
+    if let Some(at) = response
+        .interact_pointer_pos()
+        .filter(|_| response.clicked())
+    {
         let share = f64::from((at.x - plot.left()) / plot.width()).clamp(0.0, 1.0);
         #[expect(clippy::cast_sign_loss, reason = "the share is not negative")]
         let cpus = (1.0 + share * f64::from(most_cpus - 1)).round() as u32;
-        let what = WhatIf { cpus, ..open.what.clone() };
+        let what = WhatIf {
+            cpus,
+            ..open.what.clone()
+        };
         open.set(what);
     }
 }
@@ -139,14 +197,22 @@ fn draw(open: &mut Open, ui: &mut egui::Ui, colours: &Colours) {
 /// Returns a step of 1, 2 or 5 times a power of ten with which a height has few lines.
 fn step(top: f64) -> f64 {
     let power = 10_f64.powf((top / 6.0).log10().floor());
-    [1.0, 2.0, 5.0, 10.0].map(|digit| digit * power).into_iter().find(|step| top / step <= 6.0).unwrap_or(power)
+    [1.0, 2.0, 5.0, 10.0]
+        .map(|digit| digit * power)
+        .into_iter()
+        .find(|step| top / step <= 6.0)
+        .unwrap_or(power)
 }
 
 fn legend(open: &Open, ui: &mut egui::Ui, colours: &Colours) {
     ui.horizontal_wrapped(|ui| {
         for (position, curve) in open.curves.iter().enumerate() {
             let (rect, _) = ui.allocate_exact_size(vec2(14.0, 11.0), Sense::hover());
-            ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(2.5, model_colour(position, colours)));
+            ui.painter().hline(
+                rect.x_range(),
+                rect.center().y,
+                Stroke::new(2.5, model_colour(position, colours)),
+            );
             ui.label(&curve.model);
         }
         ui.colored_label(colours.muted(), "dashed: as many times as CPUs");
@@ -155,36 +221,54 @@ fn legend(open: &Open, ui: &mut egui::Ui, colours: &Colours) {
 
 fn table(open: &mut Open, ui: &mut egui::Ui) {
     let mut chosen = None;
-    egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-        egui::Grid::new("speedups").striped(true).num_columns(1 + open.curves.len()).show(ui, |ui| {
-            ui.strong("CPUs");
-            for curve in &open.curves {
-                ui.strong(&curve.model);
-            }
-            ui.end_row();
-            let mut cpus: Vec<u32> = open.curves.iter().flat_map(|curve| curve.points.iter().map(|p| p.0)).collect();
-            cpus.sort_unstable();
-            cpus.dedup();
-            for count in cpus {
-                if ui.selectable_label(open.what.cpus == count, count.to_string()).clicked() {
-                    chosen = Some(count);
-                }
-                for curve in &open.curves {
-                    ui.label(speedup_text(curve, count));
-                }
-                ui.end_row();
-            }
+    egui::ScrollArea::vertical()
+        .auto_shrink(false)
+        .show(ui, |ui| {
+            egui::Grid::new("speedups")
+                .striped(true)
+                .num_columns(1 + open.curves.len())
+                .show(ui, |ui| {
+                    ui.strong("CPUs");
+                    for curve in &open.curves {
+                        ui.strong(&curve.model);
+                    }
+                    ui.end_row();
+                    let mut cpus: Vec<u32> = open
+                        .curves
+                        .iter()
+                        .flat_map(|curve| curve.points.iter().map(|p| p.0))
+                        .collect();
+                    cpus.sort_unstable();
+                    cpus.dedup();
+                    for count in cpus {
+                        if ui
+                            .selectable_label(open.what.cpus == count, count.to_string())
+                            .clicked()
+                        {
+                            chosen = Some(count);
+                        }
+                        for curve in &open.curves {
+                            ui.label(speedup_text(curve, count));
+                        }
+                        ui.end_row();
+                    }
+                });
         });
-    });
     if let Some(cpus) = chosen {
-        let what = WhatIf { cpus, ..open.what.clone() };
+        let what = WhatIf {
+            cpus,
+            ..open.what.clone()
+        };
         open.set(what);
     }
 }
 
 fn speedup_text(curve: &Curve, cpus: u32) -> String {
     let point = curve.points.iter().find(|point| point.0 == cpus);
-    point.map_or_else(|| "deadlock".to_owned(), |(_, _, speedup)| format!("{speedup:.2}"))
+    point.map_or_else(
+        || "deadlock".to_owned(),
+        |(_, _, speedup)| format!("{speedup:.2}"),
+    )
 }
 
 #[cfg(test)]

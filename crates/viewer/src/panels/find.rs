@@ -62,7 +62,9 @@ pub fn show(viewer: &mut Viewer, ctx: &egui::Context, _: &mut Vec<Command>) {
                 .hint_text("a thread, an object, a function")
                 .desired_width(420.0);
             let response = ui.add(edit);
-            response.widget_info(|| egui::WidgetInfo::labeled(egui::accesskit::Role::TextInput, true, "find"));
+            response.widget_info(|| {
+                egui::WidgetInfo::labeled(egui::accesskit::Role::TextInput, true, "find")
+            });
             if std::mem::take(&mut find.is_new) {
                 response.request_focus();
             }
@@ -79,22 +81,28 @@ pub fn show(viewer: &mut Viewer, ctx: &egui::Context, _: &mut Vec<Command>) {
             let found = search(&loaded, &*open.source, &find.text);
             let (up, down, enter) = ui.input(|input| {
                 let pressed = |key| input.key_pressed(key);
-                (pressed(Key::ArrowUp), pressed(Key::ArrowDown), pressed(Key::Enter))
+                (
+                    pressed(Key::ArrowUp),
+                    pressed(Key::ArrowDown),
+                    pressed(Key::Enter),
+                )
             });
             find.chosen = match (up, down) {
                 (true, _) => find.chosen.saturating_sub(1),
                 (_, true) => (find.chosen + 1).min(found.len().saturating_sub(1)),
                 _ => find.chosen.min(found.len().saturating_sub(1)),
             };
-            egui::ScrollArea::vertical().max_height(360.0).show(ui, |ui| {
-                for (position, one) in found.iter().enumerate() {
-                    let row = ui.selectable_label(position == find.chosen, &one.text);
-                    if row.clicked() || (enter && position == find.chosen) {
-                        open.select(one.selection, now, visible);
-                        find.is_open = false;
+            egui::ScrollArea::vertical()
+                .max_height(360.0)
+                .show(ui, |ui| {
+                    for (position, one) in found.iter().enumerate() {
+                        let row = ui.selectable_label(position == find.chosen, &one.text);
+                        if row.clicked() || (enter && position == find.chosen) {
+                            open.select(one.selection, now, visible);
+                            find.is_open = false;
+                        }
                     }
-                }
-            });
+                });
             if found.is_empty() && !find.text.is_empty() {
                 ui.label("nothing of this name");
             }
@@ -110,16 +118,33 @@ fn search(loaded: &Loaded, source: &dyn ScheduleSource, text: &str) -> Vec<Found
     }
     let wanted = text.to_lowercase();
     let has = |name: &str| name.to_lowercase().contains(&wanted);
-    let lanes = loaded.facts.iter().enumerate().filter(|(_, facts)| matches(facts, text));
+    let lanes = loaded
+        .facts
+        .iter()
+        .enumerate()
+        .filter(|(_, facts)| matches(facts, text));
     let threads = lanes.map(|(lane, facts)| {
-        let runs = facts.routine.as_ref().map_or_else(String::new, |routine| format!(", runs {routine}"));
+        let runs = facts
+            .routine
+            .as_ref()
+            .map_or_else(String::new, |routine| format!(", runs {routine}"));
         Found {
             text: format!("thread {}{runs}", facts.name),
-            selection: Selection { lane, what: Selected::Lane },
+            selection: Selection {
+                lane,
+                what: Selected::Lane,
+            },
         }
     });
-    let at = |(lane, segment): (usize, usize)| Selection { lane, what: Selected::Segment(segment) };
-    let objects = loaded.lists.objects.iter().filter(|(object, _)| has(loaded.object(*object)));
+    let at = |(lane, segment): (usize, usize)| Selection {
+        lane,
+        what: Selected::Segment(segment),
+    };
+    let objects = loaded
+        .lists
+        .objects
+        .iter()
+        .filter(|(object, _)| has(loaded.object(*object)));
     let objects = objects.map(|(object, waits)| Found {
         text: format!("{}: longest wait {}", loaded.object(*object), waits.longest),
         selection: at(waits.at),
@@ -127,7 +152,10 @@ fn search(loaded: &Loaded, source: &dyn ScheduleSource, text: &str) -> Vec<Found
     let sites = loaded.lists.sites.iter().take(500).filter_map(|site| {
         let place = source.site(site.site);
         has(&place.function).then(|| Found {
-            text: format!("{} in {}: longest wait {}", site.operation, place.function, site.waits.longest),
+            text: format!(
+                "{} in {}: longest wait {}",
+                site.operation, place.function, site.waits.longest
+            ),
             selection: at(site.waits.at),
         })
     });

@@ -39,7 +39,9 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
             colours: &colours,
         };
         match open.selection {
-            Some(selection) => inspector.selected(ui, &selection, open.path_step, &mut files, &mut act),
+            Some(selection) => {
+                inspector.selected(ui, &selection, open.path_step, &mut files, &mut act)
+            }
             None => inspector.nothing(ui, &mut act),
         }
         let now = ui.input(|input| input.time);
@@ -86,7 +88,12 @@ impl Inspector<'_> {
         ui.add_space(8.0);
         ui.strong("Longest waits");
         for (object, waits) in loaded.lists.objects.iter().take(8) {
-            let text = format!("{}: {} (longest {})", loaded.object(*object), waits.total, waits.longest);
+            let text = format!(
+                "{}: {} (longest {})",
+                loaded.object(*object),
+                waits.total,
+                waits.longest
+            );
             if ui.link(text).clicked() {
                 *act = Some(Act::Select(Selection {
                     lane: waits.at.0,
@@ -131,7 +138,11 @@ impl Inspector<'_> {
         self.let_go(ui, selection, act);
         navigation(ui, act);
         if let Some(step) = path_step {
-            let text = format!("step {} of {} of the critical path", step + 1, loaded.path.len());
+            let text = format!(
+                "step {} of {} of the critical path",
+                step + 1,
+                loaded.path.len()
+            );
             ui.label(RichText::new(text).color(self.colours.alarm()));
         }
         ui.separator();
@@ -143,7 +154,10 @@ impl Inspector<'_> {
             return;
         };
         let Some(info) = self.source.event(event) else {
-            fact("event", format!("number {event} of the trace, which is not open"));
+            fact(
+                "event",
+                format!("number {event} of the trace, which is not open"),
+            );
             return;
         };
         if let Some(object) = info.object {
@@ -169,8 +183,15 @@ impl Inspector<'_> {
         };
         let at = self.loaded.picture.schedule.wakes[wake].at;
         ui.horizontal_wrapped(|ui| {
-            ui.label(format!("let go on by {} at {at}", self.loaded.lane(cause.lane)));
-            if ui.button("Jump there").on_hover_text("C or Shift+]").clicked() {
+            ui.label(format!(
+                "let go on by {} at {at}",
+                self.loaded.lane(cause.lane)
+            ));
+            if ui
+                .button("Jump there")
+                .on_hover_text("C or Shift+]")
+                .clicked()
+            {
                 *act = Some(Act::Select(cause));
             }
         });
@@ -179,7 +200,12 @@ impl Inspector<'_> {
     /// Says for whom a thread in a deadlock waits.
     fn never_released(&self, selection: &Selection) -> Option<String> {
         let name = self.loaded.lane(selection.lane);
-        let blocked = self.loaded.picture.deadlocked().iter().find(|blocked| blocked.thread == name)?;
+        let blocked = self
+            .loaded
+            .picture
+            .deadlocked()
+            .iter()
+            .find(|blocked| blocked.thread == name)?;
         let (_, end) = selection.span(self.loaded);
         (end == self.loaded.end()).then(|| match &blocked.waits_for {
             Some(other) => format!("waits for ever, for {other}"),
@@ -195,12 +221,19 @@ impl Inspector<'_> {
         let (at, _) = selection.span(self.loaded);
         let picture = &self.loaded.picture;
         let wakes = &picture.schedule.wakes;
-        for wake in picture.wakes.made(wakes, selection.lane, at, at).iter().take(5) {
+        for wake in picture
+            .wakes
+            .made(wakes, selection.lane, at, at)
+            .iter()
+            .take(5)
+        {
             let lane = wakes[*wake as usize].to as usize;
             ui.horizontal_wrapped(|ui| {
                 ui.label(format!("lets {} go on", self.loaded.lane(lane)));
                 if ui.button("Jump there").clicked() {
-                    let what = picture.segment_at(lane, at).map_or(Selected::Lane, Selected::Segment);
+                    let what = picture
+                        .segment_at(lane, at)
+                        .map_or(Selected::Lane, Selected::Segment);
                     *act = Some(Act::Select(Selection { lane, what }));
                 }
             });
@@ -209,10 +242,15 @@ impl Inspector<'_> {
 
     /// Where it was called, and the source.
     fn call_site(&self, ui: &mut egui::Ui, selection: &Selection, files: &mut SourceFiles) {
-        let event = selection.event(self.loaded).and_then(|event| self.source.event(event));
+        let event = selection
+            .event(self.loaded)
+            .and_then(|event| self.source.event(event));
         let Some(site) = event.and_then(|event| event.site) else {
             if selection.what != Selected::Lane {
-                ui.label(RichText::new("Where this was called is not in the trace.").color(self.colours.muted()));
+                ui.label(
+                    RichText::new("Where this was called is not in the trace.")
+                        .color(self.colours.muted()),
+                );
             }
             return;
         };
@@ -224,7 +262,9 @@ impl Inspector<'_> {
         } = self.source.site(site);
         ui.strong(&function);
         for (caller, line) in &callers {
-            let place = line.as_ref().map_or_else(String::new, |(file, line)| source_view::short_line(file, *line));
+            let place = line.as_ref().map_or_else(String::new, |(file, line)| {
+                source_view::short_line(file, *line)
+            });
             ui.label(format!("  called from {caller}  {place}"));
         }
         if let Some(note) = note {
@@ -238,7 +278,8 @@ impl Inspector<'_> {
             Ok(lines) => {
                 let id = ui.scope_id().with("shown");
                 let shown = (file, line);
-                let anew = ui.data(|data| data.get_temp::<(String, u32)>(id)) != Some(shown.clone());
+                let anew =
+                    ui.data(|data| data.get_temp::<(String, u32)>(id)) != Some(shown.clone());
                 ui.data_mut(|data| data.insert_temp(id, shown));
                 source_view::show(ui, &lines, line, anew, self.colours);
             }
@@ -251,16 +292,38 @@ impl Inspector<'_> {
 
 fn navigation(ui: &mut egui::Ui, act: &mut Option<Act>) {
     let rows = [
-        ("thread", Command::PreviousOnThread, Command::NextOnThread, ", ."),
-        ("object", Command::PreviousOnObject, Command::NextOnObject, "[ ]"),
-        ("kind", Command::PreviousOfKind, Command::NextOfKind, "Shift+K K"),
-        ("path", Command::PreviousOnPath, Command::NextOnPath, "Shift+N N"),
+        (
+            "thread",
+            Command::PreviousOnThread,
+            Command::NextOnThread,
+            ", .",
+        ),
+        (
+            "object",
+            Command::PreviousOnObject,
+            Command::NextOnObject,
+            "[ ]",
+        ),
+        (
+            "kind",
+            Command::PreviousOfKind,
+            Command::NextOfKind,
+            "Shift+K K",
+        ),
+        (
+            "path",
+            Command::PreviousOnPath,
+            Command::NextOnPath,
+            "Shift+N N",
+        ),
     ];
     ui.horizontal_wrapped(|ui| {
         for (name, previous, next, keys) in rows {
             ui.label(name);
-            let back = ui.small_button("⏴").on_hover_text(format!("previous ({keys})"));
-            let on = ui.small_button("⏵").on_hover_text(format!("next ({keys})"));
+            let back = ui
+                .small_button("<")
+                .on_hover_text(format!("previous ({keys})"));
+            let on = ui.small_button(">").on_hover_text(format!("next ({keys})"));
             if back.clicked() {
                 *act = Some(Act::Command(previous));
             }
@@ -273,12 +336,16 @@ fn navigation(ui: &mut egui::Ui, act: &mut Option<Act>) {
 
 /// Says in a few words what is selected.
 pub fn describe(loaded: &Loaded, source: &dyn ScheduleSource, selection: &Selection) -> String {
-    let event = selection.event(loaded).and_then(|event| source.event(event));
+    let event = selection
+        .event(loaded)
+        .and_then(|event| source.event(event));
     match selection.what {
         Selected::Lane => loaded.lane(selection.lane).to_owned(),
         Selected::Mark(_) => match event {
             Some(event) => {
-                let object = event.object.map_or_else(String::new, |object| format!(" {}", loaded.object(object)));
+                let object = event
+                    .object
+                    .map_or_else(String::new, |object| format!(" {}", loaded.object(object)));
                 format!("{}{object}", event.operation)
             }
             None => "an event".to_owned(),
@@ -287,7 +354,9 @@ pub fn describe(loaded: &Loaded, source: &dyn ScheduleSource, selection: &Select
             let Some(segment) = loaded.picture.segment(selection.lane, segment) else {
                 return String::new();
             };
-            let object = segment.object.map_or_else(String::new, |object| format!(" {}", loaded.object(object)));
+            let object = segment
+                .object
+                .map_or_else(String::new, |object| format!(" {}", loaded.object(object)));
             match segment.state {
                 State::Running(cpu) => format!("running on CPU {cpu}"),
                 State::Ready => "ready: wants a CPU".to_owned(),

@@ -38,9 +38,9 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
     ui.horizontal_wrapped(|ui| {
         for (value, text) in [
             (Tab::Waits, "Objects"),
-            (Tab::Sites, "Call sites"),
+            (Tab::Sites, "Sites"),
             (Tab::Threads, "Threads"),
-            (Tab::Curve, "Speed-up"),
+            (Tab::Curve, "Curve"),
             (Tab::Notes, "Notes"),
         ] {
             ui.selectable_value(&mut tab, value, text);
@@ -76,7 +76,14 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
 }
 
 /// A row of a list: a name, and below it what there is to know. Returns whether it was clicked.
-fn row(ui: &mut egui::Ui, chosen: bool, name: &str, facts: &str, share: f32, colours: &Colours) -> bool {
+fn row(
+    ui: &mut egui::Ui,
+    chosen: bool,
+    name: &str,
+    facts: &str,
+    share: f32,
+    colours: &Colours,
+) -> bool {
     let width = ui.available_width();
     let (rect, response) = ui.allocate_exact_size(egui::vec2(width, 36.0), egui::Sense::click());
     let role = egui::accesskit::Role::ListItem;
@@ -92,7 +99,10 @@ fn row(ui: &mut egui::Ui, chosen: bool, name: &str, facts: &str, share: f32, col
     }
     let bar = egui::Rect::from_min_max(
         egui::pos2(rect.left() + 4.0, rect.bottom() - 4.0),
-        egui::pos2(rect.left() + 4.0 + (width - 8.0) * share.clamp(0.0, 1.0), rect.bottom() - 2.0),
+        egui::pos2(
+            rect.left() + 4.0 + (width - 8.0) * share.clamp(0.0, 1.0),
+            rect.bottom() - 2.0,
+        ),
     );
     painter.rect_filled(bar, 1.0, colours.accent.gamma_multiply(0.8));
     let at = |y: f32| egui::pos2(rect.left() + 5.0, rect.top() + y);
@@ -100,7 +110,13 @@ fn row(ui: &mut egui::Ui, chosen: bool, name: &str, facts: &str, share: f32, col
     let shown = foretrace_gantt::text::fit(name, 13.0, f64::from(width - 8.0)).unwrap_or_default();
     painter.text(at(2.0), egui::Align2::LEFT_TOP, shown, body, colours.text());
     let small = TextStyle::Small.resolve(ui.style());
-    painter.text(at(18.0), egui::Align2::LEFT_TOP, facts, small, colours.muted());
+    painter.text(
+        at(18.0),
+        egui::Align2::LEFT_TOP,
+        facts,
+        small,
+        colours.muted(),
+    );
     response.on_hover_text(name).clicked()
 }
 
@@ -111,11 +127,16 @@ fn list<T>(ui: &mut egui::Ui, items: &[T], empty: &str, mut show: impl FnMut(&mu
         return;
     }
     ui.spacing_mut().item_spacing.y = 2.0;
-    egui::ScrollArea::vertical().auto_shrink(false).show_rows(ui, 36.0, items.len(), |ui, range| {
-        for item in &items[range] {
-            show(ui, item);
-        }
-    });
+    egui::ScrollArea::vertical().auto_shrink(false).show_rows(
+        ui,
+        36.0,
+        items.len(),
+        |ui, range| {
+            for item in &items[range] {
+                show(ui, item);
+            }
+        },
+    );
 }
 
 fn share(part: SimTime, whole: SimTime) -> f32 {
@@ -131,29 +152,58 @@ fn at((lane, segment): (usize, usize)) -> Selection {
 
 fn objects(loaded: &Loaded, ui: &mut egui::Ui, colours: &Colours) -> Option<Selection> {
     let mut chosen = None;
-    let most = loaded.lists.objects.first().map_or(SimTime::ZERO, |(_, waits)| waits.total);
-    list(ui, &loaded.lists.objects, "No thread waits for an object.", |ui, (object, waits)| {
-        let facts = format!("waited {} in {} waits, longest {}", waits.total, waits.count, waits.longest);
-        if row(ui, false, loaded.object(*object), &facts, share(waits.total, most), colours) {
-            chosen = Some(at(waits.at));
-        }
-    });
+    let most = loaded
+        .lists
+        .objects
+        .first()
+        .map_or(SimTime::ZERO, |(_, waits)| waits.total);
+    list(
+        ui,
+        &loaded.lists.objects,
+        "No thread waits for an object.",
+        |ui, (object, waits)| {
+            let facts = format!(
+                "waited {} in {} waits, longest {}",
+                waits.total, waits.count, waits.longest
+            );
+            if row(
+                ui,
+                false,
+                loaded.object(*object),
+                &facts,
+                share(waits.total, most),
+                colours,
+            ) {
+                chosen = Some(at(waits.at));
+            }
+        },
+    );
     chosen
 }
 
 fn sites(loaded: &Loaded, open: &Open, ui: &mut egui::Ui, colours: &Colours) -> Option<Selection> {
     let mut chosen = None;
-    let most = loaded.lists.sites.first().map_or(SimTime::ZERO, |site| site.waits.total);
+    let most = loaded
+        .lists
+        .sites
+        .first()
+        .map_or(SimTime::ZERO, |site| site.waits.total);
     let empty = "No call sites are known, or no thread waits at one.";
     list(ui, &loaded.lists.sites, empty, |ui, site| {
         let place = open.source.site(site.site);
-        let line = place.line.as_ref().map(|(file, line)| source_view::short_line(file, *line));
+        let line = place
+            .line
+            .as_ref()
+            .map(|(file, line)| source_view::short_line(file, *line));
         let name = match line {
             Some(line) => format!("{}  {line}", place.function),
             None => place.function.clone(),
         };
         let waits = &site.waits;
-        let facts = format!("{}: {} in {}, longest {}", site.operation, waits.total, waits.count, waits.longest);
+        let facts = format!(
+            "{}: {} in {}, longest {}",
+            site.operation, waits.total, waits.count, waits.longest
+        );
         if row(ui, false, &name, &facts, share(waits.total, most), colours) {
             chosen = Some(at(waits.at));
         }
@@ -161,7 +211,12 @@ fn sites(loaded: &Loaded, open: &Open, ui: &mut egui::Ui, colours: &Colours) -> 
     chosen
 }
 
-fn threads(loaded: &Loaded, open: &Open, ui: &mut egui::Ui, colours: &Colours) -> Option<Selection> {
+fn threads(
+    loaded: &Loaded,
+    open: &Open,
+    ui: &mut egui::Ui,
+    colours: &Colours,
+) -> Option<Selection> {
     let mut chosen = None;
     let selected = open.selection.map(|selection| selection.lane);
     let lanes: Vec<usize> = open.rows.lanes().collect();
@@ -180,7 +235,14 @@ fn threads(loaded: &Loaded, open: &Open, ui: &mut egui::Ui, colours: &Colours) -
             text += &format!(", {name} {}", time(picos));
         }
         let busy = share(SimTime(facts.running), loaded.end());
-        if row(ui, selected == Some(*lane), &facts.name, &text, busy, colours) {
+        if row(
+            ui,
+            selected == Some(*lane),
+            &facts.name,
+            &text,
+            busy,
+            colours,
+        ) {
             chosen = Some(Selection {
                 lane: *lane,
                 what: Selected::Lane,
@@ -193,30 +255,43 @@ fn threads(loaded: &Loaded, open: &Open, ui: &mut egui::Ui, colours: &Colours) -
 /// Deadlocks explained, and what limits the predictions.
 fn notes(loaded: &Loaded, open: &Open, ui: &mut egui::Ui, colours: &Colours) {
     let about = open.source.about();
-    egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-        ui.label(RichText::new(&about.path).strong());
-        ui.label(&about.summary);
-        for blocked in loaded.picture.deadlocked() {
-            let mut text = format!("{}: {}", blocked.thread, blocked.operation);
-            if let Some(object) = &blocked.object {
-                text += &format!(" {object}");
+    egui::ScrollArea::vertical()
+        .auto_shrink(false)
+        .show(ui, |ui| {
+            ui.label(RichText::new(&about.path).strong());
+            ui.label(&about.summary);
+            for blocked in loaded.picture.deadlocked() {
+                let mut text = format!("{}: {}", blocked.thread, blocked.operation);
+                if let Some(object) = &blocked.object {
+                    text += &format!(" {object}");
+                }
+                text += &blocked
+                    .waits_for
+                    .as_ref()
+                    .map_or_else(String::new, |other| format!(", waits for {other}"));
+                text += &format!(", since {}", blocked.since);
+                ui.label(RichText::new(text).color(colours.alarm()));
             }
-            text += &blocked.waits_for.as_ref().map_or_else(String::new, |other| format!(", waits for {other}"));
-            text += &format!(", since {}", blocked.since);
-            ui.label(RichText::new(text).color(colours.alarm()));
-        }
-        if !loaded.deadlock.cycle.is_empty() {
-            let names: Vec<&str> = loaded.deadlock.cycle.iter().map(|lane| loaded.lane(*lane)).collect();
-            let first = names.first().copied().unwrap_or_default();
-            ui.label(format!("They wait in a circle: {} → {first}", names.join(" → ")));
-        }
-        ui.separator();
-        if about.warnings.is_empty() {
-            ui.label("Nothing is known that limits these predictions.");
-        }
-        for warning in &about.warnings {
-            ui.label(warning);
-            ui.add_space(4.0);
-        }
-    });
+            if !loaded.deadlock.cycle.is_empty() {
+                let names: Vec<&str> = loaded
+                    .deadlock
+                    .cycle
+                    .iter()
+                    .map(|lane| loaded.lane(*lane))
+                    .collect();
+                let first = names.first().copied().unwrap_or_default();
+                ui.label(format!(
+                    "They wait in a circle, each for the next: {}, {first}",
+                    names.join(", ")
+                ));
+            }
+            ui.separator();
+            if about.warnings.is_empty() {
+                ui.label("Nothing is known that limits these predictions.");
+            }
+            for warning in &about.warnings {
+                ui.label(warning);
+                ui.add_space(4.0);
+            }
+        });
 }

@@ -53,11 +53,16 @@ fn headline(loaded: &Loaded, ui: &mut egui::Ui, colours: &Colours) {
         ui.strong(format!("makespan {}", loaded.end()));
         if let Some(speedup) = loaded.speedup() {
             let efficiency = 100.0 * speedup / f64::from(loaded.what.cpus.max(1));
-            ui.label(format!("speed-up {speedup:.2}, efficiency {efficiency:.0} %"));
+            ui.label(format!(
+                "speed-up {speedup:.2}, efficiency {efficiency:.0} %"
+            ));
         }
     }
     let cpus = if schedule.cpus == 1 { "CPU" } else { "CPUs" };
-    ui.label(format!("on {} {cpus}, {} model", schedule.cpus, schedule.model));
+    ui.label(format!(
+        "on {} {cpus}, {} model",
+        schedule.cpus, schedule.model
+    ));
     if !loaded.failed.is_empty() {
         let failed = loaded.failed.join(", ");
         ui.label(RichText::new(format!("(deadlock in {failed})")).color(colours.muted()));
@@ -66,14 +71,22 @@ fn headline(loaded: &Loaded, ui: &mut egui::Ui, colours: &Colours) {
 }
 
 /// The states, with their shares of a range.
-fn legend(ui: &mut egui::Ui, sums: &Sums, (start, end, name): (SimTime, SimTime, &str), colours: &Colours) {
+fn legend(
+    ui: &mut egui::Ui,
+    sums: &Sums,
+    (start, end, name): (SimTime, SimTime, &str),
+    colours: &Colours,
+) {
     let length = end.since(start);
     let running = sums[Fill::RUNNING.index()] as f64;
     ui.label(format!("{name}: {length}"));
     if length > SimTime::ZERO {
         ui.label(format!("{:.2} run on average", running / length.0 as f64));
     }
-    let there: u64 = Fill::all().filter(|fill| fill.activity().is_some()).map(|fill| sums[fill.index()]).sum();
+    let there: u64 = Fill::all()
+        .filter(|fill| fill.activity().is_some())
+        .map(|fill| sums[fill.index()])
+        .sum();
     for fill in Fill::all().filter(|fill| fill.activity().is_some()) {
         let time = sums[fill.index()];
         if time == 0 {
@@ -82,9 +95,18 @@ fn legend(ui: &mut egui::Ui, sums: &Sums, (start, end, name): (SimTime, SimTime,
         let (rect, _) = ui.allocate_exact_size(vec2(11.0, 11.0), Sense::hover());
         ui.painter().rect_filled(rect, 2.0, colours.fill(fill));
         let percent = 100.0 * time as f64 / there as f64;
-        let name = if fill.severity() > 2 { format!("blocked: {}", fill.name()) } else { fill.name().to_owned() };
-        let share = if percent < 0.1 { "<0.1 %".to_owned() } else { format!("{percent:.1} %") };
-        ui.label(format!("{name} {share}")).on_hover_text(SimTime(time).to_string());
+        let name = if fill.severity() > 2 {
+            format!("blocked: {}", fill.name())
+        } else {
+            fill.name().to_owned()
+        };
+        let share = if percent < 0.1 {
+            "<0.1 %".to_owned()
+        } else {
+            format!("{percent:.1} %")
+        };
+        ui.label(format!("{name} {share}"))
+            .on_hover_text(SimTime(time).to_string());
     }
 }
 

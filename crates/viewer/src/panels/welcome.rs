@@ -53,7 +53,12 @@ fn start(ui: &mut egui::Ui, recent: &[String], muted: egui::Color32, commands: &
     if ui.button("Open a file…").clicked() {
         commands.push(Command::OpenDialog);
     }
-    ui.label(RichText::new("or drop one here. To record a program:  foretrace record -- ./prog --its --options").color(muted));
+    ui.label(
+        RichText::new(
+            "or drop one here. To record a program:  foretrace record -- ./prog --its --options",
+        )
+        .color(muted),
+    );
     if recent.is_empty() {
         return;
     }
