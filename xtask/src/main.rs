@@ -21,7 +21,7 @@ struct Chore {
 }
 
 /// The chores, in the order in which the help lists them.
-const CHORES: [Chore; 5] = [
+const CHORES: [Chore; 6] = [
     Chore {
         name: "test",
         about: "Set up the machine, then check the format, the lints and all tests",
@@ -36,6 +36,11 @@ const CHORES: [Chore; 5] = [
         name: "bench",
         about: "Measure the cost of recording, alone and beside other tools, the size of traces and the speed of replay",
         run: bench::all,
+    },
+    Chore {
+        name: "bench-gantt",
+        about: "Measure what painting a frame's lanes costs, and building their index",
+        run: bench::gantt,
     },
     Chore {
         name: "soak",
@@ -76,7 +81,7 @@ fn help() -> String {
     let mut text = "Usage: cargo xtask COMMAND\n\nCommands:\n".to_owned();
     for chore in CHORES {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {:<8} {}", chore.name, chore.about);
+        let _ = writeln!(text, "  {:<11} {}", chore.name, chore.about);
     }
     text
 }

@@ -3,7 +3,7 @@
 use foretrace_schedule::SimTime;
 
 /// The shortest stretch that is shown, in picoseconds: longer than a screen has columns.
-const SHORTEST: u64 = 20_000;
+const SHORTEST: u64 = 4_096;
 
 /// A stretch of time that is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

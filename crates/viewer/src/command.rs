@@ -314,23 +314,36 @@ pub const MOUSE: &[(&str, &str)] = &[
 /// Returns what the keys that were pressed say. Keys alone are left to a text that has the focus.
 pub fn pressed(ctx: &egui::Context) -> Vec<Command> {
     let typing = ctx.egui_wants_keyboard_input();
+    let mut commands = Vec::new();
     ctx.input_mut(|input| {
-        let mut commands = Vec::new();
-        for binding in BINDINGS {
-            for &(modifiers, key) in binding.keys {
-                let alone = !modifiers.command && key != Key::Escape && key != Key::F1;
-                if alone && typing {
-                    continue;
-                }
-                // Exactly these modifiers: Ctrl+Z is not Z.
-                let exact = input.modifiers.matches_exact(modifiers);
-                if exact && input.consume_key(modifiers, key) {
+        input.events.retain(|event| {
+            let egui::Event::Key {
+                key,
+                pressed: true,
+                modifiers,
+                ..
+            } = event
+            else {
+                return true;
+            };
+            // Exactly these modifiers, as they were when the key was pressed: Ctrl+Z is not Z.
+            let is_it = |binding: &&Binding| {
+                binding
+                    .keys
+                    .iter()
+                    .any(|(with, of)| of == key && modifiers.matches_exact(*with))
+            };
+            let alone = !modifiers.command && !matches!(key, Key::Escape | Key::F1);
+            match BINDINGS.iter().find(is_it).filter(|_| !(alone && typing)) {
+                Some(binding) => {
                     commands.push((binding.command)());
+                    false
                 }
+                None => true,
             }
-        }
-        commands
-    })
+        });
+    });
+    commands
 }
 
 /// Returns the keys of a binding as they are written on keyboards.

@@ -16,6 +16,12 @@ pub fn ask_what_to_open() -> Option<PathBuf> {
         .pick_file()
 }
 
+/// Asks the user for a machine's file.
+pub fn ask_for_machine() -> Option<PathBuf> {
+    let dialog = rfd::FileDialog::new().set_title("Choose a machine");
+    dialog.add_filter("machines", &["toml"]).pick_file()
+}
+
 /// What is seen, to be written.
 pub struct Seen {
     loaded: Arc<Loaded>,

@@ -20,6 +20,10 @@ mod panels;
 mod run;
 mod settings;
 mod state;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod theme;
 
 use std::{path::PathBuf, sync::Arc};

@@ -5,7 +5,7 @@ use foretrace_gantt::{
     arrange::LaneFacts,
     picture::{Deadlock, Picture},
 };
-use foretrace_schedule::{Outcome, SimTime};
+use foretrace_schedule::{Activity, Outcome, SimTime};
 
 use crate::{
     lists::Lists,
@@ -25,6 +25,8 @@ pub struct Loaded {
     pub lists: Lists,
     /// The critical path.
     pub path: Vec<PathStep>,
+    /// How much of the critical path is not spent running.
+    pub path_waits: SimTime,
     /// Who waits for whom, where nothing could go on.
     pub deadlock: Deadlock,
     /// The models that ended in a deadlock before.
@@ -34,6 +36,9 @@ pub struct Loaded {
     /// The machine, in a line.
     pub machine: String,
 }
+
+/// So many call sites are looked up before they are asked for.
+const WARMED_SITES: usize = 64;
 
 impl Loaded {
     /// Predicts and indexes.
@@ -73,9 +78,18 @@ impl Loaded {
         let facts = picture.facts(&|lane| source.routine(lane));
         progress.begin("listing");
         let lists = Lists::new(&picture, source);
+        // Read now, off the window's thread, what the first clicks will ask for.
+        for site in lists.sites.iter().take(WARMED_SITES) {
+            source.site(site.site);
+        }
+        let path = foretrace_analysis::critical_path(&picture.schedule);
+        let waits = path
+            .iter()
+            .filter(|step| step.activity != Activity::Running);
         Self {
             what: what.clone(),
-            path: foretrace_analysis::critical_path(&picture.schedule),
+            path_waits: waits.fold(SimTime::ZERO, |sum, step| sum + step.end.since(step.start)),
+            path,
             deadlock: picture.deadlock(),
             lists,
             facts,

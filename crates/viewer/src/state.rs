@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use foretrace_gantt::{
     arrange::{Arranged, Arrangement, Heights, arrange},
+    arrows::Arrow,
     view::{History, TimeView},
 };
 use foretrace_schedule::SimTime;
@@ -64,6 +65,8 @@ pub struct Open {
     pub curves_of: Option<WhatIf>,
     /// Why there are no speed-ups.
     pub curve_error: Option<String>,
+    /// The desktop's dialog for a machine's file, while it is open.
+    pub choosing: Option<Job<Option<std::path::PathBuf>>>,
     /// What it is compared with.
     pub baseline: Option<Arc<Loaded>>,
     /// How.
@@ -98,6 +101,8 @@ pub struct Open {
     pub moved_at: f64,
     /// The last frame's pixels.
     pub cache: FrameCache,
+    /// The arrows in view, and what they were found for.
+    pub arrows: (u64, Vec<Arrow>),
     /// Those of the other prediction, where it stands apart.
     pub other_cache: FrameCache,
 }
@@ -115,6 +120,7 @@ impl Open {
             curving: None,
             curves_of: None,
             curve_error: None,
+            choosing: None,
             baseline: None,
             compare: Compare::default(),
             view: TimeView::whole(SimTime::ZERO),
@@ -132,6 +138,7 @@ impl Open {
             pointer: None,
             moved_at: 0.0,
             cache: FrameCache::default(),
+            arrows: (0, Vec::new()),
             other_cache: FrameCache::default(),
         }
     }
@@ -205,6 +212,12 @@ impl Open {
                 Err(error) => self.error = Some(error),
             }
         }
+        if let Some(result) = self.choosing.as_ref().and_then(Job::poll) {
+            self.choosing = None;
+            if let Ok(Some(path)) = result {
+                self.use_machine(&path.display().to_string());
+            }
+        }
         if let Some(job) = &self.curving
             && let Some(result) = job.poll()
         {
@@ -213,6 +226,21 @@ impl Open {
                 Ok(curves) => self.curves = curves,
                 Err(error) => self.curve_error = Some(error),
             }
+        }
+    }
+
+    /// Predicts for the machine that a file describes, where it can be used.
+    pub fn use_machine(&mut self, file: &str) {
+        match self.source.check_machine(std::path::Path::new(file)) {
+            Ok(()) => {
+                let machine = Some(file.to_owned());
+                let what = WhatIf {
+                    machine,
+                    ..self.what.clone()
+                };
+                self.set(what);
+            }
+            Err(error) => self.error = Some(error),
         }
     }
 

@@ -14,3 +14,4 @@ mod series;
 mod server;
 mod sites;
 mod validation;
+mod window;

@@ -136,7 +136,8 @@ impl FrameCache {
         for row in visible {
             let slot = &rows.rows()[row];
             let place = Place::of(slot.top - wanted.scroll, slot.height, scale, height);
-            let bar = place.bar(partners.is_some());
+            let is_lane = matches!(slot.kind, RowKind::Lane(_));
+            let bar = place.bar(partners.is_some() && is_lane);
             let mut solids = Vec::new();
             let mut paint = |track,
                              lines: std::ops::Range<usize>,

@@ -144,15 +144,26 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
     draw_axis(ui, open, &scene);
     graph::parallelism(ui, open, &scene);
     rows::draw(ui, open, &scene, commands);
+    let moving = is_moving(ui, open);
+    if moving {
+        // What waits for the view to rest is drawn then.
+        ui.ctx()
+            .request_repaint_after(std::time::Duration::from_millis(200));
+    }
+    overlay::refresh(open, &scene, moving);
     overlay::draw(ui, open, &scene);
     let height = layout.lanes.height();
     viewer.rows_height = height;
 }
 
+/// Returns whether the view was moved just now.
+fn is_moving(ui: &egui::Ui, open: &Open) -> bool {
+    ui.input(|input| input.time) - open.moved_at < 0.18
+}
+
 /// Makes the pixels of what is seen.
 fn refresh(ui: &egui::Ui, open: &mut Open, scene: &Scene<'_>) {
-    let now = ui.input(|input| input.time);
-    let moving = now - open.moved_at < 0.18;
+    let moving = is_moving(ui, open);
     let baseline = open.baseline.clone();
     let overlaid = baseline.as_deref().filter(|_| scene.layout.other.is_none());
     let wanted = Wanted {
@@ -167,11 +178,7 @@ fn refresh(ui: &egui::Ui, open: &mut Open, scene: &Scene<'_>) {
         colours: scene.colours,
     };
     open.cache.refresh(ui.ctx(), &wanted);
-    if !open.cache.exact {
-        // When the view rests it is painted exactly.
-        ui.ctx()
-            .request_repaint_after(std::time::Duration::from_millis(200));
-    }
+
     if let (Some(rect), Some(baseline)) = (scene.layout.other, &baseline) {
         let wanted = Wanted {
             loaded: baseline,

@@ -10,6 +10,7 @@ use crate::{
     panels::inspector::describe,
     source::EventClass,
     state::Open,
+    theme,
 };
 
 /// So many arrows are drawn; where there are more they are bundled.
@@ -17,6 +18,22 @@ const ARROWS: usize = 5_000;
 
 /// So many operations are drawn with their shapes; where there are more, ticks in the pixels tell of them.
 const SHAPES: usize = 2_500;
+
+/// Finds the arrows in view anew where that has changed and, where there are very many, does not change on.
+pub fn refresh(open: &mut Open, scene: &Scene<'_>, moving: bool) {
+    let wakes = &scene.loaded.picture.schedule.wakes;
+    if open.arrows.0 == open.cache.version || (moving && wakes.len() > MANY_WAKES) {
+        return;
+    }
+    let scale = scene.layout.scale(&open.view);
+    open.arrows = (
+        open.cache.version,
+        arrows::arrows(wakes, &scale, &open.rows, ARROWS),
+    );
+}
+
+/// With more wakes, arrows wait until the view rests.
+const MANY_WAKES: usize = 100_000;
 
 /// Paints it.
 pub fn draw(ui: &egui::Ui, open: &Open, scene: &Scene<'_>) {
@@ -29,7 +46,7 @@ pub fn draw(ui: &egui::Ui, open: &Open, scene: &Scene<'_>) {
         scale,
         painter,
     };
-    if scene.settings.show_arrows {
+    if scene.settings.show_arrows && open.arrows.0 == open.cache.version {
         over.arrows();
     }
     over.deadlock();
@@ -75,8 +92,7 @@ impl Over<'_> {
     }
 
     fn arrows(&self) {
-        let wakes = &self.scene.loaded.picture.schedule.wakes;
-        let drawn = arrows::arrows(wakes, &self.scale, &self.open.rows, ARROWS);
+        let drawn = &self.open.arrows.1;
         // Where there are many they recede, lest they hide what they are about.
         let strength = match drawn.len() {
             0..40 => 0.9,
@@ -85,7 +101,7 @@ impl Over<'_> {
             _ => 0.18,
         };
         let mut mesh = Mesh::default();
-        for arrow in &drawn {
+        for arrow in drawn {
             let (from, to) = (self.bar(arrow.from), self.bar(arrow.to));
             if !self.is_visible(&from.union(to)) {
                 continue;
@@ -234,13 +250,16 @@ impl Over<'_> {
             else {
                 continue;
             };
-            let fill = foretrace_gantt::track::Fill::of(last.state.activity());
+            // One that began to wait just then has no segment of it.
+            let colour = match last.state.activity() {
+                Activity::Blocked(kind) => theme::colour(self.scene.colours.palette.wait(kind)),
+                Activity::Running | Activity::Ready => {
+                    theme::colour(self.scene.colours.palette.blocked)
+                }
+            };
             let rest = Rect::from_min_max(pos2(x, bar.top()), pos2(lanes.right(), bar.bottom()));
-            self.painter.rect_filled(
-                rest,
-                0.0,
-                self.scene.colours.fill(fill).gamma_multiply(0.35),
-            );
+            self.painter
+                .rect_filled(rest, 0.0, colour.gamma_multiply(0.5));
         }
         let in_cycle = |lane: &usize| loaded.deadlock.cycle.contains(lane);
         let mut at = x + 14.0;
@@ -254,15 +273,10 @@ impl Over<'_> {
             } else {
                 self.scene.colours.muted()
             };
-            let mut mesh = Mesh::default();
-            self.arrow(
-                &mut mesh,
-                (a, b),
-                at,
-                if circle { 2.0 } else { 1.0 },
-                colour,
-            );
-            self.painter.add(mesh);
+            let (from, to) = (pos2(at, a.center().y), pos2(at, b.center().y));
+            let thick = if circle { 2.5 } else { 1.0 };
+            self.painter
+                .arrow(from, to - from, Stroke::new(thick, colour));
             self.painter
                 .circle_filled(pos2(at, a.center().y), 3.0, colour);
             at = if at > lanes.right() - 16.0 {

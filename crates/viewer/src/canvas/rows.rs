@@ -110,7 +110,8 @@ fn panes(ui: &egui::Ui, open: &Open, scene: &Scene<'_>) {
             let pixel = rect.width() / cache.heap.columns().max(1) as f32;
             for solid in &solids.solids {
                 let (x0, x1) = (solid.from as f32 * pixel, solid.until as f32 * pixel);
-                let compared = open.baseline.is_some() && layout.other.is_none();
+                let is_lane = matches!(slot.kind, RowKind::Lane(_));
+                let compared = open.baseline.is_some() && layout.other.is_none() && is_lane;
                 let bottom = top + slot.height * if compared { 0.62 } else { 1.0 };
                 let place =
                     Rect::from_min_max(pos2(rect.left() + x0, top), pos2(rect.left() + x1, bottom));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eframe::egui::{self, RichText};
-use foretrace_schedule::{Activity, State};
+use foretrace_schedule::State;
 
 use crate::{
     app::Viewer,
@@ -69,12 +69,7 @@ impl Inspector<'_> {
         ui.label("Click a segment or an event in the picture, or begin here:");
         ui.add_space(6.0);
         let loaded = self.loaded;
-        let on_path = |activity: fn(Activity) -> bool| -> u64 {
-            let steps = loaded.path.iter().filter(|step| activity(step.activity));
-            steps.map(|step| step.end.since(step.start).0).sum()
-        };
-        let waits = on_path(|activity| activity != Activity::Running);
-        let share = 100.0 * waits as f64 / loaded.end().0.max(1) as f64;
+        let share = 100.0 * loaded.path_waits.0 as f64 / loaded.end().0.max(1) as f64;
         ui.label(format!(
             "The critical path has {} steps; {share:.1} % of it waits for a CPU or for time to pass.",
             loaded.path.len()

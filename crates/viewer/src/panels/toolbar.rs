@@ -6,6 +6,8 @@ use foretrace_gantt::arrange::Order;
 use crate::{
     app::Viewer,
     command::{Command, Picture},
+    export,
+    jobs::Job,
     panels::welcome,
     run::MOST_CPUS,
     settings::Settings,
@@ -168,7 +170,7 @@ fn conditions(open: &mut Open, ui: &mut egui::Ui, commands: &mut Vec<Command>) {
 }
 
 fn cpus(what: &mut WhatIf, about: &crate::source::About, ui: &mut egui::Ui) {
-    ui.label("CPUs");
+    let label = ui.label("CPUs");
     let most = (about.threads as u32 * 2)
         .clamp(16, MOST_CPUS)
         .max(what.cpus);
@@ -178,7 +180,7 @@ fn cpus(what: &mut WhatIf, about: &crate::source::About, ui: &mut egui::Ui) {
     ui.spacing_mut().slider_width = 170.0;
     ui.add(slider)
         .on_hover_text("Ctrl+Up, Ctrl+Down")
-        .labelled_by(ui.scope_id());
+        .labelled_by(label.id);
 }
 
 fn choice(ui: &mut egui::Ui, name: &str, chosen: &mut String, values: &[String]) {
@@ -216,18 +218,17 @@ fn machine(open: &mut Open, what: &mut WhatIf, ui: &mut egui::Ui) {
         });
         let entered = edit.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
         let used = ui.button("Use").clicked() || entered;
-        if ui.button("Choose…").clicked()
-            && let Some(path) = rfd::FileDialog::new()
-                .add_filter("machines", &["toml"])
-                .pick_file()
-        {
-            text = path.display().to_string();
+        if ui.button("Choose…").clicked() {
+            let ctx = ui.ctx().clone();
+            open.choosing = Some(Job::start(
+                |_| Ok(export::ask_for_machine()),
+                move || ctx.request_repaint(),
+            ));
+            ui.close();
         }
         if used && !text.is_empty() {
-            match open.source.check_machine(std::path::Path::new(&text)) {
-                Ok(()) => what.machine = Some(text.clone()),
-                Err(error) => open.error = Some(error),
-            }
+            open.use_machine(&text);
+            what.machine.clone_from(&open.what.machine);
             ui.close();
         }
         ui.data_mut(|data| data.insert_temp(id, text));
