@@ -71,6 +71,10 @@ impl Order {
 
 /// How lanes are arranged.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a choice of its own in the window"
+)]
 pub struct Arrangement {
     /// Whether threads are shown.
     pub threads: bool,

@@ -521,10 +521,11 @@ impl Grid {
         let step = (time >> self.shift) as usize;
         let within = time & ((1 << self.shift) - 1);
         let share = within as f64 / (1_u64 << self.shift) as f64;
-        let (before, after) = (step * kinds, (step + 1) * kinds);
-        for kind in 0..kinds {
-            let (low, high) = (self.sums[before + kind], self.sums[after + kind]);
-            sums[kind] = low + ((high - low) as f64 * share) as u64;
+        let (before, after) = self.sums[step * kinds..(step + 2) * kinds].split_at(kinds);
+        for (sum, (low, high)) in sums.iter_mut().zip(before.iter().zip(after)) {
+            #[expect(clippy::cast_sign_loss, reason = "sums never decrease")]
+            let part = ((high - low) as f64 * share) as u64;
+            *sum = low + part;
         }
     }
 }

@@ -64,8 +64,8 @@ pub fn from_svg(svg: &str, scale: f32) -> Result<Vec<u8>, ExportError> {
     let size = tree.size();
     let scale = scale.min(MOST_SIDE / size.width().max(size.height()));
     #[expect(clippy::cast_sign_loss, reason = "sizes are positive")]
-    let side = |points: f32| (points * scale).ceil().max(1.0) as u32;
-    let mut pixels = Pixmap::new(side(size.width()), side(size.height()))
+    let pixels_of = |points: f32| (points * scale).ceil().max(1.0) as u32;
+    let mut pixels = Pixmap::new(pixels_of(size.width()), pixels_of(size.height()))
         .ok_or_else(|| failed(&"there is not enough memory"))?;
     resvg::render(
         &tree,

@@ -155,11 +155,10 @@ mod tests {
 
     #[test]
     fn a_run_that_nobody_wants_any_more_stops() {
-        let mut text = "foretrace-text 1\n".to_owned();
-        for time in 0..40_000 {
-            text += &format!("{time} A lock m\n{time} A unlock m\n");
-            text += &format!("{time} B lock m\n{time} B unlock m\n");
-        }
+        let rows = (0..40_000).map(|time| {
+            format!("{time} A lock m\n{time} A unlock m\n{time} B lock m\n{time} B unlock m\n")
+        });
+        let text: String = rows.collect();
         let program = program(&text);
         let machine = Machine::new(2, &program);
         let told = Cell::new(0);

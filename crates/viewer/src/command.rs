@@ -295,7 +295,7 @@ pub const BINDINGS: &[Binding] = &[
 /// What the mouse does, for the help.
 pub const MOUSE: &[(&str, &str)] = &[
     ("Ctrl+wheel, pinch", "zoom at the pointer"),
-    ("wheel", "scroll the rows (the gear menu swaps the two)"),
+    ("wheel", "scroll the rows (the menu View swaps the two)"),
     (
         "Shift+wheel, middle or right drag, Space+drag",
         "move in time",

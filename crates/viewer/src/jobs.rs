@@ -77,7 +77,7 @@ mod tests {
     fn a_job_gives_its_result_when_it_has_ended() {
         let (ended, wait) = channel();
         let job = Job::start(|_| Ok(7), move || ended.send(()).unwrap());
-        wait.recv_timeout(Duration::from_secs(60)).unwrap();
+        wait.recv_timeout(Duration::from_mins(1)).unwrap();
         assert_eq!(job.poll(), Some(Ok(7)));
     }
 
@@ -85,7 +85,7 @@ mod tests {
     fn a_job_that_panics_is_an_error() {
         let (ended, wait) = channel();
         let job: Job<u32> = Job::start(|_| panic!("for the test"), move || ended.send(()).unwrap());
-        wait.recv_timeout(Duration::from_secs(60)).unwrap();
+        wait.recv_timeout(Duration::from_mins(1)).unwrap();
         assert!(job.poll().unwrap().unwrap_err().contains("bug"));
     }
 
@@ -103,6 +103,6 @@ mod tests {
             || (),
         );
         drop(job);
-        hear.recv_timeout(Duration::from_secs(60)).unwrap();
+        hear.recv_timeout(Duration::from_mins(1)).unwrap();
     }
 }

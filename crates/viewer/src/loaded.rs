@@ -1,5 +1,7 @@
 //! A prediction, ready to be looked at.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use foretrace_analysis::PathStep;
 use foretrace_gantt::{
     arrange::LaneFacts,
@@ -15,6 +17,8 @@ use crate::{
 /// A prediction with all that is drawn and listed of it. Made off the window's thread.
 #[derive(Debug)]
 pub struct Loaded {
+    /// A number of its own among all that were ever made.
+    pub id: u64,
     /// The conditions.
     pub what: WhatIf,
     /// The schedule and its index.
@@ -36,6 +40,9 @@ pub struct Loaded {
     /// The machine, in a line.
     pub machine: String,
 }
+
+/// Counts predictions.
+static COUNT: AtomicU64 = AtomicU64::new(1);
 
 /// So many call sites are looked up before they are asked for.
 const WARMED_SITES: usize = 64;
@@ -87,6 +94,7 @@ impl Loaded {
             .iter()
             .filter(|step| step.activity != Activity::Running);
         Self {
+            id: COUNT.fetch_add(1, Ordering::Relaxed),
             what: what.clone(),
             path_waits: waits.fold(SimTime::ZERO, |sum, step| sum + step.end.since(step.start)),
             path,

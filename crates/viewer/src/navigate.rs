@@ -234,16 +234,13 @@ pub fn cause(
         )
     };
     let blocked = (0..=segment).rev().find(is_blocked);
-    let wake = match blocked {
-        Some(blocked) => loaded.picture.released_by(from.lane, blocked)?,
-        None => {
-            let birth = lane.segments.first()?.start;
-            let wakes = &loaded.picture.schedule.wakes;
-            loaded
-                .picture
-                .wakes
-                .last_to(wakes, from.lane, birth, birth)?
-        }
+    let wake = if let Some(blocked) = blocked {
+        loaded.picture.released_by(from.lane, blocked)?
+    } else {
+        let birth = lane.segments.first()?.start;
+        let wakes = &loaded.picture.schedule.wakes;
+        let to = &loaded.picture.wakes;
+        to.last_to(wakes, from.lane, birth, birth)?
     };
     Some((wake, releaser(loaded, source, wake)?))
 }

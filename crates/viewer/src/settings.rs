@@ -10,6 +10,7 @@ const RECENT: usize = 12;
 /// The state of the window that outlives it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Settings {
     /// Whether light ink is drawn on dark ground.
     pub dark: bool,

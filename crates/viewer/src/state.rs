@@ -82,7 +82,7 @@ pub struct Open {
     /// Where that puts them.
     pub rows: Arranged,
     /// What `rows` was made for.
-    rows_for: Option<(usize, Arrangement, Heights)>,
+    rows_for: Option<(u64, Arrangement, Heights)>,
     /// Counts changes of `rows`.
     pub rows_version: u64,
     /// What is selected.
@@ -207,7 +207,7 @@ impl Open {
         {
             self.predicting = None;
             match result {
-                Ok(loaded) => self.show(Arc::new(loaded)),
+                Ok(loaded) => self.show(&Arc::new(loaded)),
                 Err(error) if error == CANCELLED => self.cancel(),
                 Err(error) => self.error = Some(error),
             }
@@ -245,8 +245,8 @@ impl Open {
     }
 
     /// Shows a prediction in place of the one before, keeping zoom and selection.
-    pub fn show(&mut self, loaded: Arc<Loaded>) {
-        match self.shown.replace(Arc::clone(&loaded)) {
+    pub fn show(&mut self, loaded: &Arc<Loaded>) {
+        match self.shown.replace(Arc::clone(loaded)) {
             None => {
                 self.view = TimeView::whole(self.limit());
                 let many = loaded.facts.len() > 200;
@@ -255,7 +255,7 @@ impl Open {
             Some(before) => {
                 let whole = TimeView::whole(before.end());
                 let saw_all = self.view.start == SimTime::ZERO && self.view.end >= whole.end;
-                self.selection = self.selection.and_then(|s| s.in_other(&before, &loaded));
+                self.selection = self.selection.and_then(|s| s.in_other(&before, loaded));
                 self.path_step = None;
                 if saw_all && loaded.end() > before.end() {
                     self.view = TimeView::whole(self.limit());
@@ -270,11 +270,7 @@ impl Open {
         let Some(shown) = &self.shown else {
             return;
         };
-        let key = (
-            Arc::as_ptr(shown) as usize,
-            self.arrangement.clone(),
-            heights,
-        );
+        let key = (shown.id, self.arrangement.clone(), heights);
         if self.rows_for.as_ref() == Some(&key) {
             return;
         }

@@ -240,10 +240,10 @@ fn record(environment: &TestEnvironment, command: &[&str]) {
 #[test]
 fn a_recorded_pigz_is_opened_zoomed_and_predicted_on_fewer_cpus() {
     let environment = TestEnvironment::new();
-    let text: String = (0..600_000_u64)
-        .map(|i| format!("{:x} ", i * i % 7_919 * (i % 131)))
+    let words: Vec<String> = (0..600_000_u64)
+        .map(|i| format!("{:x}", i * i % 7_919 * (i % 131)))
         .collect();
-    environment.file("text", text, 0o644);
+    environment.file("text", words.join(" "), 0o644);
     record(&environment, &["pigz", "-k", "-p", "8", "text"]);
     let screen = Screen::open(&environment, &["view", "run.ftrace", "--cpus", "8"]);
     let whole = screen.until("the lanes of pigz", |shot| {

@@ -1,21 +1,24 @@
 //! The pixels of lanes, made anew only when what is seen has changed.
 
+use std::ops::Range;
+
 use eframe::egui::{self, Color32, ColorImage, Rect, TextureHandle, TextureOptions, pos2, vec2};
 use foretrace_gantt::{
     arrange::{Arranged, RowKind},
     pixels::Columns,
     raster::{Heap, Painter, Solid},
-    track::{Detail, bounds},
+    track::{Detail, Track, bounds},
     view::TimeView,
 };
+use foretrace_schedule::SimTime;
 
 use crate::{loaded::Loaded, theme::Colours};
 
 /// What pixels were made for.
 #[derive(Clone, Debug, PartialEq)]
 struct Key {
-    loaded: usize,
-    baseline: Option<usize>,
+    loaded: u64,
+    baseline: Option<u64>,
     view: TimeView,
     scroll: i64,
     size: [usize; 2],
@@ -39,8 +42,6 @@ pub struct RowSolids {
 pub struct FrameCache {
     key: Option<Key>,
     tiles: Tiles,
-    /// The begins of the columns.
-    pub bounds: Vec<u64>,
     /// The segments that are wide enough to be seen.
     pub solids: Vec<RowSolids>,
     /// How many threads did what, column by column.
@@ -54,7 +55,7 @@ pub struct FrameCache {
     graph: Tiles,
     graph_version: u64,
     overview: Tiles,
-    overview_key: Option<(usize, usize, bool)>,
+    overview_key: Option<(u64, SimTime, usize, bool)>,
 }
 
 /// What is to be painted.
@@ -93,10 +94,8 @@ impl FrameCache {
         let size = [wanted.rect.width(), wanted.rect.height()].map(|points| pixels(points, scale));
         let many = wanted.loaded.picture.segments() >= FAST_FROM;
         let key = Key {
-            loaded: std::ptr::from_ref(wanted.loaded) as usize,
-            baseline: wanted
-                .baseline
-                .map(|baseline| std::ptr::from_ref(baseline) as usize),
+            loaded: wanted.loaded.id,
+            baseline: wanted.baseline.map(|baseline| baseline.id),
             view: wanted.view,
             scroll: (wanted.scroll * scale).round() as i64,
             size,
@@ -121,114 +120,34 @@ impl FrameCache {
     fn paint(&mut self, ctx: &egui::Context, wanted: &Wanted<'_>, key: &Key, scale: f32) {
         let [width, height] = key.size;
         let columns = Columns::new(wanted.view.start, wanted.view.end, width as u32);
-        self.bounds = bounds(&columns);
-        self.solids.clear();
-        let mut image = vec![0; width * height];
-        let mut painter = Painter::new(width, &wanted.colours.fills);
-        let mut heap = Heap::new(width);
-        let picture = &wanted.loaded.picture;
-        let mut seen = vec![false; picture.tracks.len()];
-        let partners = wanted
-            .baseline
-            .map(|baseline| partners(wanted.loaded, baseline));
+        let bounds = bounds(&columns);
+        let mut frame = Frame {
+            wanted,
+            bounds: &bounds,
+            detail: key.detail,
+            size: key.size,
+            image: vec![0; width * height],
+            painter: Painter::new(width, &wanted.colours.fills),
+            heap: Heap::new(width),
+            seen: vec![false; wanted.loaded.picture.tracks.len()],
+            partners: wanted
+                .baseline
+                .map(|baseline| partners(wanted.loaded, baseline)),
+        };
         let rows = wanted.rows.0;
         let visible = rows.visible(wanted.scroll, wanted.scroll + wanted.rect.height());
-        for row in visible {
-            let slot = &rows.rows()[row];
-            let place = Place::of(slot.top - wanted.scroll, slot.height, scale, height);
-            let is_lane = matches!(slot.kind, RowKind::Lane(_));
-            let bar = place.bar(partners.is_some() && is_lane);
-            let mut solids = Vec::new();
-            let mut paint = |track,
-                             lines: std::ops::Range<usize>,
-                             heap: Option<&mut Heap>,
-                             solids: &mut Vec<Solid>| {
-                let lines = &mut image[lines.start * width..lines.end * width];
-                painter.paint(track, &self.bounds, key.detail, lines, heap, (WIDE, solids));
-            };
-            match &slot.kind {
-                RowKind::Lane(lane) => {
-                    seen[*lane] = true;
-                    paint(
-                        &picture.tracks[*lane],
-                        bar.clone(),
-                        Some(&mut heap),
-                        &mut solids,
-                    );
-                    let other = partners.as_ref().and_then(|partners| partners[*lane]);
-                    if let (Some(baseline), Some(other)) = (wanted.baseline, other) {
-                        let below = place.below(&bar);
-                        paint(
-                            &baseline.picture.tracks[other],
-                            below,
-                            None,
-                            &mut Vec::new(),
-                        );
-                    }
-                    if wanted.marks {
-                        mark(
-                            &mut image,
-                            width,
-                            place.ticks(&bar),
-                            wanted,
-                            *lane,
-                            &self.bounds,
-                        );
-                    }
-                }
-                RowKind::Cpu(cpu) => paint(&picture.cpus[*cpu].track, bar, None, &mut solids),
-                RowKind::Group {
-                    lanes,
-                    collapsed: true,
-                    ..
-                } => {
-                    let mut group = Heap::new(width);
-                    for lane in lanes {
-                        seen[*lane] = true;
-                        paint(
-                            &picture.tracks[*lane],
-                            0..0,
-                            Some(&mut group),
-                            &mut Vec::new(),
-                        );
-                    }
-                    heap.add_all(&group);
-                    let lines = &mut image[bar.start * width..bar.end * width];
-                    painter.paint_heap(&group, lanes.len() as f32, lines);
-                }
-                RowKind::Group { .. } => {}
-            }
-            self.solids.push(RowSolids { row, solids });
-        }
-        let rest = seen.iter().zip(&picture.tracks).filter(|(seen, _)| !**seen);
-        for (_, track) in rest {
-            let solids = (WIDE, &mut Vec::new());
-            painter.paint(
-                track,
-                &self.bounds,
-                key.detail,
-                &mut [],
-                Some(&mut heap),
-                solids,
-            );
-        }
-        self.heap = heap;
-        self.baseline_heap = wanted.baseline.map(|baseline| {
-            let mut heap = Heap::new(width);
-            for track in &baseline.picture.tracks {
-                let solids = (WIDE, &mut Vec::new());
-                painter.paint(
-                    track,
-                    &self.bounds,
-                    key.detail,
-                    &mut [],
-                    Some(&mut heap),
-                    solids,
-                );
-            }
-            heap
-        });
-        self.tiles.set(ctx, "lanes", key.size, &image);
+        self.solids = visible
+            .map(|row| {
+                let slot = &rows.rows()[row];
+                let place = Place::of(slot.top - wanted.scroll, slot.height, scale, height);
+                let solids = frame.row(&slot.kind, &place);
+                RowSolids { row, solids }
+            })
+            .collect();
+        frame.rest();
+        self.baseline_heap = wanted.baseline.map(|baseline| frame.heap_of(baseline));
+        self.tiles.set(ctx, "lanes", key.size, &frame.image);
+        self.heap = frame.heap;
     }
 
     /// Draws the lanes.
@@ -266,11 +185,7 @@ impl FrameCache {
     ) {
         let scale = painter.pixels_per_point();
         let [width, height] = [rect.width(), rect.height()].map(|points| pixels(points, scale));
-        let key = (
-            std::ptr::from_ref(loaded) as usize ^ whole.end.0 as usize,
-            width,
-            colours.dark,
-        );
+        let key = (loaded.id, whole.end, width, colours.dark);
         if self.overview_key != Some(key) {
             let columns = Columns::new(whole.start, whole.end, width as u32);
             let bounds = bounds(&columns);
@@ -294,6 +209,115 @@ impl FrameCache {
             self.overview_key = Some(key);
         }
         self.overview.draw(painter, rect);
+    }
+}
+
+/// A frame under way.
+struct Frame<'a> {
+    wanted: &'a Wanted<'a>,
+    bounds: &'a [u64],
+    detail: Detail,
+    size: [usize; 2],
+    image: Vec<u32>,
+    painter: Painter<'a>,
+    heap: Heap,
+    /// The lanes that are in the heap already.
+    seen: Vec<bool>,
+    partners: Option<Vec<Option<usize>>>,
+}
+
+impl Frame<'_> {
+    /// Paints a row; returns the segments that it shows one by one.
+    fn row(&mut self, kind: &RowKind, place: &Place) -> Vec<Solid> {
+        let wanted = self.wanted;
+        let picture = &wanted.loaded.picture;
+        let mut solids = Vec::new();
+        match kind {
+            RowKind::Lane(lane) => {
+                let bar = place.bar(self.partners.is_some());
+                self.lane(*lane, bar.clone(), &mut solids);
+                let partners = self.partners.as_ref();
+                let other = partners.and_then(|partners| partners[*lane]);
+                if let (Some(baseline), Some(other)) = (wanted.baseline, other) {
+                    let below = place.below(&bar);
+                    self.track(&baseline.picture.tracks[other], below, &mut Vec::new());
+                }
+                if wanted.marks {
+                    let (width, lines) = (self.size[0], place.ticks(&bar));
+                    mark(&mut self.image, width, lines, wanted, *lane, self.bounds);
+                }
+            }
+            RowKind::Cpu(cpu) => {
+                self.track(&picture.cpus[*cpu].track, place.bar(false), &mut solids);
+            }
+            RowKind::Group {
+                lanes,
+                collapsed: true,
+                ..
+            } => {
+                let mut group = Heap::new(self.size[0]);
+                for lane in lanes {
+                    self.seen[*lane] = true;
+                    self.sum(&picture.tracks[*lane], &mut group);
+                }
+                self.heap.add_all(&group);
+                let bar = place.bar(false);
+                let lines = bar.start * self.size[0]..bar.end * self.size[0];
+                self.painter
+                    .paint_heap(&group, lanes.len() as f32, &mut self.image[lines]);
+            }
+            RowKind::Group { .. } => {}
+        }
+        solids
+    }
+
+    /// Paints a lane and adds it to the heap.
+    fn lane(&mut self, lane: usize, lines: Range<usize>, solids: &mut Vec<Solid>) {
+        self.seen[lane] = true;
+        let lines = lines.start * self.size[0]..lines.end * self.size[0];
+        self.painter.paint(
+            &self.wanted.loaded.picture.tracks[lane],
+            self.bounds,
+            self.detail,
+            &mut self.image[lines],
+            Some(&mut self.heap),
+            (WIDE, solids),
+        );
+    }
+
+    /// Paints a track alone.
+    fn track(&mut self, track: &Track, lines: Range<usize>, solids: &mut Vec<Solid>) {
+        let lines = &mut self.image[lines.start * self.size[0]..lines.end * self.size[0]];
+        let solids = (WIDE, solids);
+        self.painter
+            .paint(track, self.bounds, self.detail, lines, None, solids);
+    }
+
+    /// Adds a track to a heap alone.
+    fn sum(&mut self, track: &Track, heap: &mut Heap) {
+        let solids = (WIDE, &mut Vec::new());
+        self.painter
+            .paint(track, self.bounds, self.detail, &mut [], Some(heap), solids);
+    }
+
+    /// Adds the lanes that are not in view.
+    fn rest(&mut self) {
+        let mut heap = std::mem::take(&mut self.heap);
+        for (lane, track) in self.wanted.loaded.picture.tracks.iter().enumerate() {
+            if !self.seen[lane] {
+                self.sum(track, &mut heap);
+            }
+        }
+        self.heap = heap;
+    }
+
+    /// Adds up all lanes of another prediction.
+    fn heap_of(&mut self, other: &Loaded) -> Heap {
+        let mut heap = Heap::new(self.size[0]);
+        for track in &other.picture.tracks {
+            self.sum(track, &mut heap);
+        }
+        heap
     }
 }
 
@@ -323,7 +347,7 @@ pub fn partners(loaded: &Loaded, other: &Loaded) -> Vec<Option<usize>> {
 fn mark(
     image: &mut [u32],
     width: usize,
-    lines: std::ops::Range<usize>,
+    lines: Range<usize>,
     wanted: &Wanted<'_>,
     lane: usize,
     bounds: &[u64],
@@ -366,7 +390,7 @@ impl Place {
         }
     }
 
-    fn lines(&self, from: f32, until: f32) -> std::ops::Range<usize> {
+    fn lines(&self, from: f32, until: f32) -> Range<usize> {
         let line = |share: f32| {
             let line = self.top + (share * self.height as f32).round() as i64;
             usize::try_from(line).unwrap_or(0).min(self.limit)
@@ -375,7 +399,7 @@ impl Place {
     }
 
     /// The lines of the bar.
-    fn bar(&self, compared: bool) -> std::ops::Range<usize> {
+    fn bar(&self, compared: bool) -> Range<usize> {
         let air = (3.0 * self.scale / self.height.max(1) as f32).min(0.3);
         if compared {
             self.lines(air, 0.62)
@@ -385,13 +409,13 @@ impl Place {
     }
 
     /// The lines of the bar of the other prediction.
-    fn below(&self, bar: &std::ops::Range<usize>) -> std::ops::Range<usize> {
+    fn below(&self, bar: &Range<usize>) -> Range<usize> {
         let lines = self.lines(0.7, 0.93);
         lines.start.max(bar.end)..lines.end.max(bar.end)
     }
 
     /// The lines of the ticks.
-    fn ticks(&self, bar: &std::ops::Range<usize>) -> std::ops::Range<usize> {
+    fn ticks(&self, bar: &Range<usize>) -> Range<usize> {
         let lines = pixels(2.0, self.scale);
         bar.start.saturating_sub(lines)..bar.start
     }
@@ -407,24 +431,24 @@ pub fn pixels(points: f32, scale: f32) -> usize {
 #[derive(Default)]
 struct Tiles {
     size: [usize; 2],
-    tiles: Vec<([usize; 4], TextureHandle)>,
+    parts: Vec<([usize; 4], TextureHandle)>,
 }
 
 impl Tiles {
     fn set(&mut self, ctx: &egui::Context, name: &str, size: [usize; 2], image: &[u32]) {
-        let side = ctx.input(|input| input.max_texture_side).max(64);
+        let most = ctx.input(|input| input.max_texture_side).max(64);
         let [width, height] = size;
-        let columns = (0..width).step_by(side).map(|x| (x, (x + side).min(width)));
+        let columns = (0..width).step_by(most).map(|x| (x, (x + most).min(width)));
         let places: Vec<[usize; 4]> = columns
             .flat_map(|(x0, x1)| {
                 let rows = (0..height)
-                    .step_by(side)
-                    .map(move |y| (y, (y + side).min(height)));
+                    .step_by(most)
+                    .map(move |y| (y, (y + most).min(height)));
                 rows.map(move |(y0, y1)| [x0, y0, x1, y1])
             })
             .collect();
         if self.size != size {
-            self.tiles.clear();
+            self.parts.clear();
             self.size = size;
         }
         for (position, place) in places.into_iter().enumerate() {
@@ -435,19 +459,18 @@ impl Tiles {
             };
             let lines = (y0..y1).flat_map(|y| &image[y * width + x0..y * width + x1]);
             let part = ColorImage::new([x1 - x0, y1 - y0], lines.map(pixel).collect());
-            match self.tiles.get_mut(position) {
-                Some((_, texture)) => texture.set(part, TextureOptions::NEAREST),
-                None => {
-                    let texture = ctx.load_texture(name, part, TextureOptions::NEAREST);
-                    self.tiles.push((place, texture));
-                }
+            if let Some((_, texture)) = self.parts.get_mut(position) {
+                texture.set(part, TextureOptions::NEAREST);
+            } else {
+                let texture = ctx.load_texture(name, part, TextureOptions::NEAREST);
+                self.parts.push((place, texture));
             }
         }
     }
 
     fn draw(&self, painter: &egui::Painter, rect: Rect) {
         let [width, height] = self.size.map(|side| side.max(1) as f32);
-        for ([x0, y0, x1, y1], texture) in &self.tiles {
+        for ([x0, y0, x1, y1], texture) in &self.parts {
             let corner = |x: usize, y: usize| {
                 rect.min
                     + vec2(

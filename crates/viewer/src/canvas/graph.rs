@@ -20,11 +20,11 @@ pub fn overview(ui: &egui::Ui, open: &mut Open, scene: &Scene<'_>) {
         rect.left() + (offset.0 as f64 / whole.span().0 as f64) as f32 * rect.width()
     };
     let (x0, x1) = (share(open.view.start), share(open.view.end));
-    let shade = scene.colours.background().gamma_multiply(0.72);
+    let veil = scene.colours.background().gamma_multiply(0.72);
     for hidden in [(rect.left(), x0), (x1, rect.right())] {
         let hidden = Rect::from_min_max(pos2(hidden.0, rect.top()), pos2(hidden.1, rect.bottom()));
         if hidden.width() > 0.0 {
-            painter.rect_filled(hidden, 0.0, shade);
+            painter.rect_filled(hidden, 0.0, veil);
         }
     }
     let window = Rect::from_min_max(pos2(x0, rect.top()), pos2(x1.max(x0 + 2.0), rect.bottom()));

@@ -73,16 +73,16 @@ impl Layout {
             take(36.0)
         });
         let axis = take(22.0);
-        let rest = Rect::from_min_max(pos2(left, top), pos2(right, rect.bottom()));
+        let below = Rect::from_min_max(pos2(left, top), pos2(right, rect.bottom()));
         let apart = open.baseline.is_some() && open.compare == Compare::Apart;
         let (lanes, other) = if apart {
-            let middle = rest.center().y;
-            let (mut upper, mut lower) = (rest, rest);
+            let middle = below.center().y;
+            let (mut upper, mut lower) = (below, below);
             upper.max.y = middle - 9.0;
             lower.min.y = middle + 9.0;
             (upper, Some(lower))
         } else {
-            (rest, None)
+            (below, None)
         };
         Self {
             gutter,

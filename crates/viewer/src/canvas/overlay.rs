@@ -101,47 +101,20 @@ impl Over<'_> {
             _ => 0.18,
         };
         let mut mesh = Mesh::default();
-        for arrow in drawn {
-            let (from, to) = (self.bar(arrow.from), self.bar(arrow.to));
+        for one in drawn {
+            let (from, to) = (self.bar(one.from), self.bar(one.to));
             if !self.is_visible(&from.union(to)) {
                 continue;
             }
-            let thick = if arrow.count > 1 {
-                1.0 + (arrow.count as f32).log10()
+            let thick = if one.count > 1 {
+                1.0 + (one.count as f32).log10()
             } else {
                 1.0
             };
             let colour = self.scene.colours.arrow().gamma_multiply(strength);
-            self.arrow(&mut mesh, (from, to), arrow.x as f32, thick, colour);
+            arrow(&mut mesh, (from, to), one.x as f32, thick, colour);
         }
         self.painter.add(mesh);
-    }
-
-    /// Adds an arrow between two bars to a mesh: one draw call for all of them.
-    fn arrow(
-        &self,
-        mesh: &mut Mesh,
-        (from, to): (Rect, Rect),
-        x: f32,
-        thick: f32,
-        colour: Color32,
-    ) {
-        let down = from.top() < to.top();
-        let (start, tip) = if down {
-            (from.bottom() - 4.0, to.top())
-        } else {
-            (from.top() + 4.0, to.bottom())
-        };
-        let half = thick / 2.0;
-        let shaft = Rect::from_two_pos(pos2(x - half, start), pos2(x + half, tip));
-        mesh.add_colored_rect(shaft, colour);
-        let back = if down { tip - 6.0 } else { tip + 6.0 };
-        let wide = 3.0 + half;
-        triangle(
-            mesh,
-            [pos2(x, tip), pos2(x - wide, back), pos2(x + wide, back)],
-            colour,
-        );
     }
 
     /// Draws operations one by one while they are few.
@@ -346,7 +319,7 @@ impl Over<'_> {
             if let (Some(from), Some(to)) = bars
                 && from != to
             {
-                self.arrow(&mut mesh, (from, to), self.x(wake.at), 2.5, accent);
+                arrow(&mut mesh, (from, to), self.x(wake.at), 2.5, accent);
             }
         };
         if let Some((wake, _)) = navigate::cause(loaded, &*self.open.source, &selection) {
@@ -465,6 +438,26 @@ fn tooltip(ui: &mut egui::Ui, open: &Open, scene: &Scene<'_>, there: &Selection)
     } else {
         ui.label(format!("at {start}"));
     }
+}
+
+/// Adds an arrow between two bars to a mesh: one draw call for all of them.
+fn arrow(mesh: &mut Mesh, (from, to): (Rect, Rect), x: f32, thick: f32, colour: Color32) {
+    let down = from.top() < to.top();
+    let (start, tip) = if down {
+        (from.bottom() - 4.0, to.top())
+    } else {
+        (from.top() + 4.0, to.bottom())
+    };
+    let half = thick / 2.0;
+    let shaft = Rect::from_two_pos(pos2(x - half, start), pos2(x + half, tip));
+    mesh.add_colored_rect(shaft, colour);
+    let back = if down { tip - 6.0 } else { tip + 6.0 };
+    let wide = 3.0 + half;
+    triangle(
+        mesh,
+        [pos2(x, tip), pos2(x - wide, back), pos2(x + wide, back)],
+        colour,
+    );
 }
 
 fn triangle(mesh: &mut Mesh, corners: [egui::Pos2; 3], colour: Color32) {

@@ -83,111 +83,124 @@ fn model_colour(position: usize, colours: &Colours) -> Color32 {
     colour(palette.fill(activities[position % activities.len()]))
 }
 
+/// Where numbers of CPUs and speed-ups lie.
+struct Axes {
+    plot: egui::Rect,
+    most_cpus: u32,
+    top: f64,
+}
+
+impl Axes {
+    fn new(rect: egui::Rect, open: &Open) -> Self {
+        let points = || open.curves.iter().flat_map(|curve| &curve.points);
+        let most = points().map(|point| point.0).max().unwrap_or(1);
+        let best = points().map(|point| point.2).fold(1.0, f64::max);
+        Self {
+            plot: egui::Rect::from_min_max(rect.min + vec2(30.0, 8.0), rect.max - vec2(10.0, 26.0)),
+            most_cpus: most.max(open.what.cpus).max(2),
+            top: (best * 1.15).max(2.0),
+        }
+    }
+
+    fn at(&self, cpus: f64, speedup: f64) -> egui::Pos2 {
+        let x = ((cpus - 1.0) / f64::from(self.most_cpus - 1)) as f32;
+        let y = (speedup / self.top) as f32;
+        pos2(
+            self.plot.left() + x * self.plot.width(),
+            self.plot.bottom() - y * self.plot.height(),
+        )
+    }
+
+    /// Returns the number of CPUs at a point.
+    fn cpus(&self, x: f32) -> u32 {
+        let share = f64::from((x - self.plot.left()) / self.plot.width()).clamp(0.0, 1.0);
+        #[expect(clippy::cast_sign_loss, reason = "the share is not negative")]
+        let cpus = (1.0 + share * f64::from(self.most_cpus - 1)).round() as u32;
+        cpus
+    }
+
+    /// Draws lines and numbers.
+    fn draw(&self, painter: &egui::Painter, shown: u32, colours: &Colours) {
+        let plot = self.plot;
+        painter.rect_filled(plot, 0.0, colours.background());
+        let small = FontId::proportional(10.0);
+        let step = step(self.top);
+        let lines = (0..).map(|n| f64::from(n) * step);
+        for line in lines.take_while(|value| *value <= self.top) {
+            let at = self.at(1.0, line);
+            painter.hline(plot.x_range(), at.y, (1.0, colours.grid()));
+            let at = at - vec2(4.0, 0.0);
+            let text = format!("{line}");
+            painter.text(
+                at,
+                Align2::RIGHT_CENTER,
+                text,
+                small.clone(),
+                colours.muted(),
+            );
+        }
+        let most = self.top.min(f64::from(self.most_cpus));
+        let ideal = [self.at(1.0, 1.0), self.at(most, most)];
+        let stroke = Stroke::new(1.0, colours.muted());
+        painter.extend(egui::Shape::dashed_line(&ideal, stroke, 4.0, 4.0));
+        let mut ticks = vec![1, self.most_cpus, shown];
+        let powers = [2, 4, 8, 16, 32].into_iter();
+        ticks.extend(powers.filter(|tick| *tick < self.most_cpus));
+        ticks.sort_unstable();
+        ticks.dedup();
+        let mut free = f32::NEG_INFINITY;
+        for tick in ticks {
+            let at = self.at(f64::from(tick), 0.0) + vec2(0.0, 4.0);
+            if at.x < free && tick != shown {
+                continue;
+            }
+            free = at.x + 14.0;
+            let is_shown = tick == shown;
+            let colour = if is_shown {
+                colours.accent
+            } else {
+                colours.muted()
+            };
+            painter.text(
+                at,
+                Align2::CENTER_TOP,
+                tick.to_string(),
+                small.clone(),
+                colour,
+            );
+        }
+        let below = plot.center_bottom() + vec2(0.0, 26.0);
+        painter.text(below, Align2::CENTER_BOTTOM, "CPUs", small, colours.muted());
+    }
+}
+
 fn draw(open: &mut Open, ui: &mut egui::Ui, colours: &Colours) {
     let width = ui.available_width();
     let (rect, response) = ui.allocate_exact_size(vec2(width, width.min(320.0)), Sense::click());
     response.widget_info(|| {
         egui::WidgetInfo::labeled(egui::accesskit::Role::Canvas, true, "speed-up curve")
     });
-    let plot = egui::Rect::from_min_max(rect.min + vec2(30.0, 8.0), rect.max - vec2(10.0, 26.0));
-    let points = || open.curves.iter().flat_map(|curve| &curve.points);
-    let most_cpus = points()
-        .map(|point| point.0)
-        .max()
-        .unwrap_or(1)
-        .max(open.what.cpus)
-        .max(2);
-    let best = points().map(|point| point.2).fold(1.0, f64::max);
-    let top = (best * 1.15).max(2.0);
-    let x =
-        |cpus: f64| plot.left() + ((cpus - 1.0) / f64::from(most_cpus - 1)) as f32 * plot.width();
-    let y = |speedup: f64| plot.bottom() - (speedup / top) as f32 * plot.height();
+    let axes = Axes::new(rect, open);
     let painter = ui.painter().with_clip_rect(rect);
-    painter.rect_filled(plot, 0.0, colours.background());
-    let small = FontId::proportional(10.0);
-    let step = step(top);
-    for line in (0..)
-        .map(|n| f64::from(n) * step)
-        .take_while(|value| *value <= top)
-    {
-        painter.hline(plot.x_range(), y(line), (1.0, colours.grid()));
-        let at = pos2(plot.left() - 4.0, y(line));
-        painter.text(
-            at,
-            Align2::RIGHT_CENTER,
-            format!("{line}"),
-            small.clone(),
-            colours.muted(),
-        );
-    }
-    let ideal = [
-        pos2(x(1.0), y(1.0)),
-        pos2(
-            x(top.min(f64::from(most_cpus))),
-            y(top.min(f64::from(most_cpus))),
-        ),
-    ];
-    painter.extend(egui::Shape::dashed_line(
-        &ideal,
-        Stroke::new(1.0, colours.muted()),
-        4.0,
-        4.0,
-    ));
-    let shown = f64::from(open.what.cpus);
-    painter.vline(x(shown), plot.y_range(), Stroke::new(2.0, colours.accent));
+    axes.draw(&painter, open.what.cpus, colours);
+    let shown = axes.at(f64::from(open.what.cpus), 0.0);
+    let stroke = Stroke::new(2.0, colours.accent);
+    painter.vline(shown.x, axes.plot.y_range(), stroke);
     for (position, curve) in open.curves.iter().enumerate() {
         let colour = model_colour(position, colours);
-        let at = |(cpus, _, speedup): &(u32, _, f64)| pos2(x(f64::from(*cpus)), y(*speedup));
+        let at = |(cpus, _, speedup): &(u32, _, f64)| axes.at(f64::from(*cpus), *speedup);
         let line: Vec<egui::Pos2> = curve.points.iter().map(at).collect();
         for point in &line {
             painter.circle_filled(*point, 2.2, colour);
         }
         painter.line(line, Stroke::new(2.0, colour));
     }
-    let mut ticks = vec![1, most_cpus, open.what.cpus];
-    ticks.extend(
-        [2, 4, 8, 16, 32]
-            .into_iter()
-            .filter(|tick| *tick < most_cpus),
-    );
-    ticks.sort_unstable();
-    ticks.dedup();
-    let mut free = f32::NEG_INFINITY;
-    for tick in ticks {
-        let at = pos2(x(f64::from(tick)), plot.bottom() + 4.0);
-        if at.x < free && tick != open.what.cpus {
-            continue;
-        }
-        free = at.x + 14.0;
-        let colour = if tick == open.what.cpus {
-            colours.accent
-        } else {
-            colours.muted()
-        };
-        painter.text(
-            at,
-            Align2::CENTER_TOP,
-            tick.to_string(),
-            small.clone(),
-            colour,
-        );
-    }
-    painter.text(
-        rect.center_bottom(),
-        Align2::CENTER_BOTTOM,
-        "CPUs",
-        small,
-        colours.muted(),
-    );
-    if let Some(at) = response
+    let clicked = response
         .interact_pointer_pos()
-        .filter(|_| response.clicked())
-    {
-        let share = f64::from((at.x - plot.left()) / plot.width()).clamp(0.0, 1.0);
-        #[expect(clippy::cast_sign_loss, reason = "the share is not negative")]
-        let cpus = (1.0 + share * f64::from(most_cpus - 1)).round() as u32;
+        .filter(|_| response.clicked());
+    if let Some(at) = clicked {
         let what = WhatIf {
-            cpus,
+            cpus: axes.cpus(at.x),
             ..open.what.clone()
         };
         open.set(what);

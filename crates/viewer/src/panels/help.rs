@@ -14,6 +14,7 @@ pub fn show(viewer: &mut Viewer, ctx: &egui::Context) {
         .open(&mut is_open)
         .collapsible(false)
         .default_width(620.0)
+        .default_height(640.0)
         .anchor(egui::Align2::CENTER_CENTER, [0.0, 0.0])
         .show(ctx, |ui| {
             egui::ScrollArea::vertical()

@@ -40,7 +40,7 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
         };
         match open.selection {
             Some(selection) => {
-                inspector.selected(ui, &selection, open.path_step, &mut files, &mut act)
+                inspector.selected(ui, &selection, open.path_step, &mut files, &mut act);
             }
             None => inspector.nothing(ui, &mut act),
         }

@@ -1,5 +1,7 @@
 //! Beside the picture: threads, objects, call sites, the speed-up curve, warnings. A click selects in the picture.
 
+use std::fmt::Write as _;
+
 use eframe::egui::{self, RichText, TextStyle};
 use foretrace_schedule::SimTime;
 
@@ -232,7 +234,8 @@ fn threads(
             .collect();
         causes.sort_by_key(|cause| std::cmp::Reverse(cause.0));
         for (picos, name) in causes.into_iter().take(2) {
-            text += &format!(", {name} {}", time(picos));
+            // Writing to a string cannot fail.
+            let _ = write!(text, ", {name} {}", time(picos));
         }
         let busy = share(SimTime(facts.running), loaded.end());
         if row(
@@ -261,15 +264,18 @@ fn notes(loaded: &Loaded, open: &Open, ui: &mut egui::Ui, colours: &Colours) {
             ui.label(RichText::new(&about.path).strong());
             ui.label(&about.summary);
             for blocked in loaded.picture.deadlocked() {
-                let mut text = format!("{}: {}", blocked.thread, blocked.operation);
-                if let Some(object) = &blocked.object {
-                    text += &format!(" {object}");
-                }
-                text += &blocked
-                    .waits_for
-                    .as_ref()
-                    .map_or_else(String::new, |other| format!(", waits for {other}"));
-                text += &format!(", since {}", blocked.since);
+                let part = |before: &str, name: &Option<String>| {
+                    name.as_ref()
+                        .map_or_else(String::new, |name| format!("{before}{name}"))
+                };
+                let text = format!(
+                    "{}: {}{}{}, since {}",
+                    blocked.thread,
+                    blocked.operation,
+                    part(" ", &blocked.object),
+                    part(", waits for ", &blocked.waits_for),
+                    blocked.since
+                );
                 ui.label(RichText::new(text).color(colours.alarm()));
             }
             if !loaded.deadlock.cycle.is_empty() {

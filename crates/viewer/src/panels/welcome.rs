@@ -8,8 +8,13 @@ use crate::{app::Viewer, command::Command, state::Phase};
 pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>) {
     let alarm = viewer.colours.alarm();
     let muted = viewer.colours.muted();
-    ui.vertical(|ui| match viewer.documents.get_mut(viewer.front) {
-        Some(document) => match &mut document.phase {
+    ui.vertical(|ui| {
+        let Some(document) = viewer.documents.get_mut(viewer.front) else {
+            ui.heading("foretrace");
+            ui.label("Where would N CPUs wait? Open a recorded trace, a text trace, or a schedule that predict -o saved.");
+            return start(ui, &viewer.settings.recent, muted, commands);
+        };
+        match &mut document.phase {
             Phase::Opening(job) => {
                 ui.heading(format!("Opening {}", short(&document.path, 80)));
                 progress(ui, job.progress());
@@ -39,11 +44,6 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
                     ui.spinner();
                 }
             },
-        },
-        None => {
-            ui.heading("foretrace");
-            ui.label("Where would N CPUs wait? Open a recorded trace, a text trace, or a schedule that predict -o saved.");
-            start(ui, &viewer.settings.recent, muted, commands);
         }
     });
 }
