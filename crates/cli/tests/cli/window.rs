@@ -88,16 +88,22 @@ impl Shot {
 impl Screen {
     /// Opens a file in a window.
     fn open(environment: &TestEnvironment, arguments: &[&str]) -> Self {
+        // Servers that begin at the same time now and then take the same number, and one of them goes.
+        let mut log = String::new();
+        for _ in 0..3 {
+            let mut screen = Self::start(environment, arguments);
+            if screen.has_window() {
+                return screen;
+            }
+            log = fs::read_to_string(environment.path("window.log")).unwrap_or_default();
+        }
+        panic!("no window came: {log}");
+    }
+
+    fn start(environment: &TestEnvironment, arguments: &[&str]) -> Self {
+        let size = format!("{WIDTH}x{HEIGHT}x24");
         let mut server = Command::new("Xvfb")
-            .args([
-                "-displayfd",
-                "1",
-                "-nolisten",
-                "tcp",
-                "-screen",
-                "0",
-                &format!("{WIDTH}x{HEIGHT}x24"),
-            ])
+            .args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0", &size])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -108,46 +114,39 @@ impl Screen {
             .read_line(&mut number)
             .expect("it tells its number");
         let display = format!(":{}", number.trim());
+        let log = fs::File::create(environment.path("window.log"));
         let window = environment
             .command(arguments)
             .env("DISPLAY", &display)
             .env("LIBGL_ALWAYS_SOFTWARE", "1")
-            .stderr(
-                fs::File::create(environment.path("window.log")).expect("the directory is ours"),
-            )
+            .stderr(log.expect("the directory is ours"))
             .spawn()
             .expect("foretrace was built");
-        let mut screen = Self {
+        Self {
             server,
             window,
             display,
-        };
-        screen.wait_for_window(environment);
-        screen
+        }
     }
 
-    fn wait_for_window(&mut self, environment: &TestEnvironment) {
+    /// Waits for the window and makes it as large as the screen; returns whether it came.
+    fn has_window(&mut self) -> bool {
         for _ in 0..600 {
-            let ended = self.window.try_wait().expect("it is ours");
-            let log = || fs::read_to_string(environment.path("window.log")).unwrap_or_default();
-            assert!(ended.is_none(), "the window ended: {}", log());
+            if self.window.try_wait().expect("it is ours").is_some() {
+                return false;
+            }
             let found = self.tool(&["search", "--onlyvisible", "--name", "^foretrace$"]);
             if let Some(id) = found.lines().last() {
                 // There is no window manager that would do this.
-                self.tool(&[
-                    "windowsize",
-                    "--sync",
-                    id,
-                    &WIDTH.to_string(),
-                    &HEIGHT.to_string(),
-                ]);
+                let (width, height) = (WIDTH.to_string(), HEIGHT.to_string());
+                self.tool(&["windowsize", "--sync", id, &width, &height]);
                 self.tool(&["windowmove", id, "0", "0"]);
                 self.tool(&["windowfocus", id]);
-                return;
+                return true;
             }
             pause();
         }
-        panic!("no window came");
+        false
     }
 
     /// Runs xdotool.
