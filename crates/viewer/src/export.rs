@@ -1,25 +1,56 @@
 //! Files: which to open, and what is seen as a picture.
 
-use std::{fs, path::PathBuf, sync::Arc};
+use std::{
+    fs,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use foretrace_gantt::{SvgOptions, Theme, picture::only_lanes, render};
 use foretrace_schedule::SimTime;
 
 use crate::{command::Picture, loaded::Loaded, state::Open};
 
-/// Asks the user, by the desktop's own dialog.
-pub fn ask_what_to_open() -> Option<PathBuf> {
-    rfd::FileDialog::new()
+/// A dialog that was there for a shorter time was not there at all.
+const SEEN: Duration = Duration::from_millis(400);
+
+/// Asks the user, by the desktop's own dialog; `None` where nothing was chosen.
+fn ask(dialog: impl FnOnce() -> Option<PathBuf>, instead: &str) -> Result<Option<PathBuf>, String> {
+    let began = Instant::now();
+    let chosen = dialog();
+    if chosen.is_none() && began.elapsed() < SEEN {
+        return Err(format!(
+            "this desktop has no dialog for files (xdg-desktop-portal or zenity bring one); {instead}"
+        ));
+    }
+    Ok(chosen)
+}
+
+/// Asks the user what to open.
+///
+/// # Errors
+///
+/// With what to do instead, where there is no dialog.
+pub fn ask_what_to_open() -> Result<Option<PathBuf>, String> {
+    let dialog = rfd::FileDialog::new()
         .set_title("Open a trace or a schedule")
         .add_filter("traces and schedules", &["ftrace", "ftsched", "txt"])
-        .add_filter("all files", &["*"])
-        .pick_file()
+        .add_filter("all files", &["*"]);
+    let instead = "drop the file into the window, or name it on the command line";
+    ask(|| dialog.pick_file(), instead)
 }
 
 /// Asks the user for a machine's file.
-pub fn ask_for_machine() -> Option<PathBuf> {
-    let dialog = rfd::FileDialog::new().set_title("Choose a machine");
-    dialog.add_filter("machines", &["toml"]).pick_file()
+///
+/// # Errors
+///
+/// With what to do instead, where there is no dialog.
+pub fn ask_for_machine() -> Result<Option<PathBuf>, String> {
+    let dialog = rfd::FileDialog::new()
+        .set_title("Choose a machine")
+        .add_filter("machines", &["toml"]);
+    ask(|| dialog.pick_file(), "enter the name of the file")
 }
 
 /// What is seen, to be written.
@@ -71,11 +102,11 @@ impl Seen {
             Picture::Png => "png",
         };
         let file = format!("{}.{ending}", self.name);
-        let chosen = rfd::FileDialog::new()
+        let dialog = rfd::FileDialog::new()
             .set_title("Write what is seen")
             .set_file_name(&file)
-            .add_filter(ending, &[ending])
-            .save_file();
+            .add_filter(ending, &[ending]);
+        let chosen = ask(|| dialog.save_file(), "use `foretrace export`")?;
         let Some(path) = chosen else {
             return Ok("nothing was written".to_owned());
         };

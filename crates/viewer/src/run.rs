@@ -61,7 +61,7 @@ impl Viewer {
         if self.dialog.is_none() {
             let ctx = ctx.clone();
             self.dialog = Some(Job::start(
-                |_| Ok(export::ask_what_to_open()),
+                |_| export::ask_what_to_open(),
                 move || ctx.request_repaint(),
             ));
         }

@@ -214,8 +214,10 @@ impl Open {
         }
         if let Some(result) = self.choosing.as_ref().and_then(Job::poll) {
             self.choosing = None;
-            if let Ok(Some(path)) = result {
-                self.use_machine(&path.display().to_string());
+            match result {
+                Ok(Some(path)) => self.use_machine(&path.display().to_string()),
+                Ok(None) => {}
+                Err(error) => self.error = Some(error),
             }
         }
         if let Some(job) = &self.curving

@@ -158,6 +158,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_trace_is_an_error_that_names_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = Files {
+            how: ModelArgs::default(),
+            cpus: None,
+        };
+        let open = |name: &str, bytes: &[u8]| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            files.open(&path, &Progress::default()).err().unwrap()
+        };
+        for (name, bytes, said) in [
+            ("picture.png", &b"\x89PNG\r\n"[..], "a PNG image"),
+            ("empty", b"", "is empty"),
+            ("bad.fts", b"\x89FTSCHD\nxxxx", "bad.fts"),
+            ("bad.txt", b"foretrace-text 1\n0 A nonsense\n", "nonsense"),
+        ] {
+            let error = open(name, bytes);
+            assert!(error.contains(name) && error.contains(said), "{error}");
+        }
+        let gone = files.open(&directory.path().join("gone"), &Progress::default());
+        assert!(gone.err().unwrap().contains("gone"));
+    }
+
+    #[test]
     fn the_system_tells_how_much_memory_is_free() {
         assert!(free_memory().is_some_and(|bytes| bytes > 1 << 20));
     }

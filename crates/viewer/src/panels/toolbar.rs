@@ -221,7 +221,7 @@ fn machine(open: &mut Open, what: &mut WhatIf, ui: &mut egui::Ui) {
         if ui.button("Choose…").clicked() {
             let ctx = ui.ctx().clone();
             open.choosing = Some(Job::start(
-                |_| Ok(export::ask_for_machine()),
+                |_| export::ask_for_machine(),
                 move || ctx.request_repaint(),
             ));
             ui.close();
