@@ -6,8 +6,10 @@ mod graph;
 mod input;
 mod overlay;
 mod rows;
+mod shapes;
+mod tiles;
 
-pub use overlay::sign;
+pub use shapes::sign;
 
 use std::sync::Arc;
 
