@@ -55,6 +55,15 @@ pub fn masterslave() -> Result<(), String> {
     Ok(())
 }
 
+/// Measures what the viewer's lanes cost: the example says how.
+pub fn gantt() -> Result<(), String> {
+    let example = ["-p", "foretrace-gantt", "--example", "frame_cost"];
+    step(
+        "Frames of 64 lanes, and their index",
+        cargo(&["run", "--release", "--quiet"]).args(example),
+    )
+}
+
 /// Measures an uncontended pair alone and recorded, and the size of the trace.
 fn recording() -> Result<(), String> {
     let directory = env::temp_dir().join(format!("foretrace-bench-{}", std::process::id()));

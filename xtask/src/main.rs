@@ -22,7 +22,7 @@ struct Chore {
 }
 
 /// The chores, in the order in which the help lists them.
-const CHORES: [Chore; 8] = [
+const CHORES: [Chore; 9] = [
     Chore {
         name: "test",
         about: "Set up the machine, then check the format, the lints and all tests",
@@ -52,6 +52,11 @@ const CHORES: [Chore; 8] = [
         name: "bench-messages",
         about: "Measure how many messages a second are replayed, from a million to a hundred million",
         run: bench_messages::all,
+    },
+    Chore {
+        name: "bench-gantt",
+        about: "Measure what painting a frame's lanes costs, and building their index",
+        run: bench::gantt,
     },
     Chore {
         name: "soak",

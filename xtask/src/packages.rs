@@ -15,7 +15,7 @@ const LINK_WITH_OPENMP: &str =
     "echo 'int main(void) { return 0; }' | clang -fopenmp -x c - -o /dev/null";
 
 /// The compilers for the programs that tests record, and the real programs that they record.
-const TOOLS: [Tool; 9] = [
+const TOOLS: [Tool; 12] = [
     Tool {
         program: "gcc",
         package: "gcc",
@@ -52,7 +52,36 @@ const TOOLS: [Tool; 9] = [
         program: "memcached",
         package: "memcached",
     },
+    Tool {
+        program: "Xvfb",
+        package: "xvfb",
+    },
+    Tool {
+        program: "xdotool",
+        package: "xdotool",
+    },
+    Tool {
+        program: "import",
+        package: "imagemagick",
+    },
 ];
+
+/// What windows load when they open, in a virtual screen too: no program tells that they are missing.
+const LIBRARIES: [(&str, &str); 7] = [
+    ("libX11.so.6", "libx11-6"),
+    ("libX11-xcb.so.1", "libx11-xcb1"),
+    ("libXcursor.so.1", "libxcursor1"),
+    ("libXi.so.6", "libxi6"),
+    ("libxkbcommon-x11.so.0", "libxkbcommon-x11-0"),
+    ("libGL.so.1", "libgl1"),
+    ("libvulkan.so.1", "libvulkan1"),
+];
+
+/// A software renderer for the pictures of tests.
+const SOFTWARE_RENDERER: (&str, &str) = (
+    "ls /usr/share/vulkan/icd.d/lvp_icd*.json",
+    "mesa-vulkan-drivers",
+);
 
 /// Installs what is missing where that is allowed, and otherwise names the command that does.
 pub fn set_up() -> Result<(), String> {
@@ -63,6 +92,14 @@ pub fn set_up() -> Result<(), String> {
         .collect();
     if !succeeds(Command::new("sh").args(["-c", LINK_WITH_OPENMP])) {
         missing.push("libomp-dev");
+    }
+    let known = loadable();
+    let libraries = LIBRARIES.iter();
+    let absent = libraries.filter(|(library, _)| !known.contains(library));
+    missing.extend(absent.map(|(_, package)| package));
+    let (is_there, package) = SOFTWARE_RENDERER;
+    if !succeeds(Command::new("sh").args(["-c", is_there])) {
+        missing.push(package);
     }
     if missing.is_empty() {
         return Ok(());
@@ -84,6 +121,18 @@ pub fn set_up() -> Result<(), String> {
     };
     shell.args(["DEBIAN_FRONTEND=noninteractive", "sh", "-c", &install]);
     step(&format!("Install {packages}"), &mut shell)
+}
+
+/// Returns what the loader knows.
+fn loadable() -> String {
+    // Not every user's path has the directory of system administration.
+    let listed = Command::new("sh")
+        .args(["-c", "PATH=$PATH:/sbin:/usr/sbin ldconfig -p"])
+        .output();
+    listed.map_or_else(
+        |_| String::new(),
+        |output| String::from_utf8_lossy(&output.stdout).into_owned(),
+    )
 }
 
 /// Returns an `env` command with the rights to install packages, where we have them.

@@ -1,5 +1,5 @@
 //! What can be told from a recorded trace without simulating: the threads, and the objects and call sites by
-//! contention, and where threads spun.
+//! contention, and where threads spun; and the critical path of a prediction.
 //!
 //! ```
 //! let trace = foretrace_trace::Trace::default();
@@ -10,6 +10,7 @@
 
 mod calls;
 mod contention;
+mod critical_path;
 mod operations;
 #[cfg(test)]
 mod sample;
@@ -19,6 +20,7 @@ mod threads;
 
 pub use {
     contention::{Contention, contention},
+    critical_path::{PathStep, critical_path},
     operations::{OperationCount, operation_counts},
     sites::{SiteContention, site_contention},
     spins::{Spin, spins},

@@ -1,13 +1,13 @@
 //! The one place where the command line calls the crates below it.
 
-use std::{borrow::Cow, fs, io::Read as _, path::Path};
+use std::{borrow::Cow, fs, io::Read as _, path::Path, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use foretrace_calibrate::{Calibration, Effort, Estimate, Streams};
 use foretrace_machine::Description;
 use foretrace_program::{Program, Structure};
 use foretrace_schedule::{Schedule, SimTime};
-use foretrace_sim::{Attempt, Choice, Costs, Machine, ModelKind, Rate, Run, SchedulerKind};
+use foretrace_sim::{Attempt, Choice, Costs, Course, Machine, ModelKind, Rate, Run, SchedulerKind};
 use foretrace_trace::{Error, Trace, journal::JournalError};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
@@ -19,7 +19,7 @@ use crate::series::Series;
 
 /// A traced program, and how its run is to be predicted.
 pub struct Study {
-    program: Program,
+    program: Arc<Program>,
     how: ModelArgs,
     description: Description,
     all_models: bool,
@@ -80,10 +80,7 @@ impl Study {
         }
         let program = Program::from_trace(trace);
         trace.warnings.extend_from_slice(&program.warnings);
-        let mut description = read_machine(how.machine.as_deref())?;
-        if let Some(bound) = how.memory_bound {
-            description = description.with_memory_bound(bound);
-        }
+        let description = description(how)?;
         trace.warnings.extend(description.warnings(&program));
         trace.warnings.extend(pools::warnings(trace, &program));
         let other_models = all_models || !matches!(how.model, Model::Auto | Model::Pool);
@@ -96,7 +93,7 @@ impl Study {
             bail!(pools::none_found(trace, &program));
         }
         Ok(Self {
-            program,
+            program: Arc::new(program),
             how: how.clone(),
             description,
             all_models,
@@ -126,20 +123,77 @@ impl Study {
         let one_cpu = self.one_cpu()?;
         cpus.par_iter()
             .map(|&cpus| {
-                let machine = Machine {
-                    seed,
-                    ..self.machine(cpus)?
-                };
-                let (result, others) = self.predict_on(&machine);
+                let prediction = self.predict_one(cpus, seed, one_cpu)?;
                 on_progress();
-                Ok(Prediction {
-                    result,
-                    others,
-                    one_cpu,
-                    workers: self.how.workers.map(|workers| workers.on(cpus)),
-                })
+                Ok(prediction)
             })
             .collect()
+    }
+
+    /// Predicts the run on one number of CPUs; `one_cpu` is what speed-ups refer to. Ties are broken by chance where there is a
+    /// seed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::predict`].
+    pub fn predict_one(
+        &self,
+        cpus: u32,
+        seed: Option<u64>,
+        one_cpu: SimTime,
+    ) -> anyhow::Result<Prediction> {
+        let machine = Machine {
+            seed,
+            ..self.machine(cpus)?
+        };
+        let (result, others) = self.predict_on(&machine);
+        Ok(Prediction {
+            result,
+            others,
+            one_cpu,
+            workers: self.how.workers.map(|workers| workers.on(cpus)),
+        })
+    }
+
+    /// Returns a study of the same program under other conditions.
+    ///
+    /// # Errors
+    ///
+    /// When the machine's file cannot be used.
+    pub fn under(&self, how: &ModelArgs, all_models: bool) -> anyhow::Result<Self> {
+        Ok(Self {
+            program: Arc::clone(&self.program),
+            how: how.clone(),
+            description: description(how)?,
+            all_models,
+        })
+    }
+
+    /// Predicts the whole course of the run on a number of CPUs, and says on what machine. `go_on` is called now and then
+    /// with the operations that are done and all that there are; `None` where it said that the rest is not wanted.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::predict`].
+    pub fn course(
+        &self,
+        cpus: u32,
+        go_on: &dyn Fn(usize, usize) -> bool,
+    ) -> anyhow::Result<Option<(Course, Machine)>> {
+        self.description.check_bindings(cpus)?;
+        let machine = self.machine(cpus)?;
+        let program = self.program_on(cpus);
+        let choice = match self.how.workers {
+            Some(_) => Choice::Only(ModelKind::Pool),
+            None => choice(self.how.model),
+        };
+        let course = foretrace_sim::course(&program, &machine, choice, go_on);
+        Ok(course.map(|course| (course, machine)))
+    }
+
+    /// Returns whether threads of the program take tasks from a shared queue.
+    pub fn has_pools(&self) -> bool {
+        !self.program.pools.is_empty()
     }
 
     /// Returns what the models tried give, and what those give that come after the one that answers.
@@ -300,6 +354,15 @@ pub fn findings(trace: &Trace) -> Findings {
         structures: program.structures,
         pools,
     }
+}
+
+/// Returns what is said of the machine.
+fn description(how: &ModelArgs) -> anyhow::Result<Description> {
+    let description = read_machine(how.machine.as_deref())?;
+    Ok(match how.memory_bound {
+        Some(bound) => description.with_memory_bound(bound),
+        None => description,
+    })
 }
 
 /// Reads a machine's file, where there is one.

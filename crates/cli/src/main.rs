@@ -14,6 +14,7 @@ mod report;
 mod series;
 mod several;
 mod table;
+mod viewing;
 
 use std::{panic, process::ExitCode};
 

@@ -3,6 +3,10 @@
 //! [`scale`] lays time out over pixels, [`lanes`] threads over rows, [`pixels`] divides what is too narrow to be seen
 //! into exact shares, [`palette`] colours it; [`svg`] puts it all into one self-contained picture.
 //!
+//! For a window, which draws many frames of large schedules: [`picture`] packs a schedule into [`track`]s with sums, from
+//! which [`raster`] paints rows of exact shares in time that hardly grows with the segments; [`arrange`] groups, sorts and
+//! filters rows, [`arrows`] chooses arrows, [`view`] zooms and pans.
+//!
 //! ```
 //! use foretrace_gantt::{SvgOptions, render};
 //! use foretrace_schedule::{Lane, Outcome, Schedule, Segment, SimTime, State};
@@ -27,12 +31,18 @@
 //!
 //! Deliberately absent: windows and toolkits. The viewer paints what is computed here.
 
+pub mod arrange;
+pub mod arrows;
 pub mod lanes;
 pub mod palette;
+pub mod picture;
 pub mod pixels;
+pub mod raster;
 pub mod scale;
 pub mod svg;
 pub mod text;
+pub mod track;
+pub mod view;
 
 pub use {
     palette::Theme,

@@ -145,6 +145,7 @@ const LIGHT: Palette = Palette {
         Rgb::hex(0x69_1648), // send
         Rgb::hex(0x98_f0f0), // wait
         Rgb::hex(0xb7_b4bf), // timeout
+        Rgb::hex(0x08_0b1c), // I/O
     ],
 };
 
@@ -172,6 +173,7 @@ const DARK: Palette = Palette {
         Rgb::hex(0xa9_430f), // send
         Rgb::hex(0xc6_def2), // wait
         Rgb::hex(0x69_696c), // timeout
+        Rgb::hex(0x2b_0e91), // I/O
     ],
 };
 

@@ -15,6 +15,8 @@
 //! Deliberately absent: predicting. Whoever exports a format that needs a schedule brings one.
 
 mod messages;
+pub mod png;
+
 mod svg;
 mod text;
 
@@ -29,7 +31,7 @@ use foretrace_schedule::Schedule;
 use foretrace_trace::Trace;
 
 /// The formats that can be written.
-pub const EXPORTERS: [&dyn Exporter; 2] = [&svg::Svg, &text::Text];
+pub const EXPORTERS: [&dyn Exporter; 3] = [&svg::Svg, &png::Png, &text::Text];
 
 /// The formats that can be read.
 pub const IMPORTERS: [&dyn Importer; 1] = [&text::Text];
@@ -125,6 +127,9 @@ pub enum ExportError {
     /// The trace cannot be written.
     #[error(transparent)]
     Trace(#[from] foretrace_trace::Error),
+    /// The picture could not be drawn.
+    #[error("cannot draw the picture: {0}")]
+    Picture(String),
     /// The file could not be written.
     #[error("cannot write: {0}")]
     Io(#[from] io::Error),

@@ -365,7 +365,8 @@ impl Lowering<'_> {
         if begin != end || may_wait_for_others(call.operation, self.outcome(end, call)) {
             nanos = self.busy.idle(nanos, begin, self.next[end] as usize);
         }
-        let delay = self.delay(nanos);
+        let is_io = matches!(call.operation, Op::Io { .. });
+        let delay = self.delay_in(nanos, is_io);
         let at = self.push(begin, thread, delay);
         if self.return_of(end).is_some() {
             self.set_open(at, OpenKind::Other);

@@ -36,7 +36,7 @@ mod tries;
 mod work;
 
 pub use {
-    operation::{Action, GateId, Opener, Operation},
+    operation::{Action, Delay, GateId, Opener, Operation},
     operations::Operations,
     pool::{Cut, NoPool, Origin, Queue, Segment, WorkPool, Worker},
     program::{Program, Thread},

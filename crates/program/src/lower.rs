@@ -7,7 +7,7 @@ use foretrace_trace::{
 };
 
 use crate::{
-    Action, Operation, Operations, Program, Structure,
+    Action, Delay, Operation, Operations, Program, Structure,
     events::{EventSet, Sweep},
     idle::Busy,
     matching::{
@@ -65,7 +65,7 @@ pub(crate) struct Lowering<'t> {
     pub late_comers: Vec<u32>,
     /// Threads that were still blocked at the end, by call.
     pub left_blocked: BTreeMap<&'static str, Vec<u32>>,
-    pub delays: Vec<u64>,
+    pub delays: Vec<Delay>,
     pub warnings: Vec<String>,
     /// The ends of sections that others wait for by polling, by event.
     pub section_ends: BTreeMap<u32, OpRef>,
@@ -340,7 +340,12 @@ impl<'t> Lowering<'t> {
 
     /// Makes a delay of so many nanoseconds.
     pub fn delay(&mut self, nanos: u64) -> Action {
-        self.delays.push(nanos);
+        self.delay_in(nanos, false)
+    }
+
+    /// Makes a delay of so many nanoseconds, spent in input or output or not.
+    pub fn delay_in(&mut self, nanos: u64, is_io: bool) -> Action {
+        self.delays.push(Delay { nanos, is_io });
         Action::Delay(self.delays.len() as u32 - 1)
     }
 

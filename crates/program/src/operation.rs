@@ -116,6 +116,15 @@ impl Action {
     }
 }
 
+/// A stretch of time without a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delay {
+    /// How long it is, in nanoseconds.
+    pub nanos: u64,
+    /// Whether it is spent in input or output, and not asleep or in a timed wait.
+    pub is_io: bool,
+}
+
 /// Something that opens once and stays open: a thread's end, a cancellation, a one-time initialization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GateId(pub u32);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use foretrace_trace::{Object, ObjectId, ObjectKind, Process, ProcessId, Trace};
 
-use crate::{Action, GateId, NoPool, Opener, Operations, Structure, WorkPool, lower};
+use crate::{Action, Delay, GateId, NoPool, Opener, Operations, Structure, WorkPool, lower};
 
 /// Lists of operations, one per thread, and who released what to whom in the recording.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +25,8 @@ pub struct Program {
     pub requirements: Vec<u32>,
     /// Where each operation's requirements begin in [`Self::requirements`], and where the last one's end.
     pub requirement_starts: Vec<u32>,
-    /// Lengths of delays, in nanoseconds.
-    pub delays: Vec<u64>,
+    /// Delays.
+    pub delays: Vec<Delay>,
     /// The condition variables that are waited on, and what each was found to be.
     pub structures: Vec<Structure>,
     /// Threads that take tasks from a shared queue, so that the Pool model can let any of them run any task.

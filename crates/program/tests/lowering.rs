@@ -31,7 +31,7 @@ fn lowered(text: &str) -> Vec<String> {
                 write!(line, " {woken}").expect("a string");
             }
             if let Action::Delay(index) = operation.action {
-                write!(line, " {}", program.delays[index as usize]).expect("a string");
+                write!(line, " {}", program.delays[index as usize].nanos).expect("a string");
             }
             for &release in program.requirements_of(position) {
                 write!(line, " <-{}", place(release)).expect("a string");

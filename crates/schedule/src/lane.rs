@@ -80,13 +80,15 @@ pub enum WaitKind {
     Send,
     /// Its activation (abstract processes).
     Wait,
-    /// Time to pass: a timed wait whose time ran out in the recording.
+    /// Time to pass: a sleep, or a timed wait whose time ran out in the recording.
     Timeout,
+    /// Input or output, outside the program.
+    Io,
 }
 
 impl WaitKind {
     /// All kinds, in the order in which legends show them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Lock,
         Self::Condition,
         Self::Semaphore,
@@ -97,6 +99,7 @@ impl WaitKind {
         Self::Send,
         Self::Wait,
         Self::Timeout,
+        Self::Io,
     ];
 
     /// Returns its name for legends and tables.
@@ -112,6 +115,7 @@ impl WaitKind {
             Self::Send => "send",
             Self::Wait => "wait",
             Self::Timeout => "timeout",
+            Self::Io => "I/O",
         }
     }
 }

@@ -10,6 +10,7 @@ mod check;
 #[cfg(test)]
 mod example;
 mod lane;
+mod marks;
 mod schedule;
 mod time;
 mod totals;
@@ -17,6 +18,7 @@ mod totals;
 pub use {
     check::Contradiction,
     lane::{Lane, Segment, State, WaitKind, Wake},
+    marks::{LaneMarks, Marks},
     schedule::{BlockedThread, ObjectLabel, Outcome, Schedule},
     time::SimTime,
     totals::{Activity, Step, Totals},

@@ -19,7 +19,7 @@ pub enum Activity {
 
 impl Activity {
     /// All activities, in the order in which legends show them and rows stack them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Running,
         Self::Ready,
         Self::Blocked(WaitKind::Lock),
@@ -32,6 +32,7 @@ impl Activity {
         Self::Blocked(WaitKind::Send),
         Self::Blocked(WaitKind::Wait),
         Self::Blocked(WaitKind::Timeout),
+        Self::Blocked(WaitKind::Io),
     ];
 
     /// Returns its name for legends and tables; a blocked thread's is that of the kind of wait.
@@ -58,6 +59,7 @@ impl Activity {
             Self::Blocked(WaitKind::Send) => 9,
             Self::Blocked(WaitKind::Wait) => 10,
             Self::Blocked(WaitKind::Timeout) => 11,
+            Self::Blocked(WaitKind::Io) => 12,
         }
     }
 }

@@ -194,9 +194,15 @@ impl<'p> Core<'p> {
                 Flow::Block(kind, None)
             }
             Action::Delay(index) => {
-                let length = self.program.delays[index as usize].saturating_mul(1_000);
+                let delay = self.program.delays[index as usize];
+                let length = delay.nanos.saturating_mul(1_000);
                 self.delays.push((self.now.saturating_add(length), thread));
-                Flow::Block(WaitKind::Timeout, None)
+                let kind = if delay.is_io {
+                    WaitKind::Io
+                } else {
+                    WaitKind::Timeout
+                };
+                Flow::Block(kind, None)
             }
             Action::Barrier(barrier) => match self.barriers.arrive(barrier, thread) {
                 Some(others) => {

@@ -121,7 +121,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             while let Some(thread) = self.next_due() {
                 self.operate(thread);
             }
-            if !self.advance() {
+            if self.observer.is_cancelled() || !self.advance() {
                 return;
             }
         }
@@ -221,6 +221,8 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     fn operate(&mut self, thread: u32) {
         loop {
             let action = self.core.action(thread);
+            let event = self.core.event(thread);
+            self.observer.operation(thread, self.core.now, event);
             let flow = self.model.perform(&mut self.core, thread, action);
             let quiet = self.core.woken.is_empty()
                 && self.core.retrying.is_empty()

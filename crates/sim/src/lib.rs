@@ -25,6 +25,7 @@
 mod admission;
 mod chance;
 mod core;
+mod course;
 mod cpu_set;
 mod engine;
 mod machine;
@@ -40,6 +41,7 @@ mod speed;
 mod tournament;
 
 pub use {
+    course::{Course, course},
     machine::{Bind, Costs, Handover, Machine, SchedulerKind, ThreadSetting},
     memory::Memory,
     models::ModelKind,

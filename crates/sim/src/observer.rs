@@ -13,6 +13,14 @@ pub(crate) trait Observer {
 
     /// A thread ended.
     fn end(&mut self, thread: u32, now: u64);
+
+    /// A thread does an operation, which came from this event of the trace.
+    fn operation(&mut self, _thread: u32, _now: u64, _event: u32) {}
+
+    /// Returns whether the rest of the run is not wanted any more.
+    fn is_cancelled(&self) -> bool {
+        false
+    }
 }
 
 /// Watches nothing.

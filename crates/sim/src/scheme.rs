@@ -115,7 +115,7 @@ pub fn predict_all(program: &Program, machine: &Machine) -> Prediction {
 }
 
 /// Returns the models to try, in order.
-fn models(program: &Program, choice: Choice) -> Vec<ModelKind> {
+pub(crate) fn models(program: &Program, choice: Choice) -> Vec<ModelKind> {
     match choice {
         Choice::Auto => {
             let pool = (!program.pools.is_empty()).then_some(ModelKind::Pool);
@@ -155,28 +155,48 @@ fn spread(
 
 /// Runs one model.
 pub fn run(program: &Program, machine: &Machine, model: ModelKind) -> Run {
-    match model {
-        ModelKind::Direct => simulate::<Direct, _>(program, machine, Nobody).0,
-        ModelKind::ClientServer => simulate::<ClientServer, _>(program, machine, Nobody).0,
-        ModelKind::Strict => simulate::<Strict, _>(program, machine, Nobody).0,
-        ModelKind::Pool => simulate_pool(program, machine, TaskOrder::default(), Nobody).0,
-    }
+    observe(program, machine, model, Nobody).0
 }
 
 /// Runs one model and keeps the whole course of it.
 pub fn schedule(program: &Program, machine: &Machine, model: ModelKind) -> Schedule {
+    let (run, builder) = observe(program, machine, model, lane_builder(program));
+    to_schedule(program, machine, model, run, builder)
+}
+
+/// Makes a builder with a lane for each thread.
+pub(crate) fn lane_builder(program: &Program) -> LaneBuilder {
     let lanes = program.threads.iter().map(|thread| Lane {
         name: thread.name.clone(),
         process: thread.process.0,
         ..Lane::default()
     });
-    let builder = LaneBuilder::new(lanes.collect());
-    let (run, builder) = match model {
-        ModelKind::Direct => simulate::<Direct, _>(program, machine, builder),
-        ModelKind::ClientServer => simulate::<ClientServer, _>(program, machine, builder),
-        ModelKind::Strict => simulate::<Strict, _>(program, machine, builder),
-        ModelKind::Pool => simulate_pool(program, machine, TaskOrder::default(), builder),
-    };
+    LaneBuilder::new(lanes.collect())
+}
+
+/// Runs one model under an observer's eyes.
+pub(crate) fn observe<O: Observer>(
+    program: &Program,
+    machine: &Machine,
+    model: ModelKind,
+    observer: O,
+) -> (Run, O) {
+    match model {
+        ModelKind::Direct => simulate::<Direct, _>(program, machine, observer),
+        ModelKind::ClientServer => simulate::<ClientServer, _>(program, machine, observer),
+        ModelKind::Strict => simulate::<Strict, _>(program, machine, observer),
+        ModelKind::Pool => simulate_pool(program, machine, TaskOrder::default(), observer),
+    }
+}
+
+/// Puts together what a run under a builder's eyes gave.
+pub(crate) fn to_schedule(
+    program: &Program,
+    machine: &Machine,
+    model: ModelKind,
+    run: Run,
+    builder: LaneBuilder,
+) -> Schedule {
     let (lanes, wakes) = builder.finish(run.end.0);
     let label = |object: &foretrace_trace::Object| ObjectLabel {
         kind: object.kind,

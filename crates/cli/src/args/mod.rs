@@ -40,6 +40,7 @@ Examples:
   foretrace record --pretend-cpus 8 -- ./prog input  writes prog.ftrace
   foretrace info prog.ftrace                         what it holds
   foretrace predict prog.ftrace --cpus 1,2,4,8       how fast it would run
+  foretrace view prog.ftrace                         where it would wait, down to the source line
   foretrace export prog.ftrace --format svg --cpus 4 -o prog.svg
 ";
 
@@ -74,6 +75,8 @@ pub enum Command {
     Validate(ValidateArgs),
     /// Write a prediction as a picture, or a trace as text
     Export(ExportArgs),
+    /// Look at the predicted run in a window
+    View(ViewArgs),
     /// Read a foreign trace and write it as a trace file
     Import(ImportArgs),
     /// Show the machine that is predicted for, or measure this one
@@ -472,6 +475,7 @@ fn import_formats() -> PossibleValuesParser {
 #[derive(Args, Debug)]
 #[command(
     after_help = "Examples:\n  foretrace export prog.ftrace --format svg --cpus 4 -o prog.svg\n  \
+                        foretrace export prog.ftrace --format png --cpus 4 -o prog.png\n  \
                         foretrace export prog.ftrace --format text | less"
 )]
 pub struct ExportArgs {
@@ -488,6 +492,34 @@ pub struct ExportArgs {
     pub network: NetworkArgs,
     /// The number of CPUs of the predicted run [default: those that --machine has, else those the program was made to
     /// believe in, else one a thread]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(values::MOST_CPUS)))]
+    pub cpus: Option<u32>,
+    #[command(flatten)]
+    /// How to predict.
+    pub how: ModelArgs,
+}
+
+const VIEW_HELP: &str = "\
+Opens a window with a lane for each thread, and above them how many run. The number of CPUs, the model, the scheduler and the \
+machine are changed in the window, and the run is predicted anew. A click on a segment or an event shows what it waited for, \
+who let it go on, and the line of the source. The key ? shows all keys; docs/viewer.md explains more.
+
+Without a display, `foretrace export FILE --format svg` or `--format png` draws the same picture.
+
+Examples:
+  foretrace view prog.ftrace
+  foretrace view prog.ftrace --cpus 8 --model strict
+  foretrace view before.ftrace after.ftrace
+  foretrace view saved.ftsched";
+
+/// Options of `view`.
+#[derive(Args, Debug)]
+#[command(after_help = VIEW_HELP)]
+pub struct ViewArgs {
+    /// Traces, or schedules that `predict -o` saved; without any, the window asks
+    pub files: Vec<PathBuf>,
+    /// The number of CPUs to begin with [default: those that --machine has, else those the program was made to believe in,
+    /// else one a thread]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(values::MOST_CPUS)))]
     pub cpus: Option<u32>,
     #[command(flatten)]

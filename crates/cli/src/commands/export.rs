@@ -62,7 +62,8 @@ fn predicted(args: &ExportArgs, trace: &mut Trace) -> anyhow::Result<Schedule> {
     study.schedule(prediction)
 }
 
-fn default_cpus(trace: &Trace) -> u32 {
+/// Returns the number of CPUs to show a program on: those that it was made to believe in, else one for each thread.
+pub fn default_cpus(trace: &Trace) -> u32 {
     match &trace.recording {
         Some(recording) if recording.pretended_cpus > 0 => recording.pretended_cpus,
         _ => u32::try_from(trace.threads.len()).unwrap_or(1).max(1),

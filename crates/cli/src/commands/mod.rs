@@ -19,6 +19,9 @@ mod san_fit;
 mod san_paper;
 mod san_sweep;
 mod validate;
+mod view;
+
+pub use export::default_cpus;
 
 use crate::{args::Command, failure::Finish};
 
@@ -36,6 +39,7 @@ pub fn run(command: &Command) -> anyhow::Result<Finish> {
         Command::Grid(args) => grid::run(args),
         Command::San(args) => san::run(args),
         Command::Farm(args) => farm::run(args),
+        Command::View(args) => view::run(args),
         Command::Demo => demo::run(),
     }
 }

@@ -6,6 +6,11 @@ use serde::Serialize;
 
 /// Returns a line that names it.
 pub fn text(machine: &Machine) -> String {
+    format!("Machine: {} (--machine changes it)", brief_text(machine))
+}
+
+/// Names it in a few words.
+pub fn brief_text(machine: &Machine) -> String {
     let mut parts = vec![scheduler(machine)];
     parts.extend(processors(&machine.processors));
     if machine.memory.bound > Rate(0) {
@@ -19,7 +24,7 @@ pub fn text(machine: &Machine) -> String {
         parts.push(format!("at most {limit} threads of a process runnable"));
     }
     parts.push(costs(&machine.costs));
-    format!("Machine: {} (--machine changes it)", parts.join("; "))
+    parts.join("; ")
 }
 
 fn scheduler(machine: &Machine) -> String {

@@ -12,7 +12,7 @@ fn every_command_has_help_with_examples() {
     let environment = TestEnvironment::new();
     for command in [
         "record", "recover", "info", "predict", "validate", "export", "import", "machine", "farm",
-        "demo",
+        "demo", "view",
     ] {
         insta::assert_snapshot!(
             format!("help_{command}"),

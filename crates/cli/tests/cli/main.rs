@@ -19,3 +19,4 @@ mod server;
 mod several;
 mod sites;
 mod validation;
+mod window;

@@ -1,0 +1,189 @@
+//! What the window asks for: files opened, runs predicted, events and call sites explained.
+
+mod events;
+mod saved;
+mod traced;
+
+use std::{fs, path::Path, sync::Arc};
+
+use foretrace_viewer::source::{Opener, Progress, ScheduleSource, WhatIf};
+
+use crate::{
+    args::{Model, ModelArgs, Scheduler, ViewArgs},
+    core, failure,
+};
+
+/// Opens traces and saved schedules.
+pub struct Files {
+    how: ModelArgs,
+    cpus: Option<u32>,
+}
+
+impl Files {
+    /// Opens them under the conditions of the command line.
+    pub fn new(args: &ViewArgs) -> Self {
+        Self {
+            how: args.how.clone(),
+            cpus: args.cpus,
+        }
+    }
+
+    fn open_any(
+        &self,
+        path: &Path,
+        progress: &Progress,
+    ) -> anyhow::Result<Arc<dyn ScheduleSource>> {
+        check_size(path)?;
+        if let Some(schedule) = core::read_schedule(path)? {
+            return Ok(Arc::new(saved::Saved::new(path, schedule, &self.how)));
+        }
+        let trace = core::read_trace(path)?;
+        progress.begin("finding out what the program is");
+        Ok(Arc::new(traced::Traced::new(trace, &self.how, self.cpus)?))
+    }
+}
+
+impl Opener for Files {
+    fn open(&self, path: &Path, progress: &Progress) -> Result<Arc<dyn ScheduleSource>, String> {
+        self.open_any(path, progress)
+            .map_err(|error| failure::message(&error))
+    }
+}
+
+/// A file takes about so many times its size in memory: the trace, the program, the predicted run and its index.
+const TIMES_IN_MEMORY: u64 = 14;
+
+/// Refuses files that are too large for memory: running out of it would end the window without a word.
+fn check_size(path: &Path) -> anyhow::Result<()> {
+    let (Ok(metadata), Some(free)) = (fs::metadata(path), free_memory()) else {
+        // What is not there is told when it is read.
+        return Ok(());
+    };
+    let needed = metadata.len().saturating_mul(TIMES_IN_MEMORY);
+    anyhow::ensure!(
+        !metadata.is_file() || needed <= free,
+        "{}: too large for this machine's memory: looking at it takes about {} GB, and {} GB are free; close other programs, \
+         or look at it on a larger machine",
+        path.display(),
+        gigabytes(needed),
+        gigabytes(free)
+    );
+    Ok(())
+}
+
+fn gigabytes(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / 1e9)
+}
+
+/// Returns how much memory can still be had, where the system tells.
+fn free_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// The models that can be chosen, by their names on the command line.
+const MODELS: [(Model, &str); 5] = [
+    (Model::Auto, "auto"),
+    (Model::Pool, "pool"),
+    (Model::Direct, "direct"),
+    (Model::ClientServer, "client-server"),
+    (Model::Strict, "strict"),
+];
+
+/// The schedulers, likewise.
+const SCHEDULERS: [(Scheduler, &str); 3] = [
+    (Scheduler::Priority, "priority"),
+    (Scheduler::Fair, "fair"),
+    (Scheduler::RoundRobin, "round-robin"),
+];
+
+/// Returns the conditions of the command line as the window has them.
+fn what_if(how: &ModelArgs, cpus: u32) -> WhatIf {
+    let model = MODELS.iter().find(|(model, _)| *model == how.model);
+    let scheduler = how
+        .scheduler
+        .and_then(|asked| SCHEDULERS.iter().find(|(kind, _)| *kind == asked));
+    WhatIf {
+        cpus,
+        model: model.map_or("auto", |(_, name)| name).to_owned(),
+        scheduler: scheduler.map(|(_, name)| (*name).to_owned()),
+        machine: how.machine.as_ref().map(|path| path.display().to_string()),
+    }
+}
+
+/// Returns conditions of the window as the command line has them; what the window does not have stays as it was there.
+fn model_args(what: &WhatIf, base: &ModelArgs) -> ModelArgs {
+    let model = MODELS.iter().find(|(_, name)| *name == what.model);
+    let scheduler = what.scheduler.as_deref();
+    let scheduler = scheduler.and_then(|asked| SCHEDULERS.iter().find(|(_, name)| *name == asked));
+    ModelArgs {
+        model: model.map_or(Model::Auto, |(model, _)| *model),
+        scheduler: scheduler.map(|(kind, _)| *kind),
+        machine: what.machine.as_ref().map(Into::into),
+        ..base.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_go_to_the_window_and_back() {
+        for (model, _) in MODELS {
+            for scheduler in SCHEDULERS
+                .map(|(kind, _)| Some(kind))
+                .into_iter()
+                .chain([None])
+            {
+                let how = ModelArgs {
+                    model,
+                    scheduler,
+                    machine: Some("here.toml".into()),
+                    ..ModelArgs::default()
+                };
+                let what = what_if(&how, 3);
+                assert_eq!(what.cpus, 3);
+                let back = model_args(&what, &ModelArgs::default());
+                assert_eq!(
+                    (back.model, back.scheduler, back.machine),
+                    (model, scheduler, how.machine)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_trace_is_an_error_that_names_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = Files {
+            how: ModelArgs::default(),
+            cpus: None,
+        };
+        let open = |name: &str, bytes: &[u8]| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            files.open(&path, &Progress::default()).err().unwrap()
+        };
+        for (name, bytes, said) in [
+            ("picture.png", &b"\x89PNG\r\n"[..], "a PNG image"),
+            ("empty", b"", "is empty"),
+            ("bad.fts", b"\x89FTSCHD\nxxxx", "bad.fts"),
+            ("bad.txt", b"foretrace-text 1\n0 A nonsense\n", "nonsense"),
+        ] {
+            let error = open(name, bytes);
+            assert!(error.contains(name) && error.contains(said), "{error}");
+        }
+        let gone = files.open(&directory.path().join("gone"), &Progress::default());
+        assert!(gone.err().unwrap().contains("gone"));
+    }
+
+    #[test]
+    fn the_system_tells_how_much_memory_is_free() {
+        assert!(free_memory().is_some_and(|bytes| bytes > 1 << 20));
+    }
+}

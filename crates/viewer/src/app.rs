@@ -1,0 +1,237 @@
+//! The window: takes in files, results and keys, and lays out the panels.
+
+use std::{path::PathBuf, sync::Arc};
+
+use eframe::egui;
+
+use crate::{
+    command,
+    jobs::Job,
+    panels,
+    settings::Settings,
+    source::Opener,
+    state::{Document, Open, Phase},
+    theme::{self, Colours},
+};
+
+/// The whole window.
+pub struct Viewer {
+    pub(crate) opener: Arc<dyn Opener>,
+    pub(crate) settings: Settings,
+    pub(crate) settings_file: Option<PathBuf>,
+    pub(crate) colours: Colours,
+    pub(crate) documents: Vec<Document>,
+    pub(crate) front: usize,
+    pub(crate) show_help: bool,
+    pub(crate) find: panels::find::Find,
+    pub(crate) source_files: panels::inspector::SourceFiles,
+    pub(crate) lists: panels::lists::ListsState,
+    /// A message about something that was done or could not be.
+    pub(crate) note: Option<String>,
+    pub(crate) dialog: Option<Job<Option<PathBuf>>>,
+    pub(crate) saving: Option<Job<String>>,
+    /// The height of the rows that are seen.
+    pub(crate) rows_height: f32,
+    styled: Option<bool>,
+}
+
+impl Viewer {
+    /// Opens files in a window.
+    pub fn new(
+        ctx: &egui::Context,
+        opener: Arc<dyn Opener>,
+        files: &[PathBuf],
+        settings_file: Option<PathBuf>,
+    ) -> Self {
+        let settings = Settings::load(settings_file.as_deref());
+        let mut viewer = Self {
+            colours: Colours::of(settings.dark),
+            opener,
+            settings,
+            settings_file,
+            documents: Vec::new(),
+            front: 0,
+            show_help: false,
+            find: panels::find::Find::default(),
+            source_files: panels::inspector::SourceFiles::default(),
+            lists: panels::lists::ListsState::default(),
+            note: None,
+            dialog: None,
+            saving: None,
+            rows_height: 300.0,
+            styled: None,
+        };
+        for file in files {
+            viewer.open(ctx, file.display().to_string());
+        }
+        viewer.front = 0;
+        viewer
+    }
+
+    /// Opens a file, or brings it to the front where it is open.
+    pub fn open(&mut self, ctx: &egui::Context, path: String) {
+        if let Some(open) = self
+            .documents
+            .iter()
+            .position(|document| document.path == path)
+        {
+            self.front = open;
+            if matches!(self.documents[open].phase, Phase::Failed(_)) {
+                self.documents[open].phase = self.opening(ctx, &path);
+            }
+            return;
+        }
+        let phase = self.opening(ctx, &path);
+        self.documents.push(Document { path, phase });
+        self.front = self.documents.len() - 1;
+    }
+
+    fn opening(&self, ctx: &egui::Context, path: &str) -> Phase {
+        let (opener, path, ctx) = (Arc::clone(&self.opener), PathBuf::from(path), ctx.clone());
+        let work = move |progress: &crate::source::Progress| {
+            progress.begin("reading");
+            opener.open(&path, progress)
+        };
+        Phase::Opening(Job::start(work, move || ctx.request_repaint()))
+    }
+
+    /// Returns the open file in front.
+    pub fn open_front(&mut self) -> Option<&mut Open> {
+        match &mut self.documents.get_mut(self.front)?.phase {
+            Phase::Open(open) => Some(open),
+            Phase::Opening(_) | Phase::Failed(_) => None,
+        }
+    }
+
+    /// Returns whether work is under way.
+    pub fn is_busy(&self) -> bool {
+        self.documents.iter().any(|document| match &document.phase {
+            Phase::Opening(_) => true,
+            Phase::Failed(_) => false,
+            Phase::Open(open) => {
+                open.predicting.is_some()
+                    || open.curving.is_some()
+                    || (open.shown.is_none() && open.error.is_none())
+            }
+        })
+    }
+
+    /// Takes over what has come, and asks for what is wanted next.
+    pub fn advance(&mut self, ctx: &egui::Context) {
+        if self.styled != Some(self.settings.dark) {
+            self.colours = Colours::of(self.settings.dark);
+            theme::apply(ctx, &self.colours);
+            self.styled = Some(self.settings.dark);
+        }
+        let mut opened = Vec::new();
+        for document in &mut self.documents {
+            if let Phase::Opening(job) = &document.phase
+                && let Some(result) = job.poll()
+            {
+                document.phase = match result {
+                    Ok(source) => {
+                        opened.push(document.path.clone());
+                        Phase::Open(Box::new(Open::new(source)))
+                    }
+                    Err(error) => Phase::Failed(error),
+                };
+            }
+            if let Phase::Open(open) = &mut document.phase {
+                open.poll();
+                let ctx = ctx.clone();
+                open.want(move || ctx.request_repaint());
+            }
+        }
+        for path in opened {
+            self.settings.opened(&path);
+            self.settings.save(self.settings_file.as_deref());
+        }
+        self.take_dialog(ctx);
+        if self.is_busy() {
+            // Bars move also while nothing else does.
+            ctx.request_repaint_after(std::time::Duration::from_millis(80));
+        }
+    }
+
+    fn take_dialog(&mut self, ctx: &egui::Context) {
+        if let Some(result) = self.dialog.as_ref().and_then(Job::poll) {
+            self.dialog = None;
+            match result {
+                Ok(Some(path)) => self.open(ctx, path.display().to_string()),
+                Ok(None) => {}
+                Err(error) => self.note = Some(error),
+            }
+        }
+        if let Some(result) = self.saving.as_ref().and_then(Job::poll) {
+            self.saving = None;
+            self.note = Some(result.unwrap_or_else(|error| error));
+        }
+        let dropped = ctx.input(|input| input.raw.dropped_files.clone());
+        for file in dropped {
+            self.open(ctx, file.path().display().to_string());
+        }
+    }
+
+    /// Lays out and paints.
+    pub fn show(&mut self, ui: &mut egui::Ui) {
+        let ctx = ui.ctx().clone();
+        for command in command::pressed(&ctx) {
+            self.run(&ctx, command);
+        }
+        let mut commands = Vec::new();
+        egui::Panel::top("toolbar").show(ui, |ui| panels::toolbar::show(self, ui, &mut commands));
+        if self.open_front().is_some_and(|open| open.shown.is_some()) {
+            egui::Panel::bottom("status").show(ui, |ui| panels::status::show(self, ui));
+            if self.settings.show_lists {
+                egui::Panel::left("lists")
+                    .default_size(250.0)
+                    .size_range(180.0..=560.0)
+                    .show(ui, |ui| panels::lists::show(self, ui, &mut commands));
+            }
+            if self.settings.show_inspector {
+                egui::Panel::right("inspector")
+                    .default_size(340.0)
+                    .size_range(240.0..=900.0)
+                    .show(ui, |ui| panels::inspector::show(self, ui, &mut commands));
+            }
+            let frame = egui::Frame::new().fill(self.colours.background());
+            egui::CentralPanel::default()
+                .frame(frame)
+                .show(ui, |ui| crate::canvas::show(self, ui, &mut commands));
+        } else {
+            let frame = egui::Frame::new()
+                .fill(self.colours.background())
+                .inner_margin(24.0);
+            egui::CentralPanel::default()
+                .frame(frame)
+                .show(ui, |ui| panels::welcome::show(self, ui, &mut commands));
+        }
+        panels::find::show(self, &ctx, &mut commands);
+        panels::help::show(self, &ctx);
+        for command in commands {
+            self.run(&ctx, command);
+        }
+    }
+}
+
+impl eframe::App for Viewer {
+    fn logic(&mut self, ctx: &egui::Context, _: &mut eframe::Frame) {
+        self.advance(ctx);
+        let size = ctx.input(|input| input.viewport().inner_rect.map(|rect| rect.size()));
+        if let Some(size) = size {
+            self.settings.window = Some([size.x, size.y]);
+        }
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui, _: &mut eframe::Frame) {
+        self.show(ui);
+    }
+
+    fn on_exit(&mut self, _: Option<&eframe::glow::Context>) {
+        self.settings.save(self.settings_file.as_deref());
+    }
+
+    fn clear_color(&self, _: &egui::Visuals) -> [f32; 4] {
+        self.colours.background().to_normalized_gamma_f32()
+    }
+}

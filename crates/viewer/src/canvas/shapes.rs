@@ -1,0 +1,78 @@
+//! Arrows and signs, as triangles of a mesh: thousands of them cost one draw call.
+
+use eframe::egui::{self, Color32, Mesh, Rect, pos2, vec2};
+
+use crate::source::EventClass;
+
+/// Adds an arrow between two bars to a mesh: one draw call for all of them.
+pub fn arrow(mesh: &mut Mesh, (from, to): (Rect, Rect), x: f32, thick: f32, colour: Color32) {
+    let down = from.top() < to.top();
+    let (start, tip) = if down {
+        (from.bottom() - 4.0, to.top())
+    } else {
+        (from.top() + 4.0, to.bottom())
+    };
+    let half = thick / 2.0;
+    let shaft = Rect::from_two_pos(pos2(x - half, start), pos2(x + half, tip));
+    mesh.add_colored_rect(shaft, colour);
+    let back = if down { tip - 6.0 } else { tip + 6.0 };
+    let wide = 3.0 + half;
+    triangle(
+        mesh,
+        [pos2(x, tip), pos2(x - wide, back), pos2(x + wide, back)],
+        colour,
+    );
+}
+
+fn triangle(mesh: &mut Mesh, corners: [egui::Pos2; 3], colour: Color32) {
+    let first = mesh.vertices.len() as u32;
+    for corner in corners {
+        mesh.colored_vertex(corner, colour);
+    }
+    mesh.add_triangle(first, first + 1, first + 2);
+}
+
+/// Adds the sign of a class of operations: shapes, for colours are taken by states.
+pub fn sign(mesh: &mut Mesh, class: EventClass, at: egui::Pos2, size: f32, colour: Color32) {
+    let (left, right) = (at.x - size, at.x + size);
+    let (top, bottom) = (at.y - size, at.y + size);
+    let square = |mesh: &mut Mesh, half: egui::Vec2| {
+        mesh.add_colored_rect(Rect::from_center_size(at, half * 2.0), colour);
+    };
+    match class {
+        EventClass::Acquire => triangle(
+            mesh,
+            [pos2(left, top), pos2(right, top), pos2(at.x, bottom)],
+            colour,
+        ),
+        EventClass::Release => triangle(
+            mesh,
+            [pos2(left, bottom), pos2(right, bottom), pos2(at.x, top)],
+            colour,
+        ),
+        EventClass::Wait => square(mesh, vec2(size * 0.8, size * 0.8)),
+        EventClass::Signal => {
+            triangle(
+                mesh,
+                [pos2(left, at.y), pos2(at.x, top), pos2(right, at.y)],
+                colour,
+            );
+            triangle(
+                mesh,
+                [pos2(left, at.y), pos2(at.x, bottom), pos2(right, at.y)],
+                colour,
+            );
+        }
+        EventClass::Life => {
+            square(mesh, vec2(size, size * 0.35));
+            square(mesh, vec2(size * 0.35, size));
+        }
+        EventClass::Message => triangle(
+            mesh,
+            [pos2(left, top), pos2(right, at.y), pos2(left, bottom)],
+            colour,
+        ),
+        EventClass::Io => square(mesh, vec2(size, size * 0.45)),
+        EventClass::Other => square(mesh, vec2(size * 0.35, size * 0.9)),
+    }
+}

@@ -1,0 +1,132 @@
+//! Files: which to open, and what is seen as a picture.
+
+use std::{
+    fs,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use foretrace_gantt::{SvgOptions, Theme, picture::only_lanes, render};
+use foretrace_schedule::SimTime;
+
+use crate::{command::Picture, loaded::Loaded, state::Open};
+
+/// A dialog that was there for a shorter time was not there at all.
+const SEEN: Duration = Duration::from_millis(400);
+
+/// Asks the user, by the desktop's own dialog; `None` where nothing was chosen.
+fn ask(dialog: impl FnOnce() -> Option<PathBuf>, instead: &str) -> Result<Option<PathBuf>, String> {
+    let began = Instant::now();
+    let chosen = dialog();
+    if chosen.is_none() && began.elapsed() < SEEN {
+        return Err(format!(
+            "this desktop has no dialog for files (xdg-desktop-portal or zenity bring one); {instead}"
+        ));
+    }
+    Ok(chosen)
+}
+
+/// Asks the user what to open.
+///
+/// # Errors
+///
+/// With what to do instead, where there is no dialog.
+pub fn ask_what_to_open() -> Result<Option<PathBuf>, String> {
+    let dialog = rfd::FileDialog::new()
+        .set_title("Open a trace or a schedule")
+        .add_filter("traces and schedules", &["ftrace", "ftsched", "txt"])
+        .add_filter("all files", &["*"]);
+    let instead = "drop the file into the window, or name it on the command line";
+    ask(|| dialog.pick_file(), instead)
+}
+
+/// Asks the user for a machine's file.
+///
+/// # Errors
+///
+/// With what to do instead, where there is no dialog.
+pub fn ask_for_machine() -> Result<Option<PathBuf>, String> {
+    let dialog = rfd::FileDialog::new()
+        .set_title("Choose a machine")
+        .add_filter("machines", &["toml"]);
+    ask(|| dialog.pick_file(), "enter the name of the file")
+}
+
+/// What is seen, to be written.
+pub struct Seen {
+    loaded: Arc<Loaded>,
+    lanes: Vec<usize>,
+    range: (SimTime, SimTime),
+    dark: bool,
+    name: String,
+}
+
+impl Seen {
+    /// Takes what is seen of a file.
+    pub fn of(open: &Open, dark: bool) -> Option<Self> {
+        let loaded = Arc::clone(open.shown.as_ref()?);
+        let path = PathBuf::from(&open.source.about().path);
+        let stem = path
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
+        let name = format!("{}-{}cpus", stem.unwrap_or_default(), loaded.what.cpus);
+        Some(Self {
+            lanes: open.rows.lanes().collect(),
+            range: (open.view.start, open.view.end.min(open.limit())),
+            loaded,
+            dark,
+            name,
+        })
+    }
+
+    /// Draws it.
+    pub fn svg(&self) -> String {
+        let schedule = only_lanes(&self.loaded.picture.schedule, &self.lanes);
+        let options = SvgOptions {
+            theme: if self.dark { Theme::Dark } else { Theme::Light },
+            range: Some(self.range),
+            ..SvgOptions::default()
+        };
+        render(&schedule, &options)
+    }
+
+    /// Asks where to, and writes it there; returns what is to be told.
+    ///
+    /// # Errors
+    ///
+    /// With a message for users.
+    pub fn save(&self, picture: Picture) -> Result<String, String> {
+        let ending = match picture {
+            Picture::Svg => "svg",
+            Picture::Png => "png",
+        };
+        let file = format!("{}.{ending}", self.name);
+        let dialog = rfd::FileDialog::new()
+            .set_title("Write what is seen")
+            .set_file_name(&file)
+            .add_filter(ending, &[ending]);
+        let chosen = ask(|| dialog.save_file(), "use `foretrace export`")?;
+        let Some(path) = chosen else {
+            return Ok("nothing was written".to_owned());
+        };
+        self.write(picture, &path)?;
+        Ok(format!("wrote {}", path.display()))
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    ///
+    /// With a message for users.
+    pub fn write(&self, picture: Picture, path: &std::path::Path) -> Result<(), String> {
+        let svg = self.svg();
+        let bytes = match picture {
+            Picture::Svg => svg.into_bytes(),
+            Picture::Png => {
+                foretrace_interchange::png::from_svg(&svg, 2.0).map_err(|e| e.to_string())?
+            }
+        };
+        fs::write(path, bytes).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    }
+}

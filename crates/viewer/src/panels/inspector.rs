@@ -1,0 +1,362 @@
+//! What is selected: what it is, when, what it waited for and who released it, where it was called, and the source.
+
+use std::sync::Arc;
+
+use eframe::egui::{self, RichText};
+use foretrace_schedule::State;
+
+use crate::{
+    app::Viewer,
+    command::Command,
+    loaded::Loaded,
+    navigate::{self, Selected, Selection},
+    panels::source_view,
+    source::{ScheduleSource, SiteInfo},
+    theme::Colours,
+};
+
+pub use source_view::SourceFiles;
+
+/// What the inspector does when it is clicked at.
+enum Act {
+    Command(Command),
+    Select(Selection),
+    Path(usize),
+}
+
+/// Shows it.
+pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>) {
+    let colours = viewer.colours.clone();
+    let visible = viewer.rows_height;
+    let mut files = std::mem::take(&mut viewer.source_files);
+    let mut act = None;
+    if let Some(open) = viewer.open_front()
+        && let Some(loaded) = open.shown.clone()
+    {
+        let inspector = Inspector {
+            loaded: &loaded,
+            source: &open.source,
+            colours: &colours,
+        };
+        match open.selection {
+            Some(selection) => {
+                inspector.selected(ui, &selection, open.path_step, &mut files, &mut act);
+            }
+            None => inspector.nothing(ui, &mut act),
+        }
+        let now = ui.input(|input| input.time);
+        match act.take() {
+            Some(Act::Command(command)) => commands.push(command),
+            Some(Act::Select(selection)) => open.select(selection, now, visible),
+            Some(Act::Path(step)) => open.go_to_path(&loaded, step, now, visible),
+            None => {}
+        }
+    }
+    viewer.source_files = files;
+}
+
+struct Inspector<'a> {
+    loaded: &'a Arc<Loaded>,
+    source: &'a Arc<dyn ScheduleSource>,
+    colours: &'a Colours,
+}
+
+impl Inspector<'_> {
+    /// What to do while nothing is selected: where the time goes, the worst first.
+    fn nothing(&self, ui: &mut egui::Ui, act: &mut Option<Act>) {
+        ui.add_space(4.0);
+        ui.heading("Where the time goes");
+        ui.label("Click a segment or an event in the picture, or begin here:");
+        ui.add_space(6.0);
+        let loaded = self.loaded;
+        let share = 100.0 * loaded.path_waits.0 as f64 / loaded.end().0.max(1) as f64;
+        ui.label(format!(
+            "The critical path has {} steps; {share:.1} % of it waits for a CPU or for time to pass.",
+            loaded.path.len()
+        ));
+        if !loaded.path.is_empty() && ui.button("Follow it from the begin (N)").clicked() {
+            *act = Some(Act::Path(0));
+        }
+        if !loaded.path.is_empty() && ui.button("From the end (Shift+N)").clicked() {
+            *act = Some(Act::Path(loaded.path.len() - 1));
+        }
+        ui.add_space(8.0);
+        ui.strong("Longest waits");
+        for (object, waits) in loaded.lists.objects.iter().take(8) {
+            let text = format!(
+                "{}: {} (longest {})",
+                loaded.object(*object),
+                waits.total,
+                waits.longest
+            );
+            if ui.link(text).clicked() {
+                *act = Some(Act::Select(Selection {
+                    lane: waits.at.0,
+                    what: Selected::Segment(waits.at.1),
+                }));
+            }
+        }
+    }
+
+    fn selected(
+        &self,
+        ui: &mut egui::Ui,
+        selection: &Selection,
+        path_step: Option<usize>,
+        files: &mut SourceFiles,
+        act: &mut Option<Act>,
+    ) {
+        let loaded = self.loaded;
+        ui.add_space(4.0);
+        ui.heading(describe(loaded, &**self.source, selection));
+        let (start, end) = selection.span(loaded);
+        egui::Grid::new("facts").num_columns(2).show(ui, |ui| {
+            let mut fact = |name: &str, value: String| {
+                ui.label(RichText::new(name).color(self.colours.muted()));
+                ui.label(value);
+                ui.end_row();
+            };
+            fact("thread", loaded.lane(selection.lane).to_owned());
+            if let Some(routine) = &loaded.facts[selection.lane].routine {
+                fact("runs", routine.clone());
+            }
+            if end > start {
+                fact("begin", start.to_string());
+                fact("end", end.to_string());
+                fact("length", end.since(start).to_string());
+            } else {
+                fact("time", start.to_string());
+            }
+            self.event_facts(selection, &mut fact);
+        });
+        self.cause(ui, selection, act);
+        self.let_go(ui, selection, act);
+        navigation(ui, act);
+        if let Some(step) = path_step {
+            let text = format!(
+                "step {} of {} of the critical path",
+                step + 1,
+                loaded.path.len()
+            );
+            ui.label(RichText::new(text).color(self.colours.alarm()));
+        }
+        ui.separator();
+        self.call_site(ui, selection, files);
+    }
+
+    fn event_facts(&self, selection: &Selection, fact: &mut impl FnMut(&str, String)) {
+        let Some(event) = selection.event(self.loaded) else {
+            return;
+        };
+        let Some(info) = self.source.event(event) else {
+            fact(
+                "event",
+                format!("number {event} of the trace, which is not open"),
+            );
+            return;
+        };
+        if let Some(object) = info.object {
+            fact("object", self.loaded.object(object).to_owned());
+        }
+        if let Some(other) = info.other {
+            fact("other thread", self.loaded.lane(other as usize).to_owned());
+        }
+        if let Selected::Segment(_) = selection.what {
+            fact("leads to", info.operation.to_owned());
+        }
+        let nanos = foretrace_schedule::SimTime::from_nanos(info.recorded_nanos);
+        fact("recorded at", format!("{nanos} (event {event})"));
+    }
+
+    /// Who let it go on.
+    fn cause(&self, ui: &mut egui::Ui, selection: &Selection, act: &mut Option<Act>) {
+        let Some((wake, cause)) = navigate::cause(self.loaded, &**self.source, selection) else {
+            if let Some(blocked) = self.never_released(selection) {
+                ui.label(RichText::new(blocked).color(self.colours.alarm()));
+            }
+            return;
+        };
+        let at = self.loaded.picture.schedule.wakes[wake].at;
+        ui.horizontal_wrapped(|ui| {
+            ui.label(format!(
+                "let go on by {} at {at}",
+                self.loaded.lane(cause.lane)
+            ));
+            if ui
+                .button("Jump there")
+                .on_hover_text("C or Shift+]")
+                .clicked()
+            {
+                *act = Some(Act::Select(cause));
+            }
+        });
+    }
+
+    /// Says for whom a thread in a deadlock waits.
+    fn never_released(&self, selection: &Selection) -> Option<String> {
+        let name = self.loaded.lane(selection.lane);
+        let blocked = self
+            .loaded
+            .picture
+            .deadlocked()
+            .iter()
+            .find(|blocked| blocked.thread == name)?;
+        let (_, end) = selection.span(self.loaded);
+        (end == self.loaded.end()).then(|| match &blocked.waits_for {
+            Some(other) => format!("waits for ever, for {other}"),
+            None => "waits for ever".to_owned(),
+        })
+    }
+
+    /// Whom an operation let go on.
+    fn let_go(&self, ui: &mut egui::Ui, selection: &Selection, act: &mut Option<Act>) {
+        if !matches!(selection.what, Selected::Mark(_)) {
+            return;
+        }
+        let (at, _) = selection.span(self.loaded);
+        let picture = &self.loaded.picture;
+        let wakes = &picture.schedule.wakes;
+        for wake in picture
+            .wakes
+            .made(wakes, selection.lane, at, at)
+            .iter()
+            .take(5)
+        {
+            let lane = wakes[*wake as usize].to as usize;
+            ui.horizontal_wrapped(|ui| {
+                ui.label(format!("lets {} go on", self.loaded.lane(lane)));
+                if ui.button("Jump there").clicked() {
+                    let what = picture
+                        .segment_at(lane, at)
+                        .map_or(Selected::Lane, Selected::Segment);
+                    *act = Some(Act::Select(Selection { lane, what }));
+                }
+            });
+        }
+    }
+
+    /// Where it was called, and the source.
+    fn call_site(&self, ui: &mut egui::Ui, selection: &Selection, files: &mut SourceFiles) {
+        let event = selection
+            .event(self.loaded)
+            .and_then(|event| self.source.event(event));
+        let Some(site) = event.and_then(|event| event.site) else {
+            if selection.what != Selected::Lane {
+                ui.label(
+                    RichText::new("Where this was called is not in the trace.")
+                        .color(self.colours.muted()),
+                );
+            }
+            return;
+        };
+        let SiteInfo {
+            function,
+            line,
+            callers,
+            note,
+        } = self.source.site(site);
+        ui.strong(&function);
+        for (caller, line) in &callers {
+            let place = line.as_ref().map_or_else(String::new, |(file, line)| {
+                source_view::short_line(file, *line)
+            });
+            ui.label(format!("  called from {caller}  {place}"));
+        }
+        if let Some(note) = note {
+            ui.label(RichText::new(note).color(self.colours.muted()));
+        }
+        let Some((file, line)) = line else {
+            return;
+        };
+        ui.label(RichText::new(format!("{file}:{line}")).monospace());
+        match files.lines(&file) {
+            Ok(lines) => {
+                let id = ui.scope_id().with("shown");
+                let shown = (file, line);
+                let anew =
+                    ui.data(|data| data.get_temp::<(String, u32)>(id)) != Some(shown.clone());
+                ui.data_mut(|data| data.insert_temp(id, shown));
+                source_view::show(ui, &lines, line, anew, self.colours);
+            }
+            Err(error) => {
+                ui.label(RichText::new(error).color(self.colours.muted()));
+            }
+        }
+    }
+}
+
+fn navigation(ui: &mut egui::Ui, act: &mut Option<Act>) {
+    let rows = [
+        (
+            "thread",
+            Command::PreviousOnThread,
+            Command::NextOnThread,
+            ", .",
+        ),
+        (
+            "object",
+            Command::PreviousOnObject,
+            Command::NextOnObject,
+            "[ ]",
+        ),
+        (
+            "kind",
+            Command::PreviousOfKind,
+            Command::NextOfKind,
+            "Shift+K K",
+        ),
+        (
+            "path",
+            Command::PreviousOnPath,
+            Command::NextOnPath,
+            "Shift+N N",
+        ),
+    ];
+    ui.horizontal_wrapped(|ui| {
+        for (name, previous, next, keys) in rows {
+            ui.label(name);
+            let back = ui
+                .small_button("<")
+                .on_hover_text(format!("previous ({keys})"));
+            let on = ui.small_button(">").on_hover_text(format!("next ({keys})"));
+            if back.clicked() {
+                *act = Some(Act::Command(previous));
+            }
+            if on.clicked() {
+                *act = Some(Act::Command(next));
+            }
+        }
+    });
+}
+
+/// Says in a few words what is selected.
+pub fn describe(loaded: &Loaded, source: &dyn ScheduleSource, selection: &Selection) -> String {
+    let event = selection
+        .event(loaded)
+        .and_then(|event| source.event(event));
+    match selection.what {
+        Selected::Lane => loaded.lane(selection.lane).to_owned(),
+        Selected::Mark(_) => match event {
+            Some(event) => {
+                let object = event
+                    .object
+                    .map_or_else(String::new, |object| format!(" {}", loaded.object(object)));
+                format!("{}{object}", event.operation)
+            }
+            None => "an event".to_owned(),
+        },
+        Selected::Segment(segment) => {
+            let Some(segment) = loaded.picture.segment(selection.lane, segment) else {
+                return String::new();
+            };
+            let object = segment
+                .object
+                .map_or_else(String::new, |object| format!(" {}", loaded.object(object)));
+            match segment.state {
+                State::Running(cpu) => format!("running on CPU {cpu}"),
+                State::Ready => "ready: wants a CPU".to_owned(),
+                State::Blocked(kind) => format!("blocked: {}{object}", kind.name()),
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Below the picture: what is shown, the legend, and the statistics of what is seen or selected.
+
+use eframe::egui::{self, RichText, Sense, vec2};
+use foretrace_gantt::{
+    picture::total,
+    track::{Fill, Sums},
+};
+use foretrace_schedule::SimTime;
+
+use crate::{app::Viewer, canvas, loaded::Loaded, source::EventClass, theme::Colours};
+
+/// Shows it.
+pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui) {
+    let colours = viewer.colours.clone();
+    let marks = viewer.settings.show_marks;
+    let Some(open) = viewer.open_front() else {
+        return;
+    };
+    let Some(loaded) = open.shown.clone() else {
+        return;
+    };
+    ui.add_space(2.0);
+    ui.horizontal_wrapped(|ui| headline(&loaded, ui, &colours));
+    let limit = loaded.end();
+    let (start, end, name) = match open.range {
+        Some((start, end)) => (start, end, "selected"),
+        None => (open.view.start, open.view.end, "in view"),
+    };
+    let end = end.min(limit);
+    let sums = total(&loaded.picture.statistics(start, end));
+    ui.horizontal_wrapped(|ui| legend(ui, &sums, (start, end, name), &colours));
+    ui.horizontal_wrapped(|ui| {
+        if marks {
+            signs(ui, &colours);
+        }
+        let detail = if open.cache.exact {
+            "every pixel shows its exact shares"
+        } else {
+            "moving: shares within a pixel of the truth"
+        };
+        ui.label(RichText::new(detail).small().color(colours.muted()));
+    });
+    ui.add_space(2.0);
+}
+
+fn headline(loaded: &Loaded, ui: &mut egui::Ui, colours: &Colours) {
+    let schedule = &loaded.picture.schedule;
+    if loaded.is_deadlock() {
+        let text = format!("deadlock after {}", loaded.end());
+        ui.label(RichText::new(text).strong().color(colours.alarm()));
+        ui.label("nothing can run any more; the lists name who waits for whom");
+    } else {
+        ui.strong(format!("makespan {}", loaded.end()));
+        if let Some(speedup) = loaded.speedup() {
+            let efficiency = 100.0 * speedup / f64::from(loaded.what.cpus.max(1));
+            ui.label(format!(
+                "speed-up {speedup:.2}, efficiency {efficiency:.0} %"
+            ));
+        }
+    }
+    let cpus = if schedule.cpus == 1 { "CPU" } else { "CPUs" };
+    ui.label(format!(
+        "on {} {cpus}, {} model",
+        schedule.cpus, schedule.model
+    ));
+    if !loaded.failed.is_empty() {
+        let failed = loaded.failed.join(", ");
+        ui.label(RichText::new(format!("(deadlock in {failed})")).color(colours.muted()));
+    }
+    ui.label(RichText::new(&loaded.machine).color(colours.muted()));
+}
+
+/// The states, with their shares of a range.
+fn legend(
+    ui: &mut egui::Ui,
+    sums: &Sums,
+    (start, end, name): (SimTime, SimTime, &str),
+    colours: &Colours,
+) {
+    let length = end.since(start);
+    let running = sums[Fill::RUNNING.index()] as f64;
+    ui.label(format!("{name}: {length}"));
+    if length > SimTime::ZERO {
+        ui.label(format!("{:.2} run on average", running / length.0 as f64));
+    }
+    let there: u64 = Fill::all()
+        .filter(|fill| fill.activity().is_some())
+        .map(|fill| sums[fill.index()])
+        .sum();
+    for fill in Fill::all().filter(|fill| fill.activity().is_some()) {
+        let time = sums[fill.index()];
+        if time == 0 {
+            continue;
+        }
+        let (rect, _) = ui.allocate_exact_size(vec2(11.0, 11.0), Sense::hover());
+        ui.painter().rect_filled(rect, 2.0, colours.fill(fill));
+        let percent = 100.0 * time as f64 / there as f64;
+        let name = if fill.severity() > 2 {
+            format!("blocked: {}", fill.name())
+        } else {
+            fill.name().to_owned()
+        };
+        let share = if percent < 0.1 {
+            "<0.1 %".to_owned()
+        } else {
+            format!("{percent:.1} %")
+        };
+        ui.label(format!("{name} {share}"))
+            .on_hover_text(SimTime(time).to_string());
+    }
+}
+
+/// The signs of operations.
+fn signs(ui: &mut egui::Ui, colours: &Colours) {
+    for class in EventClass::ALL {
+        let (rect, _) = ui.allocate_exact_size(vec2(9.0, 11.0), Sense::hover());
+        let mut mesh = egui::Mesh::default();
+        canvas::sign(&mut mesh, class, rect.center(), 3.2, colours.muted());
+        ui.painter().add(mesh);
+        ui.label(RichText::new(class.name()).small().color(colours.muted()));
+    }
+}

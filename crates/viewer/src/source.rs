@@ -1,0 +1,247 @@
+//! What the window asks of those who simulate: predictions, and what stands behind their events.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use foretrace_schedule::{Marks, Schedule, SimTime};
+
+/// Opens files. Implemented by the command line; called off the window's thread.
+pub trait Opener: Send + Sync {
+    /// Opens a trace or a saved schedule.
+    ///
+    /// # Errors
+    ///
+    /// With a message for users that names the file, what is wrong, and the remedy.
+    fn open(&self, path: &Path, progress: &Progress) -> Result<Arc<dyn ScheduleSource>, String>;
+}
+
+/// A file that was opened: whatever it predicts, and what it knows about events.
+pub trait ScheduleSource: Send + Sync {
+    /// Returns what the file is.
+    fn about(&self) -> &About;
+
+    /// Predicts a run.
+    ///
+    /// # Errors
+    ///
+    /// With a message for users; [`CANCELLED`] where the progress said so.
+    fn predict(&self, what: &WhatIf, progress: &Progress) -> Result<Prediction, String>;
+
+    /// Predicts speed-ups for numbers of CPUs, for each model that answers.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::predict`].
+    fn curve(&self, what: &WhatIf, cpus: &[u32], progress: &Progress)
+    -> Result<Vec<Curve>, String>;
+
+    /// Returns what a trace's event is; none where the trace is not there.
+    fn event(&self, event: u32) -> Option<EventInfo>;
+
+    /// Returns where in the source a call was made. May read files.
+    fn site(&self, site: u32) -> SiteInfo;
+
+    /// Returns the name of a thread's start routine. May read files.
+    fn routine(&self, lane: usize) -> Option<String>;
+
+    /// Returns a line about a machine's file.
+    ///
+    /// # Errors
+    ///
+    /// With a message for users where it cannot be used.
+    fn check_machine(&self, file: &Path) -> Result<(), String>;
+}
+
+/// The message of what was cancelled.
+pub const CANCELLED: &str = "cancelled";
+
+/// What an opened file is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct About {
+    /// The file, as given.
+    pub path: String,
+    /// What it holds, in a line.
+    pub summary: String,
+    /// What to show first.
+    pub first: WhatIf,
+    /// The models that can be chosen, by their names on the command line.
+    pub models: Vec<String>,
+    /// The schedulers that can be chosen.
+    pub schedulers: Vec<String>,
+    /// Whether anything can be predicted: not of a saved schedule whose trace is gone.
+    pub can_predict: bool,
+    /// What limits the predictions.
+    pub warnings: Vec<String>,
+    /// The number of threads.
+    pub threads: usize,
+}
+
+/// Conditions of a prediction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct WhatIf {
+    /// The number of CPUs.
+    pub cpus: u32,
+    /// The model.
+    pub model: String,
+    /// The scheduler; none for the machine's own.
+    pub scheduler: Option<String>,
+    /// The machine's file.
+    pub machine: Option<String>,
+}
+
+/// A predicted run.
+#[derive(Clone, Debug)]
+pub struct Prediction {
+    /// Its course.
+    pub schedule: Schedule,
+    /// Its operations; empty where they are not known.
+    pub marks: Marks,
+    /// The models that ended in a deadlock before.
+    pub failed: Vec<String>,
+    /// The makespan on one CPU under the same conditions.
+    pub one_cpu: Option<SimTime>,
+    /// The machine, in a line.
+    pub machine: String,
+}
+
+/// Speed-ups by numbers of CPUs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curve {
+    /// The model.
+    pub model: String,
+    /// The number of CPUs, the makespan, and the speed-up; gaps where the model ends in a deadlock.
+    pub points: Vec<(u32, SimTime, f64)>,
+}
+
+/// What sort of thing an event is, as marks show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EventClass {
+    /// Takes something: a lock, a token.
+    Acquire,
+    /// Gives something back.
+    Release,
+    /// Waits for a signal, a barrier, a message, a thread's end.
+    Wait,
+    /// Lets waiters go on.
+    Signal,
+    /// Creates a thread, or ends one.
+    Life,
+    /// Sends or receives a message.
+    Message,
+    /// Reads, writes, sleeps.
+    Io,
+    /// Anything else.
+    Other,
+}
+
+impl EventClass {
+    /// All classes, as legends list them.
+    pub const ALL: [Self; 8] = [
+        Self::Acquire,
+        Self::Release,
+        Self::Wait,
+        Self::Signal,
+        Self::Life,
+        Self::Message,
+        Self::Io,
+        Self::Other,
+    ];
+
+    /// Returns its name for legends.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Acquire => "acquire",
+            Self::Release => "release",
+            Self::Wait => "wait",
+            Self::Signal => "signal",
+            Self::Life => "create, end",
+            Self::Message => "message",
+            Self::Io => "I/O, sleep",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventInfo {
+    /// The operation, as in text traces.
+    pub operation: &'static str,
+    /// What sort of thing it is.
+    pub class: EventClass,
+    /// The thread.
+    pub lane: u32,
+    /// The object, a position in the schedule's objects.
+    pub object: Option<u32>,
+    /// The other thread that it is about.
+    pub other: Option<u32>,
+    /// When it was recorded, in nanoseconds.
+    pub recorded_nanos: u64,
+    /// Where it was called.
+    pub site: Option<u32>,
+}
+
+/// A place in the source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SiteInfo {
+    /// The function, or the file and offset where nothing better is known.
+    pub function: String,
+    /// The source file and line, where they are known.
+    pub line: Option<(String, u32)>,
+    /// The functions that it was called through: name, and file and line.
+    pub callers: Vec<(String, Option<(String, u32)>)>,
+    /// Why the line is not known, and what helps.
+    pub note: Option<String>,
+}
+
+/// How far work has come, and whether it is still wanted. Shared between who works and who waits.
+#[derive(Debug, Default)]
+pub struct Progress {
+    stage: Mutex<&'static str>,
+    done: AtomicUsize,
+    of: AtomicUsize,
+    cancelled: AtomicBool,
+}
+
+impl Progress {
+    /// Begins a stage of the work.
+    pub fn begin(&self, stage: &'static str) {
+        if let Ok(mut current) = self.stage.lock() {
+            *current = stage;
+        }
+        self.tell(0, 0);
+    }
+
+    /// Tells how much of the stage is done; returns whether the rest is still wanted.
+    pub fn tell(&self, done: usize, of: usize) -> bool {
+        self.done.store(done, Ordering::Relaxed);
+        self.of.store(of, Ordering::Relaxed);
+        !self.is_cancelled()
+    }
+
+    /// Says that the work is not wanted any more.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether it is not.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Returns the stage, and the share of it that is done, where that is known.
+    pub fn now(&self) -> (&'static str, Option<f32>) {
+        let stage = self.stage.lock().map_or("", |stage| *stage);
+        let (done, of) = (
+            self.done.load(Ordering::Relaxed),
+            self.of.load(Ordering::Relaxed),
+        );
+        let share = (of > 0).then(|| (done as f32 / of as f32).min(1.0));
+        (stage, share)
+    }
+}

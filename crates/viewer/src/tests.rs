@@ -1,0 +1,371 @@
+//! The window as its users have it, without a screen: panels by what they say, keys, and pictures by their structure.
+
+use std::{path::PathBuf, sync::Arc};
+
+use eframe::egui::{self, Key, Modifiers, accesskit::Role, vec2};
+use egui_kittest::{Harness, kittest::Queryable as _};
+
+use crate::{
+    Viewer,
+    navigate::Selected,
+    state::Open,
+    testing::{Example, MILLI},
+};
+
+/// A window on a file, in which everything has come.
+fn window(file: &str) -> Harness<'static, Viewer> {
+    let file = PathBuf::from(file);
+    let mut viewer = None;
+    let mut harness = Harness::builder()
+        .with_size(vec2(1200.0, 800.0))
+        .with_accessibility_check(false)
+        .with_max_steps(40)
+        .build_ui_state(
+            move |ui, viewer: &mut Viewer| {
+                viewer.advance(ui.ctx());
+                viewer.show(ui);
+            },
+            {
+                let ctx = egui::Context::default();
+                viewer.get_or_insert_with(|| Viewer::new(&ctx, Arc::new(Example), &[file], None));
+                viewer.take().unwrap()
+            },
+        );
+    settle(&mut harness);
+    harness
+}
+
+/// Waits for what is on its way.
+fn settle(harness: &mut Harness<'static, Viewer>) {
+    for _ in 0..2_000 {
+        harness.run_steps(1);
+        if !harness.state().is_busy() {
+            harness.run_steps(3);
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    panic!("the window is still busy");
+}
+
+fn open<'a>(harness: &'a mut Harness<'static, Viewer>) -> &'a mut Open {
+    harness.state_mut().open_front().expect("a file is open")
+}
+
+/// The place of the canvas.
+fn canvas(harness: &Harness<'static, Viewer>) -> egui::Rect {
+    harness.get_by_role_and_label(Role::Canvas, "lanes").rect()
+}
+
+fn press(harness: &mut Harness<'static, Viewer>, modifiers: Modifiers, key: Key) {
+    harness.key_press_modifiers(modifiers, key);
+    harness.run_steps(2);
+}
+
+/// Clicks on a lane at a time.
+fn click(harness: &mut Harness<'static, Viewer>, lane: usize, milli: u64) {
+    let at = place(harness, lane, milli);
+    harness.hover_at(at);
+    harness.run_steps(1);
+    harness.drag_at(at);
+    harness.run_steps(1);
+    harness.drop_at(at);
+    harness.run_steps(1);
+    // A tooltip would say the same again.
+    harness.remove_cursor();
+    harness.run_steps(2);
+}
+
+/// Where a lane shows a time.
+fn place(harness: &mut Harness<'static, Viewer>, lane: usize, milli: u64) -> egui::Pos2 {
+    let canvas = canvas(harness);
+    let open = open(harness);
+    let row = &open.rows.rows()[open.rows.of_lane(lane).unwrap()];
+    let share = (milli * MILLI - open.view.start.0) as f32 / open.view.span().0 as f32;
+    // Overview, graph and axis have fixed heights.
+    let lanes_top = canvas.top() + 92.0 + 22.0 + if open.baseline.is_some() { 40.0 } else { 0.0 };
+    egui::pos2(
+        canvas.left() + share * canvas.width(),
+        lanes_top + row.top + row.height * 0.6,
+    )
+}
+
+#[test]
+fn a_file_is_opened_predicted_and_described() {
+    let mut harness = window("example.ftrace");
+    for text in [
+        "makespan 100 ms",
+        "speed-up 2.00, efficiency 100 %",
+        "(deadlock in pool)",
+        "an example machine",
+    ] {
+        harness.get_by_label(text);
+    }
+    harness.get_by_label("gate");
+    assert_eq!(open(&mut harness).rows.lanes().count(), 3);
+}
+
+#[test]
+fn a_click_selects_a_wait_and_shows_its_line() {
+    let mut harness = window("example.ftrace");
+    click(&mut harness, 1, 35);
+    let selection = open(&mut harness).selection.unwrap();
+    assert_eq!((selection.lane, selection.what), (1, Selected::Segment(1)));
+    harness.get_by_label("blocked: lock gate");
+    harness.get_by_label("take_the_gate");
+    harness.get_by_label("let go on by main at 50.0 ms");
+    harness.get_by_label_contains("3: use std::{path::Path, sync::Arc};");
+}
+
+#[test]
+fn keys_go_along_thread_object_and_cause() {
+    let mut harness = window("example.ftrace");
+    click(&mut harness, 1, 35);
+    let none = Modifiers::NONE;
+    let selected = |harness: &mut Harness<'static, Viewer>| {
+        let selection = open(harness).selection.unwrap();
+        (selection.lane, selection.what)
+    };
+    press(&mut harness, none, Key::C);
+    assert_eq!(
+        selected(&mut harness),
+        (0, Selected::Mark(0)),
+        "main's unlock let it go on"
+    );
+    press(&mut harness, none, Key::CloseBracket);
+    assert_eq!(
+        selected(&mut harness),
+        (1, Selected::Mark(1)),
+        "the lock's next event"
+    );
+    press(&mut harness, none, Key::OpenBracket);
+    assert_eq!(selected(&mut harness), (0, Selected::Mark(0)));
+    press(&mut harness, none, Key::K);
+    assert_eq!(
+        selected(&mut harness),
+        (1, Selected::Mark(1)),
+        "the next unlock"
+    );
+    press(&mut harness, none, Key::Period);
+    assert_eq!(
+        selected(&mut harness),
+        (1, Selected::Mark(2)),
+        "the thread's next event"
+    );
+    press(&mut harness, none, Key::Comma);
+    assert_eq!(selected(&mut harness), (1, Selected::Mark(1)));
+    press(&mut harness, none, Key::Escape);
+    assert_eq!(open(&mut harness).selection, None);
+}
+
+#[test]
+fn the_number_of_cpus_changes_the_picture_and_keeps_zoom_and_selection() {
+    let mut harness = window("example.ftrace");
+    click(&mut harness, 1, 35);
+    press(&mut harness, Modifiers::NONE, Key::W);
+    let (view, selection) = (open(&mut harness).view, open(&mut harness).selection);
+    press(
+        &mut harness,
+        Modifiers::CTRL | Modifiers::COMMAND,
+        Key::ArrowUp,
+    );
+    settle(&mut harness);
+    let open = open(&mut harness);
+    assert_eq!(open.shown.as_ref().unwrap().what.cpus, 3);
+    assert_eq!((open.view, open.selection), (view, selection));
+    harness.get_by_label_contains("on 3 CPUs");
+}
+
+#[test]
+fn views_are_zoomed_moved_and_undone_by_keys() {
+    let mut harness = window("example.ftrace");
+    let whole = open(&mut harness).view;
+    press(&mut harness, Modifiers::NONE, Key::W);
+    let near = open(&mut harness).view;
+    assert!(near.span() < whole.span());
+    press(&mut harness, Modifiers::NONE, Key::D);
+    assert!(open(&mut harness).view.start > near.start);
+    let undo = Modifiers::CTRL | Modifiers::COMMAND;
+    press(&mut harness, undo, Key::Z);
+    assert_eq!(open(&mut harness).view, near);
+    press(&mut harness, undo, Key::Z);
+    assert_eq!(open(&mut harness).view, whole);
+    press(&mut harness, undo | Modifiers::SHIFT, Key::Z);
+    assert_eq!(open(&mut harness).view, near);
+    press(&mut harness, Modifiers::NONE, Key::Home);
+    assert_eq!(open(&mut harness).view, whole);
+}
+
+#[test]
+fn a_drag_selects_a_range_whose_statistics_are_shown() {
+    let mut harness = window("example.ftrace");
+    let (from, to) = (place(&mut harness, 1, 20), place(&mut harness, 1, 50));
+    harness.hover_at(from);
+    harness.run_steps(1);
+    harness.drag_at(from);
+    harness.run_steps(1);
+    harness.hover_at(egui::pos2(to.x - 20.0, to.y));
+    harness.run_steps(1);
+    harness.hover_at(to);
+    harness.run_steps(1);
+    harness.drop_at(to);
+    harness.run_steps(2);
+    let (start, end) = open(&mut harness).range.unwrap();
+    let near = |time: u64, milli: u64| time.abs_diff(milli * MILLI) < MILLI;
+    assert!(near(start.0, 20) && near(end.0, 50), "{start} to {end}");
+    harness.get_by_label_contains("selected: ");
+    press(&mut harness, Modifiers::NONE, Key::Z);
+    assert_eq!(open(&mut harness).view.start, start);
+}
+
+#[test]
+fn two_predictions_are_compared() {
+    let mut harness = window("example.ftrace");
+    press(&mut harness, Modifiers::NONE, Key::B);
+    press(
+        &mut harness,
+        Modifiers::CTRL | Modifiers::COMMAND,
+        Key::ArrowUp,
+    );
+    settle(&mut harness);
+    harness.get_by_label_contains("3 CPUs, direct: 100 ms  against  2 CPUs");
+    harness.get_by_label("apart").click();
+    harness.run_steps(3);
+    press(&mut harness, Modifiers::NONE, Key::B);
+    assert!(open(&mut harness).baseline.is_none());
+}
+
+#[test]
+fn names_are_found_and_lanes_filtered() {
+    let mut harness = window("example.ftrace");
+    press(&mut harness, Modifiers::NONE, Key::Slash);
+    harness.run_steps(2);
+    harness
+        .get_by_role_and_label(Role::TextInput, "find")
+        .type_text("gate");
+    harness.run_steps(2);
+    harness.get_by_label("gate: longest wait 30.0 ms").click();
+    harness.run_steps(3);
+    assert_eq!(
+        open(&mut harness).selection.unwrap().what,
+        Selected::Segment(1)
+    );
+    open(&mut harness).arrangement.filter = "WORKER 2".to_owned();
+    harness.run_steps(3);
+    assert_eq!(open(&mut harness).rows.lanes().collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn lists_and_curve_are_there() {
+    let mut harness = window("example.ftrace");
+    harness.get_by_label("Notes").click();
+    harness.run_steps(2);
+    harness.get_by_label("one event was lost");
+    harness.get_by_label("Sites").click();
+    harness.run_steps(2);
+    harness.get_by_label_contains("take_the_gate  testing.rs:3");
+    harness.get_by_label("Curve").click();
+    settle(&mut harness);
+    harness.get_by_role_and_label(Role::Canvas, "speed-up curve");
+    press(&mut harness, Modifiers::SHIFT, Key::Questionmark);
+    harness.get_by_label("jump to who let it go on");
+}
+
+#[test]
+fn what_cannot_be_opened_is_told_and_the_window_stays_usable() {
+    let mut harness = window("damaged.ftrace");
+    harness.get_by_label("damaged.ftrace: is damaged at byte 12; record the program again");
+    let ctx = harness.ctx.clone();
+    harness.state_mut().open(&ctx, "fine.ftrace".to_owned());
+    settle(&mut harness);
+    harness.get_by_label("makespan 100 ms");
+    let what = open(&mut harness).what.clone();
+    open(&mut harness).set(crate::source::WhatIf { cpus: 13, ..what });
+    settle(&mut harness);
+    harness.get_by_label("no machine has 13 CPUs; ask for 12");
+    harness.get_by_label("makespan 100 ms");
+}
+
+#[test]
+fn a_long_prediction_can_be_cancelled() {
+    let mut harness = window("slow.ftrace");
+    press(
+        &mut harness,
+        Modifiers::CTRL | Modifiers::COMMAND,
+        Key::ArrowUp,
+    );
+    harness.run_steps(3);
+    assert!(harness.state().is_busy());
+    harness.get_by_label("Cancel").click();
+    harness.run_steps(3);
+    settle(&mut harness);
+    assert_eq!(open(&mut harness).what.cpus, 2);
+}
+
+#[test]
+fn a_deadlock_is_drawn_and_told() {
+    let mut harness = window("deadlock.ftrace");
+    harness.get_by_label("deadlock after 100 ms");
+    let cycle = open(&mut harness)
+        .shown
+        .as_ref()
+        .unwrap()
+        .deadlock
+        .cycle
+        .clone();
+    assert_eq!(cycle, [1, 2]);
+    harness.get_by_label("Notes").click();
+    harness.run_steps(2);
+    harness.get_by_label_contains("They wait in a circle");
+}
+
+/// How many pixels of the lanes have a colour.
+fn pixels(harness: &mut Harness<'static, Viewer>, colour: egui::Color32) -> usize {
+    let canvas = canvas(harness);
+    let image = harness.render().expect("a software renderer is there");
+    let lanes = canvas.top() + 114.0;
+    let inside =
+        |x: u32, y: u32| canvas.contains(egui::pos2(x as f32, y as f32)) && y as f32 > lanes;
+    // Renderers round differently.
+    let near = |a: &u8, b: &u8| a.abs_diff(*b) <= 3;
+    let is_it = |pixel: &[u8; 4]| {
+        pixel[..3]
+            .iter()
+            .zip(&colour.to_array())
+            .all(|(a, b)| near(a, b))
+    };
+    image
+        .enumerate_pixels()
+        .filter(|(x, y, pixel)| inside(*x, *y) && is_it(&pixel.0))
+        .count()
+}
+
+#[test]
+fn pictures_have_the_states_in_their_proportions() {
+    use foretrace_gantt::track::Fill;
+    use foretrace_schedule::{Activity, WaitKind};
+    for dark in [false, true] {
+        let mut harness = window("example.ftrace");
+        harness.state_mut().settings.dark = dark;
+        // Text and signs would take pixels from the states.
+        harness.state_mut().settings.show_arrows = false;
+        harness.state_mut().settings.show_marks = false;
+        harness.run_steps(3);
+        let colours = harness.state().colours.clone();
+        let running = pixels(&mut harness, colours.fill(Fill::RUNNING)) as f64;
+        let locked = pixels(
+            &mut harness,
+            colours.fill(Fill::of(Activity::Blocked(WaitKind::Lock))),
+        ) as f64;
+        let ready = pixels(&mut harness, colours.fill(Fill::of(Activity::Ready))) as f64;
+        // 180 ms run, 30 ms wait for the lock, 50 ms for a CPU.
+        assert!(
+            (running / locked / 6.0 - 1.0).abs() < 0.1,
+            "{running} {locked}"
+        );
+        assert!(
+            (ready / locked / (50.0 / 30.0) - 1.0).abs() < 0.1,
+            "{ready} {locked}"
+        );
+    }
+}
