@@ -145,8 +145,7 @@ mod tests {
             // An operation that waited and was tried again is seen twice.
             assert!(marks.len() >= thread.operations.len());
             assert!(marks.times.is_sorted());
-            let operations = thread.operations.start as usize..thread.operations.end as usize;
-            for operation in &program.operations[operations] {
+            for operation in program.operations.range(thread.operations.clone()) {
                 assert!(marks.events.contains(&operation.event));
             }
             assert_eq!(marks.times.last().copied(), course.schedule.lanes[lane].end);

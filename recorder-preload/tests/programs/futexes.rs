@@ -144,9 +144,8 @@ fn every_way_to_wait_and_to_wake_is_told_with_what_came_of_it() {
     );
     // All were woken by somebody but the first who took the lock, which was free.
     let program = Program::from_trace(&run.trace);
-    let awaits = |operation: &foretrace_program::Operation| {
-        matches!(operation.action, Action::AwaitWake(_))
-    };
+    let awaits =
+        |operation: &foretrace_program::Operation| matches!(operation.action, Action::AwaitWake(_));
     assert_eq!(program.operations.iter().filter(awaits).count(), 5);
     assert_eq!(woken_waits(&run).len(), 6);
     check_models(&run);
