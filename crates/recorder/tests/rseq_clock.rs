@@ -73,6 +73,8 @@ fn a_handler_tears_no_record() {
     while !target.is_finished() {
         // SAFETY: the thread is not joined yet, so that its identity is valid.
         unsafe { libc::pthread_kill(pthread, libc::SIGUSR1) };
+        // Or the thread does nothing but handle signals.
+        work(10_000);
     }
     target.join().expect("it only records");
     let trace = trace();
