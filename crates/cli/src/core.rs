@@ -183,11 +183,7 @@ impl Study {
         self.description.check_bindings(cpus)?;
         let machine = self.machine(cpus)?;
         let program = self.program_on(cpus);
-        let choice = match self.how.workers {
-            Some(_) => Choice::Only(ModelKind::Pool),
-            None => choice(self.how.model),
-        };
-        let course = foretrace_sim::course(&program, &machine, choice, go_on);
+        let course = foretrace_sim::course(&program, &machine, self.choice(), go_on);
         Ok(course.map(|course| (course, machine)))
     }
 
@@ -199,11 +195,7 @@ impl Study {
     /// Returns what the models tried give, and what those give that come after the one that answers.
     fn predict_on(&self, machine: &Machine) -> (foretrace_sim::Prediction, Vec<Attempt>) {
         let program = self.program_on(machine.cpus);
-        let choice = match self.how.workers {
-            // The other models know nothing but the recorded workers.
-            Some(_) => Choice::Only(ModelKind::Pool),
-            None => choice(self.how.model),
-        };
+        let choice = self.choice();
         if choice != Choice::Auto {
             return (
                 foretrace_sim::predict(&program, machine, choice),
@@ -221,6 +213,15 @@ impl Study {
         (result, others)
     }
 
+    /// Returns which models are to answer.
+    fn choice(&self) -> Choice {
+        match self.how.workers {
+            // The other models know nothing but the recorded workers.
+            Some(_) => Choice::Only(ModelKind::Pool),
+            None => choice(self.how.model),
+        }
+    }
+
     /// Returns the program as it is on so many CPUs: with the number of workers that was asked for.
     fn program_on(&self, cpus: u32) -> Cow<'_, Program> {
         match self.how.workers {
@@ -236,7 +237,10 @@ impl Study {
     /// As [`Self::predict`].
     pub fn one_cpu(&self) -> anyhow::Result<SimTime> {
         let machine = self.machine(1)?;
-        Ok(match self.predict_on(&machine).0.answer() {
+        // The models after the one that answers are not asked for: nobody is told what they say here.
+        let program = self.program_on(1);
+        let prediction = foretrace_sim::predict(&program, &machine, self.choice());
+        Ok(match prediction.answer() {
             Some(run) => run.end,
             None => foretrace_sim::run(&self.program, &machine, ModelKind::Strict).end,
         })
