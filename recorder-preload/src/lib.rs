@@ -38,6 +38,7 @@ mod init;
 mod io;
 mod jump;
 mod libraries;
+mod mpi;
 mod mutex;
 mod next;
 mod once;
@@ -368,6 +369,9 @@ pub mod exports {
         GOMP_parallel_loop_runtime, GOMP_parallel_loop_static,
     };
     pub use crate::poll::wide::pselect;
+
+    pub use crate::mpi::exports::*;
+    pub use crate::mpi::{setsid, ucp_worker_progress};
 
     // This comes back twice.
     pub use crate::children::exports::vfork;

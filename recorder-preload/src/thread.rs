@@ -1,10 +1,10 @@
 //! Threads: `pthread_create` and what is done to threads.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use foretrace_recorder::thread::{self as recorder, Routine};
-use foretrace_recorder::{Kind, OUTCOME_SUCCESS, outcome_of, record};
+use foretrace_recorder::{Kind, OUTCOME_SUCCESS, message, outcome_of, record};
 use libc::{clockid_t, pthread_attr_t, pthread_t, timespec};
 
 use crate::affinity::Attributes;
@@ -82,6 +82,50 @@ pub unsafe extern "C-unwind" fn create(
     )
 }
 
+/// A thread that a library makes for itself, while it works for a thread of the program's: what it is to run.
+struct Beside {
+    routine: AtomicUsize,
+    argument: AtomicUsize,
+}
+
+/// As many of them as are known as such.
+const MOST_BESIDE: usize = 16;
+
+static BESIDE: [Beside; MOST_BESIDE] = [const {
+    Beside {
+        routine: AtomicUsize::new(0),
+        argument: AtomicUsize::new(0),
+    }
+}; MOST_BESIDE];
+
+/// How many there are.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns how many threads libraries that pass messages made for themselves.
+pub fn of_libraries() -> u64 {
+    COUNT.load(Ordering::Relaxed).min(MOST_BESIDE) as u64
+}
+
+/// Keeps what such a thread is to run; `None` where there are too many.
+fn claim(routine: Routine, argument: *mut c_void) -> Option<*mut c_void> {
+    let place = BESIDE.get(COUNT.fetch_add(1, Ordering::Relaxed))?;
+    place.argument.store(argument as usize, Ordering::Relaxed);
+    place.routine.store(routine as usize, Ordering::Release);
+    Some(core::ptr::from_ref(place).cast_mut().cast())
+}
+
+/// Where such a thread begins: nothing of it is recorded.
+unsafe extern "C-unwind" fn beside(place: *mut c_void) -> *mut c_void {
+    // SAFETY: `claim` returned it.
+    let place = unsafe { &*place.cast::<Beside>() };
+    message::stay_inside();
+    let routine = place.routine.load(Ordering::Acquire);
+    // SAFETY: `claim` stored a routine there.
+    let routine = unsafe { core::mem::transmute::<usize, Routine>(routine) };
+    // SAFETY: the library's own routine, with the argument that it gave.
+    unsafe { routine(place.argument.load(Ordering::Relaxed) as *mut c_void) }
+}
+
 /// Creates a thread that is recorded by a function that takes a routine and its argument, and whose result `errno`
 /// translates. The thread is told that it is bound to those of the first 64 CPUs, where they are not none.
 pub fn create_with(
@@ -97,7 +141,10 @@ pub fn create_with(
         None
     };
     let Some(child) = child else {
-        return call(routine, argument);
+        return match message::is_inside().then(|| claim(routine, argument)) {
+            Some(Some(place)) => call(beside, place),
+            _ => call(routine, argument),
+        };
     };
     if bound != 0 {
         child.bind(bound);

@@ -7,7 +7,7 @@
 
 use core::ffi::c_int;
 
-use foretrace_recorder::{Kind, ThreadState, clock, spun};
+use foretrace_recorder::{Kind, ThreadState, clock, message, spun};
 
 use crate::hook::recording;
 use crate::next;
@@ -27,6 +27,10 @@ pub unsafe extern "C-unwind" fn yield_now(site: u64) -> c_int {
     // SAFETY: it takes nothing.
     let call = || unsafe { next::sched_yield() };
     if !recording() {
+        return call();
+    }
+    // A library that passes messages yields to the ranks that it waits for.
+    if message::is_inside() {
         return call();
     }
     let state = ThreadState::current();

@@ -119,6 +119,7 @@ fn always_waits(operation: Operation) -> bool {
             | Operation::FutexTimedWait(_)
             | Operation::Io { .. }
             | Operation::Sleep
+            | Operation::Message(_)
     )
 }
 

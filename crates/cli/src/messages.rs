@@ -35,6 +35,9 @@ pub fn load(path: &Path) -> anyhow::Result<Option<Messages>> {
     let mut start = Vec::new();
     let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
     file.take(RECOGNIZED_BYTES as u64).read_to_end(&mut start)?;
+    if is_trace(&start) {
+        return recorded_ranks(path);
+    }
     if !is_wrapped(&start) && recognized(&name, &start).is_none() && !lists_files(path, &start) {
         return Ok(None);
     }
@@ -46,6 +49,33 @@ pub fn load(path: &Path) -> anyhow::Result<Option<Messages>> {
     let format =
         foretrace_interchange::message_format("simgrid").context("it is one of the formats")?;
     Ok(Some(format.import(&bytes, &name, &read)?))
+}
+
+/// Returns whether a file that begins so may be a recording, or its text.
+fn is_trace(start: &[u8]) -> bool {
+    start.starts_with(b"\x89FTRACE")
+        || start.starts_with(b"FTJOURNL")
+        || start.starts_with(b"foretrace-text")
+}
+
+/// Reads what the ranks of a recording do; `None` where it has none.
+fn recorded_ranks(path: &Path) -> anyhow::Result<Option<Messages>> {
+    let trace = crate::core::read_trace(path)?;
+    of_trace(&trace)
+}
+
+/// Returns what the ranks of a recording do; `None` where it has none.
+///
+/// # Errors
+///
+/// Where some are missing, or what they do contradicts itself.
+pub fn of_trace(trace: &foretrace_trace::Trace) -> anyhow::Result<Option<Messages>> {
+    if !foretrace_messages::has_ranks(trace) {
+        return Ok(None);
+    }
+    let program = foretrace_messages::recorded(trace)?;
+    program.check()?;
+    Ok(Some(Messages::Program(program)))
 }
 
 /// Returns whether a file names others beside it that hold a time-independent trace, one for each rank.

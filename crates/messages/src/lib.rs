@@ -38,6 +38,7 @@ mod observer;
 mod operation;
 mod point;
 mod program;
+mod recorded;
 mod replay;
 mod report;
 mod schedule;
@@ -52,6 +53,7 @@ pub use {
     master_slave::{Dealt, NoFarm, dealt},
     operation::{ANY, BLOCKING, Collective, Kind, Mode, Operation},
     program::{Builder, Communicator, Program},
+    recorded::{NoRanks, has_ranks, recorded},
     replay::{Attempt, Model, predict, replay, replay_graph},
     report::{Failure, LeftOver, Outcome, Run, Stuck},
     schedule::{schedule, schedule_graph},

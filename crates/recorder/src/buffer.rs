@@ -250,7 +250,7 @@ fn record_at(
 }
 
 /// Returns the counter, having recorded the CPU time with it if the thread was disturbed.
-fn now(state: &ThreadState) -> u64 {
+pub(crate) fn now(state: &ThreadState) -> u64 {
     let tsc = clock::tsc();
     if state.chunk.get() != 0 && clock::undisturbed() {
         return tsc;

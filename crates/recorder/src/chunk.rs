@@ -60,6 +60,7 @@ pub(crate) fn adopt(state: &ThreadState, chunk: u64) {
     let header = unsafe { &*(chunk as *const ChunkHeader) };
     state.chunk.set(chunk);
     state.burst.set(0);
+    state.tries.set(0);
     state
         .sequence
         .set(header.sequence.load(Ordering::Relaxed) + 1);

@@ -44,6 +44,7 @@ pub mod cpu_files;
 mod file;
 pub mod maps;
 mod memory_file;
+pub mod message;
 mod outcome;
 pub mod process;
 mod section;

@@ -10,7 +10,7 @@ use core::mem::offset_of;
 use core::sync::atomic::AtomicU64;
 
 /// The bytes reserved for each thread.
-const BYTES: usize = 320;
+const BYTES: usize = 384;
 
 /// The depths in OpenMP regions whose call sites are told apart.
 pub const SITES: usize = 4;
@@ -105,6 +105,12 @@ pub struct ThreadState {
     pub(crate) turn_extension: Cell<u32>,
     /// Its CPU time when it last waited; the greatest number if that was since it was last read.
     pub(crate) waited_at: Cell<u64>,
+    /// The return of the latest burst of tries of a library that passes messages; 0 for none.
+    pub(crate) tries: Cell<u64>,
+    /// What was tried, and from where.
+    pub(crate) tried: Cell<u64>,
+    /// The counter at the end of the last.
+    pub(crate) last_try: Cell<u64>,
     /// What the thread does again and again.
     pub(crate) repeated: Repeated,
 }
@@ -218,6 +224,7 @@ impl ThreadState {
         self.repeated.forget();
         self.region_end.set(0);
         self.burst.set(0);
+        self.tries.set(0);
         self.waits.set(0);
         self.caller.set(0);
         self.section.set(0);

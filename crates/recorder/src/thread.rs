@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use foretrace_trace::journal::layout::{CHUNK_ABANDONED, ChunkHeader, Kind};
 
 use crate::state::ThreadState;
-use crate::{buffer, chunk, process, sys, turns};
+use crate::{buffer, chunk, message, process, sys, turns};
 
 /// The function that a thread runs.
 pub type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -19,7 +19,7 @@ pub struct Child {
 
 /// Prepares a thread; `None` when there is no room for its events.
 pub fn prepare(routine: Routine, argument: *mut c_void) -> Option<Child> {
-    if !process::recording() {
+    if !process::recording() || message::is_inside() {
         return None;
     }
     let state = ThreadState::current();

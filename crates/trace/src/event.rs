@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, FileKind, IoKind, Nanos, ObjectId, SiteId, ThreadId};
+use crate::{CallId, FileKind, IoKind, MessageId, Nanos, ObjectId, SiteId, ThreadId};
 
 /// One event: a call, made at a time.
 ///
@@ -188,6 +188,8 @@ pub enum Operation {
         /// How many times.
         count: u64,
     },
+    /// Called MPI, from this event to its [`Operation::Return`]: a position in `Trace::messages`.
+    Message(MessageId),
 }
 
 impl Operation {
@@ -236,6 +238,7 @@ impl Operation {
             Self::QueueReceive(_) => "queue_receive",
             Self::LockSections { .. } => "lock_sections",
             Self::TryLocks { .. } => "trylocks",
+            Self::Message(_) => "message",
         }
     }
 
@@ -250,7 +253,8 @@ impl Operation {
             | Self::Return
             | Self::Bind { .. }
             | Self::Io { .. }
-            | Self::Sleep => None,
+            | Self::Sleep
+            | Self::Message(_) => None,
             Self::Send { event: object, .. }
             | Self::Wait(object)
             | Self::Lock(object)

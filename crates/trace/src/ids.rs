@@ -50,3 +50,7 @@ id! {
     /// A distinct call (who did what to which object from where, with which outcome): a position in `Trace::calls`.
     CallId
 }
+id! {
+    /// A distinct call of MPI: a position in `Trace::messages`.
+    MessageId
+}

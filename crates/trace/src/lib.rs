@@ -30,6 +30,8 @@ mod event;
 #[cfg(feature = "std")]
 mod ids;
 #[cfg(feature = "std")]
+mod message;
+#[cfg(feature = "std")]
 mod object;
 #[cfg(feature = "std")]
 mod oddities;
@@ -58,7 +60,10 @@ pub use io::{FileKind, IoKind};
 pub use {
     error::Error,
     event::{Call, Event, Operation, Outcome},
-    ids::{CallId, ModuleId, ObjectId, ProcessId, SiteId, ThreadId},
+    ids::{CallId, MessageId, ModuleId, ObjectId, ProcessId, SiteId, ThreadId},
+    message::{
+        Action, Collective, CollectiveKind, Communicator, End, Message, Peer, Point, SendMode,
+    },
     object::{Object, ObjectKind},
     oddities::warnings,
     open::{read, read_bytes},

@@ -27,7 +27,8 @@ fn kind(operation: Operation) -> Option<ObjectKind> {
         | Operation::Return
         | Operation::Bind { .. }
         | Operation::Io { .. }
-        | Operation::Sleep => None,
+        | Operation::Sleep
+        | Operation::Message(_) => None,
         Operation::Send { .. } | Operation::Wait(_) => Some(ObjectKind::Event),
         Operation::Lock(_)
         | Operation::TryLock(_)

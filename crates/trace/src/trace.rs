@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Call, CallId, Event, ModuleId, Nanos, Object, Operation, ProcessId, Recording, SiteId, ThreadId,
+    Action, Call, CallId, Communicator, Event, Message, MessageId, ModuleId, Nanos, Object,
+    Operation, ProcessId, Recording, SiteId, ThreadId,
 };
 
 /// What happened while a program ran on one CPU.
@@ -30,6 +31,10 @@ pub struct Trace {
     pub modules: Vec<Module>,
     /// The places that calls were made from.
     pub sites: Vec<CallSite>,
+    /// The distinct calls of MPI.
+    pub messages: Vec<Message>,
+    /// The communicators of MPI; the first is the world's.
+    pub communicators: Vec<Communicator>,
     /// The distinct calls.
     pub calls: Vec<Call>,
     /// The events, in the order in which they happened.
@@ -93,6 +98,42 @@ impl Trace {
             event.call = CallId(renumbered[event.call.index()]);
         }
         self.calls = calls;
+    }
+
+    /// Drops the calls that no event makes, and the messages that no such call names.
+    pub(crate) fn drop_unused_messages(&mut self) {
+        self.renumber_calls();
+        let mut numbers = vec![None; self.messages.len()];
+        let mut used = Vec::new();
+        for call in &mut self.calls {
+            if let Operation::Message(message) = &mut call.operation {
+                let number = numbers[message.index()].get_or_insert_with(|| {
+                    used.push(self.messages[message.index()].clone());
+                    MessageId::from_index(used.len() - 1)
+                });
+                *message = *number;
+            }
+        }
+        self.messages = used;
+    }
+
+    /// Returns the message of a call of MPI.
+    pub fn message(&self, call: &Call) -> Option<&Message> {
+        match call.operation {
+            Operation::Message(message) => self.messages.get(message.index()),
+            _ => None,
+        }
+    }
+
+    /// Returns the processes that are ranks of MPI, with their ranks and how many there are, in the order of their beginnings.
+    pub fn ranks(&self) -> Vec<(ProcessId, u32, u32)> {
+        let begin = |call: &Call| match self.message(call)?.action {
+            Action::Begin { rank, ranks } => {
+                Some((self.threads[call.thread.index()].process, rank, ranks))
+            }
+            _ => None,
+        };
+        self.calls.iter().filter_map(begin).collect()
     }
 
     /// Adds a distinct call and returns its id. Use a map beside it where equal calls recur.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::{Call, Error, Nanos, Operation, ThreadId, Trace, operands};
+use crate::{Call, Error, MessageId, Nanos, Operation, ThreadId, Trace, operands};
 
 /// The largest time that a trace may hold: 2^53 nanoseconds, about 104 days.
 ///
@@ -164,6 +164,9 @@ fn check_call(trace: &Trace, call: &Call) -> Result<(), String> {
     {
         return Err("holds a time above 2^53 ns, 104 days".to_owned());
     }
+    if let Operation::Message(message) = call.operation {
+        check_message(trace, message)?;
+    }
     for (object, kind) in operands::operands(call.operation).into_iter().flatten() {
         let Some(object) = trace.objects.get(object.index()) else {
             return Err("names an object that the trace lacks".to_owned());
@@ -175,6 +178,18 @@ fn check_call(trace: &Trace, call: &Call) -> Result<(), String> {
                 object.name
             ));
         }
+    }
+    Ok(())
+}
+
+/// Checks what a call of MPI names; the error says what is wrong with it.
+fn check_message(trace: &Trace, message: MessageId) -> Result<(), String> {
+    let Some(message) = trace.messages.get(message.index()) else {
+        return Err("names a message that the trace lacks".to_owned());
+    };
+    let mut communicators = message.action.communicators();
+    if communicators.any(|number| number as usize >= trace.communicators.len()) {
+        return Err("names a communicator that the trace lacks".to_owned());
     }
     Ok(())
 }

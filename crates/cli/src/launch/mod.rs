@@ -83,6 +83,16 @@ pub struct Ended {
     pub waiting_loops: Result<Vec<WaitingLoop>, String>,
 }
 
+/// What Open MPI must know so that several ranks share one CPU, for version 4 and from version 5 on: that a rank which waits
+/// gives way, that ranks stay where they are put, and that there may be more of them than CPUs.
+const ONE_CPU_FOR_RANKS: [(&str, &str); 5] = [
+    ("OMPI_MCA_mpi_yield_when_idle", "1"),
+    ("OMPI_MCA_hwloc_base_binding_policy", "none"),
+    ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+    ("PRTE_MCA_hwloc_default_binding_policy", "none"),
+    ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
+];
+
 /// Returns the command that runs the program, with what the library and the program are to know.
 fn command_of(launch: &Launch) -> Command {
     let name = launch.command.first().map_or(OsStr::new(""), |word| word);
@@ -121,6 +131,13 @@ fn command_of(launch: &Launch) -> Command {
     // disagree; so it does not bind threads, and counts CPUs as others do.
     if env::var_os("KMP_AFFINITY").is_none() {
         command.env("KMP_AFFINITY", "disabled");
+    }
+    if launch.children {
+        for (name, value) in ONE_CPU_FOR_RANKS {
+            if env::var_os(name).is_none() {
+                command.env(name, value);
+            }
+        }
     }
     command
 }

@@ -132,7 +132,8 @@ fn class(operation: Operation) -> EventClass {
         Operation::Send { .. }
         | Operation::Wait(_)
         | Operation::QueueSend(_)
-        | Operation::QueueReceive(_) => EventClass::Message,
+        | Operation::QueueReceive(_)
+        | Operation::Message(_) => EventClass::Message,
         Operation::Io { .. } | Operation::Sleep => EventClass::Io,
         Operation::Return | Operation::Bind { .. } => EventClass::Other,
     }

@@ -11,6 +11,7 @@ use super::hash::FastMap;
 use super::layout::{Kind, OUTCOME_PENDING};
 use super::limits::Spins;
 use super::lineage::{Lineage, is_successor};
+use super::messages::Messages;
 use super::modules::{AddressSpace, Sites};
 use super::names::{outcome, program_name};
 use super::objects::Objects;
@@ -66,6 +67,7 @@ pub(super) struct Builder<'a> {
     pub(super) sites: Sites,
     pub(super) objects: Objects,
     pub(super) lineage: Lineage<'a>,
+    pub(super) messages: Messages,
     /// Whether each thread did something yet, or was created.
     pub(super) begun: Vec<bool>,
     calls: FastMap<Call, CallId>,
@@ -92,6 +94,7 @@ impl<'a> Builder<'a> {
             sites: Sites::default(),
             objects: Objects::default(),
             lineage: Lineage::new(journals),
+            messages: Messages::default(),
             begun: Vec::new(),
             calls: FastMap::default(),
             unknown_threads: 0,
@@ -113,12 +116,38 @@ impl<'a> Builder<'a> {
         let recorder = Nanos(recorder.fold(0, u64::saturating_add));
         self.trace.sites = std::mem::take(&mut self.sites.table);
         self.trace.modules = std::mem::take(&mut self.sites.modules);
+        self.trace.messages = std::mem::take(&mut self.messages.table);
+        self.trace.communicators = std::mem::take(&mut self.messages.communicators);
         self.trace.objects = std::mem::take(&mut self.objects.table);
+        if !self.trace.messages.is_empty() {
+            self.trace.drop_unused_messages();
+            self.name_ranks();
+        }
         for (thread, cpu) in self.trace.threads.iter_mut().zip(self.bindings.cpus()) {
             thread.cpu = cpu;
         }
         self.warn();
         (self.trace, recorder)
+    }
+
+    /// Names the threads of ranks by these.
+    fn name_ranks(&mut self) {
+        for (process, rank, _) in self.trace.ranks() {
+            let name = format!("rank{rank}");
+            // A recording may hold several programs that use MPI, one after the other.
+            if self.trace.thread_named(&name).is_some() {
+                continue;
+            }
+            for thread in &mut self.trace.threads {
+                if thread.process == process {
+                    let own = thread.name.rsplit('/').next().unwrap_or_default();
+                    thread.name = match own {
+                        "main" => name.clone(),
+                        own => format!("{name}/{own}"),
+                    };
+                }
+            }
+        }
     }
 
     fn add_process(&mut self, index: usize, streams: &mut Vec<Stream<'a>>) {
@@ -328,7 +357,16 @@ impl<'a> Builder<'a> {
             self.lineage.becomes(process, stream.thread);
             return;
         }
-        let Some(operation) = self.operation(stream, &event) else {
+        let words = stream.decoder.take_words(event.words);
+        if event.kind == Kind::Return {
+            self.message_returned(stream, &event, &words);
+        }
+        let operation = if event.kind == Kind::Mpi {
+            self.message(stream, &event, words)
+        } else {
+            self.operation(stream, &event)
+        };
+        let Some(operation) = operation else {
             stream.dropped = event.outcome == OUTCOME_PENDING;
             return;
         };
@@ -363,15 +401,21 @@ impl<'a> Builder<'a> {
         if let Operation::Create(child) = call.operation {
             self.begun[child.index()] = true;
         }
-        let id = *self
-            .calls
-            .entry(call)
-            .or_insert_with(|| self.trace.push_call(call));
+        let id = self.call_id(call);
         self.trace.events.push(Event {
             time: Nanos(self.scale.nanos_at(tsc)),
             cpu: Some(Nanos(cpu)),
             call: id,
         });
+    }
+
+    /// Returns the id of a call.
+    pub(super) fn call_id(&mut self, call: Call) -> CallId {
+        let trace = &mut self.trace;
+        *self
+            .calls
+            .entry(call)
+            .or_insert_with(|| trace.push_call(call))
     }
 
     /// Returns where a call was made, the stack of callers included: those whose place is not known are left out.

@@ -30,6 +30,8 @@ pub(super) struct Decoded {
     pub third: u64,
     /// Where the call's function was called from.
     pub stack: StackId,
+    /// The words of a [`Kind::Mpi`] and of its return.
+    pub words: WordsId,
     /// Of a [`Kind::Repetition`], whose operands are how many and the nanoseconds held, the releases' call site.
     pub release_site: u64,
 }
@@ -37,6 +39,10 @@ pub(super) struct Decoded {
 /// A call stack of a decoder: a position in its table; 0 is the empty one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct StackId(usize);
+
+/// Words that belong to a call or a return of a decoder, until they are taken; 0 for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct WordsId(u64);
 
 /// Decodes one thread's records in the order in which they were made.
 ///
@@ -70,6 +76,9 @@ pub(super) struct Decoder<'a> {
     /// The call stacks seen, each once: return addresses from the inside out.
     stacks: Vec<Vec<u64>>,
     stack_ids: FastMap<Vec<u64>, StackId>,
+    /// Words that nobody took yet.
+    words: FastMap<WordsId, Vec<u64>>,
+    words_seen: u64,
     terminate: Option<Decoded>,
     exhausted: bool,
 }
@@ -100,6 +109,8 @@ impl<'a> Decoder<'a> {
             ready: VecDeque::new(),
             stacks: vec![Vec::new()],
             stack_ids: FastMap::default(),
+            words: FastMap::default(),
+            words_seen: 0,
             terminate: None,
             exhausted: false,
         }
@@ -172,6 +183,39 @@ impl<'a> Decoder<'a> {
             })
     }
 
+    /// Takes the words that belong to the record before. Those of long calls need not lie in one chunk.
+    fn words(&mut self) -> WordsId {
+        let mut words = Vec::new();
+        let mut left = u64::MAX;
+        while left > 0 {
+            if self.current.start + RECORD_BYTES > self.current.end && left != u64::MAX {
+                let Some(next) = self.parts.next() else { break };
+                self.current = next.clone();
+            }
+            let Some(record) = self.following(Kind::Words) else {
+                break;
+            };
+            if record.site == 0 || left != u64::MAX && record.site != left {
+                break;
+            }
+            left = record.site;
+            words.extend([record.object, record.tsc].iter().take(left as usize));
+            left -= left.min(2);
+        }
+        if words.is_empty() {
+            return WordsId::default();
+        }
+        self.words_seen += 1;
+        let id = WordsId(self.words_seen);
+        self.words.insert(id, words);
+        id
+    }
+
+    /// Takes the words of a call or a return.
+    pub fn take_words(&mut self, words: WordsId) -> Vec<u64> {
+        self.words.remove(&words).unwrap_or_default()
+    }
+
     /// Returns a call stack: return addresses from the inside out.
     pub fn addresses(&self, stack: StackId) -> &[u64] {
         &self.stacks[stack.0]
@@ -221,7 +265,7 @@ impl<'a> Decoder<'a> {
             Kind::Overhead => {
                 self.overhead += record.object as f64 + self.scale.exact_nanos(record.site as f64);
             }
-            Kind::Stamp | Kind::Final | Kind::Extension | Kind::Stack => {}
+            Kind::Stamp | Kind::Final | Kind::Extension | Kind::Stack | Kind::Words => {}
             Kind::Terminate => self.terminate = Some(self.decode(record)),
             Kind::Return => self.come_back(record),
             _ => self.call(record),
@@ -247,6 +291,7 @@ impl<'a> Decoder<'a> {
             second: 0,
             third: 0,
             stack: StackId::default(),
+            words: WordsId::default(),
             release_site: 0,
         }
     }
@@ -321,6 +366,9 @@ impl<'a> Decoder<'a> {
 
     fn call(&mut self, record: RawRecord) {
         let mut event = self.decode(record);
+        if event.kind == Kind::Mpi {
+            event.words = self.words();
+        }
         if let Some(extension) = self.following(Kind::Extension) {
             event.second = extension.object;
             event.third = extension.tsc;
@@ -345,6 +393,9 @@ impl<'a> Decoder<'a> {
     fn come_back(&mut self, record: RawRecord) {
         let kind = Kind::from_byte(record.site as u8);
         let mut event = self.decode(record);
+        if kind == Some(Kind::Mpi) {
+            event.words = self.words();
+        }
         event.site = 0;
         let innermost = self
             .waiting
@@ -380,6 +431,7 @@ impl<'a> Decoder<'a> {
                     | Kind::FutexTimedWait
                     | Kind::Join
                     | Kind::TimedJoin
+                    | Kind::Mpi
             );
             if !stands_alone {
                 self.emit(Decoded {

@@ -499,4 +499,10 @@ kinds! {
     SetTake = 112,
     /// `semop` gave tokens; the operands as of [`Kind::SetTake`].
     SetGive = 113,
+    /// A call of MPI; `object` is the function's position in [`FUNCTIONS`](super::mpi::FUNCTIONS). Always pending. Words follow it,
+    /// and its return.
+    Mpi = 130,
+    /// Belongs to the call or return before it: two words more, `object` and `tsc`. The call site's place holds how many there
+    /// are from here on.
+    Words = 131,
 }

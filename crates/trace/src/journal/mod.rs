@@ -6,6 +6,7 @@
 //! Deliberately absent: writing. Journals are written by the preloaded library alone, while the program runs.
 
 pub mod layout;
+pub mod mpi;
 
 #[cfg(feature = "std")]
 mod bindings;
@@ -25,6 +26,8 @@ mod hash;
 mod limits;
 #[cfg(feature = "std")]
 mod lineage;
+#[cfg(feature = "std")]
+mod messages;
 #[cfg(feature = "std")]
 mod modules;
 #[cfg(feature = "std")]

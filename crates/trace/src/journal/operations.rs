@@ -5,7 +5,7 @@ use super::decode::Decoded;
 use super::layout::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS};
 use super::names::{object_operation, wait_operation, wake_operation};
 use super::objects::object_kind;
-use crate::{FileKind, IoKind, Nanos, ObjectKind, Operation, ThreadId, io};
+use crate::{Call, FileKind, IoKind, Nanos, ObjectKind, Operation, ThreadId, io};
 
 impl Builder<'_> {
     /// Takes records that tell of an object's life; returns whether this was one.
@@ -114,6 +114,37 @@ impl Builder<'_> {
                     kind => object_operation(kind, object),
                 }
             }
+        }
+    }
+
+    /// Returns what a call of MPI did, as far as it is known when it begins.
+    pub fn message(
+        &mut self,
+        stream: &Stream<'_>,
+        event: &Decoded,
+        words: Vec<u64>,
+    ) -> Option<Operation> {
+        let place = self.trace.events.len();
+        let call = (event.object, words);
+        let message = self
+            .messages
+            .call(stream.process, stream.thread, place, call)?;
+        Some(Operation::Message(message))
+    }
+
+    /// Notes that a call of MPI came back, if that is what came back: its event and earlier ones may tell more now.
+    pub fn message_returned(&mut self, stream: &Stream<'_>, event: &Decoded, words: &[u64]) {
+        let (process, thread) = (stream.process, stream.thread);
+        for change in self
+            .messages
+            .came_back(process, thread, event.outcome, words)
+        {
+            let call = *self.trace.call(&self.trace.events[change.event]);
+            let id = self.call_id(Call {
+                operation: Operation::Message(change.message),
+                ..call
+            });
+            self.trace.events[change.event].call = id;
         }
     }
 

@@ -3,8 +3,11 @@
 /// The first bytes of a sealed trace.
 pub const MAGIC: [u8; 8] = *b"\x89FTRACE\n";
 
-/// The version that is written, and the newest that is read.
-pub const VERSION: u32 = 1;
+/// The newest version that is read; written where there are messages.
+pub const VERSION: u32 = 2;
+
+/// The version that is written where there are no messages.
+pub const VERSION_WITHOUT_MESSAGES: u32 = 1;
 
 /// Magic and version.
 pub(super) const FILE_HEADER_BYTES: usize = 12;
@@ -13,6 +16,7 @@ pub(super) const FILE_HEADER_BYTES: usize = 12;
 pub(super) const SECTION_HEADER_BYTES: usize = 16;
 
 pub(super) const META: [u8; 4] = *b"META";
+pub(super) const MESSAGES: [u8; 4] = *b"MSGS";
 pub(super) const EVENTS: [u8; 4] = *b"EVTS";
 pub(super) const END: [u8; 4] = *b"END.";
 

@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallSite, Module, Object, Process, Recording, Returns, Thread, Trace, event::Call};
+use crate::{
+    CallSite, Communicator, Message, Module, Object, Process, Recording, Returns, Thread, Trace,
+    event::Call,
+};
 
 /// The payload of a `META` section, version 1. The order of the fields is the format.
 #[derive(Serialize, Deserialize)]
@@ -50,9 +53,35 @@ impl<'a> Metadata<'a> {
             objects: self.objects.into_owned(),
             modules: self.modules.into_owned(),
             sites: self.sites.into_owned(),
+            messages: Vec::new(),
+            communicators: Vec::new(),
             calls: self.calls.into_owned(),
             events: Vec::new(),
             warnings: self.warnings.into_owned(),
         }
+    }
+}
+
+/// The payload of a `MSGS` section. The order of the fields is the format.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Messages<'a> {
+    messages: Cow<'a, [Message]>,
+    communicators: Cow<'a, [Communicator]>,
+}
+
+impl<'a> Messages<'a> {
+    /// Borrows those of a trace; `None` where it has none.
+    pub fn of(trace: &'a Trace) -> Option<Self> {
+        let any = !trace.messages.is_empty() || !trace.communicators.is_empty();
+        any.then_some(Self {
+            messages: Cow::Borrowed(&trace.messages),
+            communicators: Cow::Borrowed(&trace.communicators),
+        })
+    }
+
+    /// Puts them into a trace.
+    pub fn put_into(self, trace: &mut Trace) {
+        trace.messages = self.messages.into_owned();
+        trace.communicators = self.communicators.into_owned();
     }
 }

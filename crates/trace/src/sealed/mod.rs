@@ -2,23 +2,25 @@
 //!
 //! One file, 12 bytes an event, every part under a checksum. A file that was cut short still gives its whole blocks.
 //!
-//! # Layout, version 1
+//! # Layout, versions 1 and 2
 //!
 //! All integers are little-endian and unsigned; offsets and sizes are in bytes.
 //!
 //! ```text
 //! file        0  8  magic      89 46 54 52 41 43 45 0A   ("\x89FTRACE\n": no text file begins so, and a transfer
 //!                                                         that rewrites line ends destroys it)
-//!             8  4  version    1
-//!            12     sections   META, then EVTS any number of times, then END., then nothing
+//!             8  4  version    1, or 2 where the program used MPI
+//!            12     sections   META, in version 2 MSGS, then EVTS any number of times, then END., then nothing
 //!
-//! section     0  4  tag        "META", "EVTS" or "END."
+//! section     0  4  tag        "META", "MSGS", "EVTS" or "END."
 //!             4  4  checksum   CRC-32 (IEEE) of the payload
 //!             8  8  length     of the payload
 //!            16     payload
 //!
 //! META        number of events, recording, returns, processes, threads, objects, modules, sites, calls, warnings:
 //!             in this order, in the encoding below
+//!
+//! MSGS        messages, communicators: in this order, in the encoding below
 //!
 //! EVTS        0  4  rows       1 to 16,384; every block but the last of a file is full
 //!             4  4  escapes
@@ -37,7 +39,7 @@
 //!             8  8  blocks     in the whole file
 //! ```
 //!
-//! The encoding of `META` is that of bincode 2.0.1 with `config::standard()`:
+//! The encoding of `META` and `MSGS` is that of bincode 2.0.1 with `config::standard()`:
 //!
 //! ```text
 //! unsigned    below 251 one byte; else FB and 2 bytes, FC and 4 bytes, FD and 8 bytes, the shortest that holds it
@@ -61,6 +63,9 @@
 //!             `FileKind` one of their values in their order);
 //!             outcome: one of Success, Busy, TimedOut, Chosen, OwnerDied, Failed(errno); from?, site?
 //! warnings    list of text
+//!
+//! messages    list of: name: text; action: one of `Action` in its order, with what it carries
+//! communicators  list of: name: text, members: list of ranks
 //! ```
 //!
 //! Times are in nanoseconds; ids are positions in the lists, from 0; what has no type here is unsigned.

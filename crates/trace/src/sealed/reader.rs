@@ -2,13 +2,15 @@
 
 use std::io::Read;
 
+use serde::de::DeserializeOwned;
+
 use super::{
     block::{self, Broken, CpuTimes},
     layout::{
-        BLOCK_LIMIT_BYTES, END, END_BYTES, EVENTS, FILE_HEADER_BYTES, MAGIC, META, ROW_BYTES,
-        SECTION_HEADER_BYTES, VERSION, u32_at, u64_at,
+        BLOCK_LIMIT_BYTES, END, END_BYTES, EVENTS, FILE_HEADER_BYTES, MAGIC, MESSAGES, META,
+        ROW_BYTES, SECTION_HEADER_BYTES, VERSION, VERSION_WITHOUT_MESSAGES, u32_at, u64_at,
     },
-    metadata::Metadata,
+    metadata::{Messages, Metadata},
 };
 use crate::{Error, Trace, encoding, validate};
 
@@ -22,8 +24,11 @@ pub(super) fn read(input: impl Read, length: u64, path: &str) -> Result<Trace, E
         length,
         path,
     };
-    file.check_header()?;
+    let version = file.check_header()?;
     let (mut trace, event_count) = file.metadata()?;
+    if version > VERSION_WITHOUT_MESSAGES {
+        file.messages(&mut trace)?;
+    }
     validate::tables(&trace).map_err(|broken| broken.into_error(path, validate::event_place))?;
     file.events(&mut trace, event_count)?;
     validate::events(&trace).map_err(|broken| broken.into_error(path, validate::event_place))?;
@@ -78,7 +83,7 @@ impl<R: Read> File<'_, R> {
         }
     }
 
-    fn check_header(&mut self) -> Result<(), Error> {
+    fn check_header(&mut self) -> Result<u32, Error> {
         if self.length == 0 {
             return Err(Error::Empty {
                 path: self.path.to_owned(),
@@ -95,7 +100,7 @@ impl<R: Read> File<'_, R> {
             return Err(self.damaged(0, format!("the magic {}", MAGIC.escape_ascii()), found));
         }
         match u32_at(&header, MAGIC.len()) {
-            Some(VERSION) => Ok(()),
+            Some(version @ 1..=VERSION) => Ok(version),
             Some(found) if found > VERSION => Err(Error::NewerVersion {
                 path: self.path.to_owned(),
                 found,
@@ -103,7 +108,7 @@ impl<R: Read> File<'_, R> {
             }),
             _ => Err(self.damaged(
                 MAGIC.len() as u64,
-                format!("version {VERSION}"),
+                format!("a version from 1 to {VERSION}"),
                 "version 0",
             )),
         }
@@ -124,7 +129,7 @@ impl<R: Read> File<'_, R> {
             length: u64_at(&bytes, 8).unwrap_or_default(),
         };
         let limit = match tag {
-            META => u64::MAX,
+            META | MESSAGES => u64::MAX,
             EVENTS => BLOCK_LIMIT_BYTES,
             END => END_BYTES,
             _ => {
@@ -164,25 +169,37 @@ impl<R: Read> File<'_, R> {
     }
 
     fn metadata(&mut self) -> Result<(Trace, u64), Error> {
+        let metadata: Metadata<'static> = self.value(META)?;
+        let event_count = metadata.event_count;
+        Ok((metadata.into_trace(self.path), event_count))
+    }
+
+    fn messages(&mut self, trace: &mut Trace) -> Result<(), Error> {
+        let messages: Messages<'static> = self.value(MESSAGES)?;
+        messages.put_into(trace);
+        Ok(())
+    }
+
+    /// Reads the next section, which must be one that holds a value.
+    fn value<T: DeserializeOwned>(&mut self, tag: [u8; 4]) -> Result<T, Error> {
         let at = self.offset;
+        let name = tag.escape_ascii().to_string();
         let header = match self.next_section()? {
             Next::Section(header) => header,
             Next::CutShort => {
                 let found = format!("the end of the file, at byte {}", self.length);
-                return Err(self.damaged(at, "a whole META section", found));
+                return Err(self.damaged(at, format!("a whole {name} section"), found));
             }
         };
-        if header.tag != META {
+        if header.tag != tag {
             let found = header.tag.escape_ascii().to_string();
-            return Err(self.damaged(at, "section META", found));
+            return Err(self.damaged(at, format!("section {name}"), found));
         }
         let mut payload = Vec::new();
         let start = self.offset;
         self.payload(&header, &mut payload)?;
-        let metadata: Metadata<'static> = encoding::decode(&payload)
-            .map_err(|error| self.damaged(start, "metadata in bincode", error.to_string()))?;
-        let event_count = metadata.event_count;
-        Ok((metadata.into_trace(self.path), event_count))
+        encoding::decode(&payload)
+            .map_err(|error| self.damaged(start, format!("{name} in bincode"), error.to_string()))
     }
 
     fn events(&mut self, trace: &mut Trace, event_count: u64) -> Result<(), Error> {
@@ -206,7 +223,7 @@ impl<R: Read> File<'_, R> {
                     return self.end(&payload, trace.events.len() as u64, blocks, event_count);
                 }
                 Next::Section(_) => {
-                    return Err(self.damaged(at, "section EVTS or END.", "a second META"));
+                    return Err(self.damaged(at, "section EVTS or END.", "another"));
                 }
                 Next::CutShort => {
                     let (length, whole) = (self.length, trace.events.len());

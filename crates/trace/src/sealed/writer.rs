@@ -7,8 +7,8 @@ use std::{
 
 use super::{
     block::{self, CpuTimes},
-    layout::{BLOCK_ROWS, END, EVENTS, MAGIC, META, VERSION},
-    metadata::Metadata,
+    layout::{BLOCK_ROWS, END, EVENTS, MAGIC, MESSAGES, META, VERSION, VERSION_WITHOUT_MESSAGES},
+    metadata::{Messages, Metadata},
 };
 use crate::{Error, Trace, encoding, trace::used_calls, validate, write_whole};
 
@@ -33,10 +33,19 @@ pub(super) fn write_file(trace: &Trace, path: &Path) -> Result<(), Error> {
 /// Writes a valid trace.
 fn put(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(&MAGIC)?;
-    out.write_all(&VERSION.to_le_bytes())?;
+    let messages = Messages::of(trace);
+    let version = match messages {
+        Some(_) => VERSION,
+        None => VERSION_WITHOUT_MESSAGES,
+    };
+    out.write_all(&version.to_le_bytes())?;
     let (calls, renumbered) = used_calls(trace);
     let metadata = encoding::encode(&Metadata::of(trace, &calls)).map_err(io::Error::other)?;
     section(out, META, &metadata)?;
+    if let Some(messages) = &messages {
+        let messages = encoding::encode(messages).map_err(io::Error::other)?;
+        section(out, MESSAGES, &messages)?;
+    }
     let mut cpu_times = CpuTimes::new(trace.threads.len());
     let mut payload = Vec::new();
     let mut blocks = 0u64;

@@ -1,0 +1,330 @@
+//! From a recording of a program that uses MPI to what its ranks do.
+//!
+//! A rank's work is the CPU time that its threads used outside of MPI: while they wait, libraries look again and again, and that
+//! is not the program's. The threads of a rank are replayed as if they shared one CPU, which they did when they were recorded.
+
+use std::collections::{HashMap, HashSet};
+
+use foretrace_network::CollectiveKind as Kind;
+use foretrace_trace::{
+    Action, Collective as Call, CollectiveKind, End, Operation as Event, Peer, Point, ProcessId,
+    SendMode, Trace,
+};
+
+use crate::{ANY, Builder, Collective, Mode, Operation, Program};
+
+/// Picoseconds in a nanosecond.
+const PICOS: u64 = 1_000;
+
+/// Why a recording gives no program of ranks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoRanks {
+    /// Nobody called MPI.
+    #[error("{source_name}: no rank called MPI_Init")]
+    None {
+        /// The trace.
+        source_name: String,
+    },
+    /// Some ranks are missing.
+    #[error(
+        "{source_name}: of {ranks} ranks, {missing} {verb} not recorded; record the launcher (foretrace record -- mpirun ...), and \
+         check that all ranks run the same program on this computer"
+    )]
+    Missing {
+        /// The trace.
+        source_name: String,
+        /// How many there were.
+        ranks: u32,
+        /// Which are missing.
+        missing: String,
+        /// Agrees with their number.
+        verb: &'static str,
+    },
+}
+
+/// Returns whether a recording is of ranks that pass messages.
+pub fn has_ranks(trace: &Trace) -> bool {
+    !trace.ranks().is_empty()
+}
+
+/// Returns what the ranks of a recording do.
+///
+/// # Errors
+///
+/// Where there are none, or not all.
+pub fn recorded(trace: &Trace) -> Result<Program, NoRanks> {
+    let (ranks, owners) = owners(trace)?;
+    let mut lowering = Lowering::new(trace, ranks, owners);
+    for event in &trace.events {
+        lowering.event(event);
+    }
+    Ok(lowering.finish())
+}
+
+/// Returns the number of ranks, and which process is which.
+fn owners(trace: &Trace) -> Result<(u32, HashMap<ProcessId, u32>), NoRanks> {
+    let begun = trace.ranks();
+    let source_name = trace.source.clone();
+    let Some(&(_, _, ranks)) = begun.first() else {
+        return Err(NoRanks::None { source_name });
+    };
+    let mut owners = HashMap::new();
+    let mut found = vec![false; ranks as usize];
+    for (process, rank, of) in begun {
+        // A recording may hold several programs one after the other; the first is meant.
+        if of == ranks && !std::mem::replace(&mut found[rank as usize], true) {
+            owners.insert(process, rank);
+        }
+    }
+    let missing: Vec<String> = (0..ranks)
+        .filter(|rank| !found[*rank as usize])
+        .map(|rank| rank.to_string())
+        .collect();
+    if missing.is_empty() {
+        return Ok((ranks, owners));
+    }
+    Err(NoRanks::Missing {
+        source_name,
+        ranks,
+        verb: if missing.len() == 1 { "was" } else { "were" },
+        missing: match missing.as_slice() {
+            [one] => format!("rank {one}"),
+            few if few.len() <= 8 => format!("ranks {}", few.join(", ")),
+            many => format!(
+                "ranks {} and {} others",
+                many[..8].join(", "),
+                many.len() - 8
+            ),
+        },
+    })
+}
+
+/// Returns the first number of a request that no call has.
+fn unused_request(trace: &Trace) -> u32 {
+    let requests = trace.messages.iter().flat_map(|message| {
+        let collective = match &message.action {
+            Action::Collective(call) => call.request,
+            _ => None,
+        };
+        let points = message.action.points().filter_map(|point| point.request);
+        points.chain(collective).collect::<Vec<u32>>()
+    });
+    requests.max().map_or(0, |most| most + 1)
+}
+
+/// What is known about a thread while the events are gone through.
+#[derive(Clone, Copy, Debug, Default)]
+struct Life {
+    /// Its CPU time at its last event.
+    cpu: u64,
+    /// Whether it is in a call of MPI.
+    inside: bool,
+}
+
+struct Lowering<'t> {
+    trace: &'t Trace,
+    owners: HashMap<ProcessId, u32>,
+    builder: Builder,
+    /// The program's numbers of the trace's communicators.
+    communicators: Vec<Option<u16>>,
+    lives: Vec<Life>,
+    /// Requests, with their ranks, that nothing was begun by: waits for them are none.
+    void: HashSet<(u32, u32)>,
+    /// The first number of a request that no recorded call has.
+    unused_request: u32,
+    has_threads: bool,
+    spans: u64,
+}
+
+impl<'t> Lowering<'t> {
+    fn new(trace: &'t Trace, ranks: u32, owners: HashMap<ProcessId, u32>) -> Self {
+        let mut builder = Builder::new(ranks);
+        let communicators = trace
+            .communicators
+            .iter()
+            .enumerate()
+            .map(|(index, communicator)| {
+                if index == 0 {
+                    return Some(0);
+                }
+                let known = communicator.members.iter().all(|&rank| rank < ranks);
+                let members = communicator.members.clone();
+                known
+                    .then(|| builder.communicator(communicator.name.clone(), members))
+                    .flatten()
+            });
+        let communicators = communicators.collect();
+        Self {
+            trace,
+            owners,
+            builder,
+            communicators,
+            lives: vec![Life::default(); trace.threads.len()],
+            void: HashSet::new(),
+            unused_request: unused_request(trace),
+            has_threads: false,
+            spans: 0,
+        }
+    }
+
+    fn event(&mut self, event: &foretrace_trace::Event) {
+        let call = self.trace.call(event);
+        let thread = call.thread.index();
+        let process = self.trace.threads[thread].process;
+        let Some(&rank) = self.owners.get(&process) else {
+            return;
+        };
+        let life = &mut self.lives[thread];
+        let cpu = event.cpu.map_or(life.cpu, |cpu| cpu.0);
+        let used = cpu.saturating_sub(life.cpu);
+        life.cpu = cpu;
+        // From the call to what comes next, the library worked.
+        let was_inside = std::mem::take(&mut life.inside);
+        if !was_inside && used > 0 {
+            self.builder.push(rank, Operation::work(used * PICOS));
+        }
+        if let Event::Message(message) = call.operation {
+            self.lives[thread].inside = true;
+            let message = &self.trace.messages[message.index()];
+            self.action(rank, &message.action);
+        } else if matches!(call.operation, Event::Create(_)) {
+            self.has_threads = true;
+        }
+    }
+
+    fn action(&mut self, rank: u32, action: &Action) {
+        match action {
+            Action::Begin { .. } | Action::Tries { .. } => {}
+            Action::Span { bytes } => self.spans += u64::from(*bytes > 0),
+            Action::Point(point) => self.point(rank, point),
+            Action::Several(points) => {
+                for point in points {
+                    self.point(rank, point);
+                }
+            }
+            Action::Exchange { sent, received } => self.exchange(rank, sent, received),
+            Action::Wait { requests } => {
+                let mut requests = requests.clone();
+                requests.retain(|&request| !self.void.remove(&(rank, request)));
+                self.builder.wait_all(rank, &requests);
+            }
+            Action::Collective(call) => self.collective(rank, call),
+        }
+    }
+
+    /// Sends and receives at the same time, by requests of its own.
+    fn exchange(&mut self, rank: u32, sent: &Point, received: &Point) {
+        let of = |point: &Point, number| Point {
+            request: Some(number),
+            ..*point
+        };
+        let mut waits = Vec::new();
+        for (number, point) in (self.unused_request..).zip([received, sent]) {
+            if point.peer != Peer::Nobody {
+                self.point(rank, &of(point, number));
+                waits.push(number);
+            }
+        }
+        self.builder.wait_all(rank, &waits);
+    }
+
+    fn point(&mut self, rank: u32, point: &Point) {
+        let Some(communicator) = self.communicators[point.communicator as usize] else {
+            self.spans += 1;
+            self.nothing(rank, point);
+            return;
+        };
+        let (peer, recorded) = match point.peer {
+            Peer::Nobody => return self.nothing(rank, point),
+            Peer::Rank(peer) => (peer, None),
+            Peer::Any(recorded) => (ANY, recorded),
+        };
+        let tag = point.tag.unwrap_or(ANY);
+        let operation = match point.end {
+            End::Send(mode) => Operation::send(peer, tag, point.bytes).in_mode(match mode {
+                SendMode::Standard | SendMode::Ready => Mode::Standard,
+                SendMode::Synchronous => Mode::Synchronous,
+                SendMode::Buffered => Mode::Buffered,
+            }),
+            End::Receive | End::Probe => {
+                let value = match point.peer {
+                    Peer::Any(_) => recorded.map_or(u64::from(ANY), u64::from),
+                    _ => point.bytes,
+                };
+                let receive = Operation::receive(peer, tag, value);
+                if point.end == End::Probe {
+                    Operation {
+                        kind: crate::Kind::Probe,
+                        ..receive
+                    }
+                } else {
+                    receive
+                }
+            }
+        };
+        let operation = operation.on(communicator);
+        self.builder.push(
+            rank,
+            match point.request {
+                Some(request) => operation.with_request(request),
+                None => operation,
+            },
+        );
+    }
+
+    /// A message to or from nobody: its request, where it has one, is over when it begins.
+    fn nothing(&mut self, rank: u32, point: &Point) {
+        if let Some(request) = point.request {
+            self.void.insert((rank, request));
+        }
+    }
+
+    fn collective(&mut self, rank: u32, call: &Call) {
+        let Some(communicator) = self.communicators[call.communicator as usize] else {
+            self.spans += 1;
+            return;
+        };
+        let kind = match call.kind {
+            CollectiveKind::Barrier => Kind::Barrier,
+            CollectiveKind::Bcast => Kind::Bcast,
+            CollectiveKind::Gather => Kind::Gather,
+            CollectiveKind::Scatter => Kind::Scatter,
+            CollectiveKind::Allgather => Kind::Allgather,
+            CollectiveKind::Alltoall => Kind::Alltoall,
+            CollectiveKind::Reduce => Kind::Reduce,
+            CollectiveKind::Allreduce => Kind::Allreduce,
+            CollectiveKind::ReduceScatter => Kind::ReduceScatter,
+            CollectiveKind::Scan => Kind::Scan,
+        };
+        let collective = Collective {
+            kind,
+            root: call.root.unwrap_or(0),
+            sent: call.given,
+            received: call.got,
+            work: 0,
+        };
+        let request = call.request.unwrap_or(crate::BLOCKING);
+        self.builder
+            .collective(rank, communicator, request, collective);
+    }
+
+    fn finish(mut self) -> Program {
+        if self.has_threads {
+            self.builder.warnings.push(
+                "ranks have threads: those of a rank share its one CPU in the replay, as they did when they were recorded"
+                    .to_owned(),
+            );
+        }
+        if self.spans > 0 {
+            self.builder.warnings.push(format!(
+                "{} calls of MPI move data in ways that are not replayed (one-sided communication, files, both sides of an \
+                 intercommunicator): they take no time",
+                self.spans
+            ));
+        }
+        self.builder
+            .warnings
+            .extend(self.trace.warnings.iter().cloned());
+        self.builder.finish(self.trace.source.clone())
+    }
+}

@@ -1,0 +1,180 @@
+//! The arguments of a call, and passing them on.
+
+use core::ffi::c_int;
+
+use foretrace_recorder::message;
+
+use super::library;
+
+/// As many arguments as any function of MPI has, and some to spare.
+pub const MOST: usize = 14;
+
+/// How many of them are in registers.
+const IN_REGISTERS: usize = 6;
+
+/// Where, in what the hook left, those begin that the caller put on the stack; the caller's address is right before.
+const ON_STACK: usize = 8;
+
+/// A call of a function of MPI.
+pub struct Arguments {
+    /// The function.
+    pub position: u16,
+    /// Where it was called.
+    pub site: u64,
+    words: [usize; MOST],
+}
+
+/// A function of MPI, called with more arguments than it looks at.
+type Function = unsafe extern "C-unwind" fn(
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+) -> c_int;
+
+impl Arguments {
+    /// Takes what a hook's instructions left.
+    ///
+    /// # Safety
+    ///
+    /// `words` points to them.
+    #[inline]
+    pub unsafe fn new(position: u16, words: *const usize) -> Self {
+        // SAFETY: by the caller's promise. Behind the arguments lies the caller's own frame, so that reading more than there
+        // are finds something.
+        let read = |index| unsafe { words.add(index).read() };
+        let mut all = [0; MOST];
+        for (index, word) in all.iter_mut().enumerate() {
+            *word = match index.checked_sub(IN_REGISTERS) {
+                None => read(index),
+                Some(further) => read(ON_STACK + further),
+            };
+        }
+        Self {
+            position,
+            site: read(ON_STACK - 1) as u64,
+            words: all,
+        }
+    }
+
+    /// Returns an argument that is an address.
+    #[inline]
+    pub fn word(&self, index: usize) -> usize {
+        self.words[index]
+    }
+
+    /// Returns an argument that is an `int`.
+    #[inline]
+    pub fn int(&self, index: usize) -> c_int {
+        self.words[index] as c_int
+    }
+
+    /// Returns an argument that counts something; 0 for what cannot.
+    #[inline]
+    pub fn count(&self, index: usize) -> usize {
+        usize::try_from(self.int(index)).unwrap_or(0)
+    }
+
+    /// Returns an argument that is a handle.
+    #[inline]
+    pub fn handle(&self, index: usize) -> usize {
+        library::constants().family.argument(self.words[index])
+    }
+
+    /// Returns an `int` that an argument points to; 0 where it points nowhere.
+    pub fn int_at(&self, index: usize) -> c_int {
+        let address = self.words[index] as *const c_int;
+        if address.is_null() {
+            return 0;
+        }
+        // SAFETY: the function's declaration says that it is an `int`.
+        unsafe { address.read_unaligned() }
+    }
+
+    /// Returns an `int` that counts something, and that an argument points to.
+    pub fn count_at(&self, index: usize) -> usize {
+        usize::try_from(self.int_at(index)).unwrap_or(0)
+    }
+
+    /// Returns one of the `int`s that an argument points to.
+    pub fn int_in(&self, index: usize, place: usize) -> c_int {
+        let address = self.words[index] as *const c_int;
+        if address.is_null() {
+            return 0;
+        }
+        // SAFETY: the caller knows how many there are.
+        unsafe { address.add(place).read_unaligned() }
+    }
+
+    /// Returns the handle that an argument points to.
+    pub fn handle_at(&self, index: usize) -> usize {
+        self.handle_in(index, 0)
+    }
+
+    /// Returns one of the handles that an argument points to.
+    pub fn handle_in(&self, index: usize, place: usize) -> usize {
+        let base = self.words[index];
+        if base == 0 {
+            return 0;
+        }
+        let bytes = library::constants().family.handle_bytes();
+        let address = base + place * bytes;
+        if bytes == 4 {
+            // SAFETY: the function's declaration says that it is a handle, and the caller knows how many there are.
+            unsafe { (address as *const u32).read_unaligned() as usize }
+        } else {
+            // SAFETY: as above.
+            unsafe { (address as *const usize).read_unaligned() }
+        }
+    }
+
+    /// Puts another word in an argument's place.
+    pub fn with(&self, index: usize, word: usize) -> Self {
+        let mut words = self.words;
+        words[index] = word;
+        Self { words, ..*self }
+    }
+
+    /// Calls the library's function. What the library does is not recorded.
+    #[inline]
+    pub fn forward(&self) -> c_int {
+        let address = library::function(self.position);
+        // SAFETY: a function of MPI has only `int`s and pointers for arguments, and ignores those beyond its own.
+        let function = unsafe { core::mem::transmute::<usize, Function>(address) };
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = self.words;
+        let inside = Inside::enter();
+        // SAFETY: the program's own call.
+        let result = unsafe { function(a, b, c, d, e, f, g, h, i, j, k, l, m, n) };
+        drop(inside);
+        result
+    }
+}
+
+/// While it lives, nothing is recorded for the thread. A handler of errors may throw.
+pub struct Inside;
+
+impl Inside {
+    /// Begins.
+    #[inline]
+    pub fn enter() -> Self {
+        message::enter();
+        Self
+    }
+}
+
+impl Drop for Inside {
+    #[inline]
+    fn drop(&mut self) {
+        message::leave();
+    }
+}
