@@ -16,28 +16,37 @@ use foretrace_messages::{
 };
 use foretrace_network::{Description, Network};
 use foretrace_schedule::Schedule;
+use foretrace_trace::Trace;
 
 use crate::{
     args::{self, NetworkArgs},
     failure::Usage,
+    series::Series,
 };
 
-/// Reads a program that passes messages; `None` where a file is something else.
+/// Reads a program that passes messages, imported or recorded; `None` where a file is something else.
 ///
 /// # Errors
 ///
 /// Where it is one and damaged: with line and column.
 pub fn load(path: &Path) -> anyhow::Result<Option<Messages>> {
+    if may_hold_ranks(path)? {
+        return of_trace(&crate::core::read_trace(path)?);
+    }
+    imported(path)
+}
+
+/// Reads a program that passes messages in a format of others; `None` where a file is something else.
+///
+/// # Errors
+///
+/// Where it is one and damaged: with line and column.
+pub fn imported(path: &Path) -> anyhow::Result<Option<Messages>> {
     let name = path.display().to_string();
     if !path.is_file() {
         return Ok(None);
     }
-    let mut start = Vec::new();
-    let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
-    file.take(RECOGNIZED_BYTES as u64).read_to_end(&mut start)?;
-    if is_trace(&start) {
-        return recorded_ranks(path);
-    }
+    let start = beginning(path)?;
     if !is_wrapped(&start) && recognized(&name, &start).is_none() && !lists_files(path, &start) {
         return Ok(None);
     }
@@ -51,17 +60,25 @@ pub fn load(path: &Path) -> anyhow::Result<Option<Messages>> {
     Ok(Some(format.import(&bytes, &name, &read)?))
 }
 
-/// Returns whether a file that begins so may be a recording, or its text.
-fn is_trace(start: &[u8]) -> bool {
-    start.starts_with(b"\x89FTRACE")
-        || start.starts_with(b"FTJOURNL")
-        || start.starts_with(b"foretrace-text")
+fn beginning(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    file.take(RECOGNIZED_BYTES as u64).read_to_end(&mut start)?;
+    Ok(start)
 }
 
-/// Reads what the ranks of a recording do; `None` where it has none.
-fn recorded_ranks(path: &Path) -> anyhow::Result<Option<Messages>> {
-    let trace = crate::core::read_trace(path)?;
-    of_trace(&trace)
+/// Returns whether a file is a recording that may be of ranks, without reading all of it: sealed ones tell by their version.
+fn may_hold_ranks(path: &Path) -> anyhow::Result<bool> {
+    if path.is_dir() {
+        return Ok(Series::load(path)?.is_none());
+    }
+    if !path.is_file() {
+        return Ok(false);
+    }
+    let start = beginning(path)?;
+    Ok(foretrace_trace::sealed::holds_messages(&start)
+        || start.starts_with(b"FTJOURNL")
+        || start.starts_with(b"foretrace-text"))
 }
 
 /// Returns what the ranks of a recording do; `None` where it has none.
@@ -69,7 +86,7 @@ fn recorded_ranks(path: &Path) -> anyhow::Result<Option<Messages>> {
 /// # Errors
 ///
 /// Where some are missing, or what they do contradicts itself.
-pub fn of_trace(trace: &foretrace_trace::Trace) -> anyhow::Result<Option<Messages>> {
+pub fn of_trace(trace: &Trace) -> anyhow::Result<Option<Messages>> {
     if !foretrace_messages::has_ranks(trace) {
         return Ok(None);
     }
@@ -239,4 +256,12 @@ pub fn answered(attempts: &[Attempt]) -> Option<&Run> {
         .iter()
         .map(|attempt| &attempt.run)
         .find(|run| run.is_complete())
+}
+
+/// Returns the model whose course is shown: the one that came to an end, else the last.
+pub fn shown(attempts: &[Attempt]) -> Model {
+    let answer = attempts.iter().find(|attempt| attempt.run.is_complete());
+    answer
+        .or(attempts.last())
+        .map_or(Model::Direct, |attempt| attempt.model)
 }

@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 
 use foretrace_network::CollectiveKind as Kind;
 use foretrace_trace::{
-    Action, Collective as Call, CollectiveKind, End, Operation as Event, Peer, Point, ProcessId,
-    SendMode, Trace,
+    Action, Collective as Call, CollectiveKind, End, Operation as Event, Peer, Point, SendMode,
+    Trace,
 };
 
 use crate::{ANY, Builder, Collective, Mode, Operation, Program};
@@ -42,9 +42,10 @@ pub enum NoRanks {
     },
 }
 
-/// Returns whether a recording is of ranks that pass messages.
+/// Returns whether a recording is of ranks that pass messages. One rank by itself is a program like others.
 pub fn has_ranks(trace: &Trace) -> bool {
-    !trace.ranks().is_empty()
+    let begun = trace.ranks();
+    begun.iter().any(|&(_, _, ranks)| ranks > 1) || begun.is_empty() && !trace.messages.is_empty()
 }
 
 /// Returns what the ranks of a recording do.
@@ -61,12 +62,17 @@ pub fn recorded(trace: &Trace) -> Result<Program, NoRanks> {
     Ok(lowering.finish())
 }
 
-/// Returns the number of ranks, and which process is which.
-fn owners(trace: &Trace) -> Result<(u32, HashMap<ProcessId, u32>), NoRanks> {
+/// Returns the number of ranks, and of which rank each thread is.
+fn owners(trace: &Trace) -> Result<(u32, Vec<Option<u32>>), NoRanks> {
     let begun = trace.ranks();
     let source_name = trace.source.clone();
-    let Some(&(_, _, ranks)) = begun.first() else {
-        return Err(NoRanks::None { source_name });
+    let Some(&(_, _, ranks)) = begun.iter().find(|(_, _, ranks)| *ranks > 1) else {
+        if trace.messages.is_empty() {
+            return Err(NoRanks::None { source_name });
+        }
+        // A listing: every thread is a rank.
+        let ranks = trace.threads.len() as u32;
+        return Ok((ranks, (0..ranks).map(Some).collect()));
     };
     let mut owners = HashMap::new();
     let mut found = vec![false; ranks as usize];
@@ -81,7 +87,8 @@ fn owners(trace: &Trace) -> Result<(u32, HashMap<ProcessId, u32>), NoRanks> {
         .map(|rank| rank.to_string())
         .collect();
     if missing.is_empty() {
-        return Ok((ranks, owners));
+        let of = |thread: &foretrace_trace::Thread| owners.get(&thread.process).copied();
+        return Ok((ranks, trace.threads.iter().map(of).collect()));
     }
     Err(NoRanks::Missing {
         source_name,
@@ -123,7 +130,7 @@ struct Life {
 
 struct Lowering<'t> {
     trace: &'t Trace,
-    owners: HashMap<ProcessId, u32>,
+    owners: Vec<Option<u32>>,
     builder: Builder,
     /// The program's numbers of the trace's communicators.
     communicators: Vec<Option<u16>>,
@@ -137,7 +144,7 @@ struct Lowering<'t> {
 }
 
 impl<'t> Lowering<'t> {
-    fn new(trace: &'t Trace, ranks: u32, owners: HashMap<ProcessId, u32>) -> Self {
+    fn new(trace: &'t Trace, ranks: u32, owners: Vec<Option<u32>>) -> Self {
         let mut builder = Builder::new(ranks);
         let communicators = trace
             .communicators
@@ -170,8 +177,7 @@ impl<'t> Lowering<'t> {
     fn event(&mut self, event: &foretrace_trace::Event) {
         let call = self.trace.call(event);
         let thread = call.thread.index();
-        let process = self.trace.threads[thread].process;
-        let Some(&rank) = self.owners.get(&process) else {
+        let Some(rank) = self.owners[thread] else {
             return;
         };
         let life = &mut self.lives[thread];

@@ -525,6 +525,9 @@ pub struct ViewArgs {
     #[command(flatten)]
     /// How to predict.
     pub how: ModelArgs,
+    #[command(flatten)]
+    /// What messages cost.
+    pub network: NetworkArgs,
 }
 
 /// Options of `import`.

@@ -15,7 +15,14 @@ use crate::{
 
 /// Runs the command.
 pub fn run(args: &ExportArgs) -> anyhow::Result<Finish> {
-    if let Some(messages) = messages::load(&args.file)? {
+    let exporter = foretrace_interchange::exporter(&args.format);
+    let shows_trace = exporter.is_some_and(|format| format.needs() == Needs::Trace);
+    let messages = if shows_trace {
+        messages::imported(&args.file)?
+    } else {
+        messages::load(&args.file)?
+    };
+    if let Some(messages) = messages {
         let contents = predict_messages::export(args, messages)?;
         output::write_to(args.output.as_deref(), &contents)?;
         return Ok(Finish::Fine);

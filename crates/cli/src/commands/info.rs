@@ -16,7 +16,7 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<Finish> {
     if let Some(series) = Series::load(&args.file)? {
         return run_series(args, &series);
     }
-    if let Some(messages) = messages::load(&args.file)? {
+    if let Some(messages) = messages::imported(&args.file)? {
         if args.json {
             output::print_json(
                 &serde_json::json!({ "trace": report::messages::trace_json(&messages) }),
@@ -29,11 +29,17 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<Finish> {
     let mut trace = core::read_trace(&args.file)?;
     let findings = core::findings(&trace);
     trace.warnings.extend(findings.assumptions);
+    let ranks = messages::of_trace(&trace)?;
     let info = Info::new(&trace, findings.structures, findings.pools);
     if args.json {
-        output::print_json(&info.json())?;
+        let mut document = serde_json::to_value(info.json())?;
+        if let Some(ranks) = &ranks {
+            document["messages"] = report::messages::trace_json(ranks);
+        }
+        output::print_json(&document)?;
     } else {
-        output::print(info.text())?;
+        let ranks = ranks.map(|ranks| report::messages::info(&ranks) + "\n");
+        output::print(ranks.unwrap_or_default() + &info.text())?;
     }
     Ok(Finish::Fine)
 }

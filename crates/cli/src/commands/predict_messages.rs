@@ -2,13 +2,12 @@
 
 use anyhow::{Context as _, bail};
 use foretrace_interchange::{Messages, Source};
-use foretrace_messages::Model;
 
 use crate::{
     args::{Bind, ExportArgs, PredictArgs},
     core,
     failure::{Finish, Usage},
-    messages::{self, Replay, answered},
+    messages::{self, Replay, answered, shown},
     output,
     report::messages as report,
 };
@@ -68,14 +67,6 @@ fn refuse_options_of_threads(args: &PredictArgs) -> anyhow::Result<()> {
             Err(Usage(message).into())
         }
     }
-}
-
-/// Returns the model whose course is shown: the one that came to an end, else the last.
-fn shown(attempts: &[foretrace_messages::Attempt]) -> Model {
-    let answer = attempts.iter().find(|attempt| attempt.run.is_complete());
-    answer
-        .or(attempts.last())
-        .map_or(Model::Direct, |attempt| attempt.model)
 }
 
 /// Exports: as another format of messages, or the predicted run.

@@ -9,14 +9,15 @@ use std::{fs, path::Path, sync::Arc};
 use foretrace_viewer::source::{Opener, Progress, ScheduleSource, WhatIf};
 
 use crate::{
-    args::{Model, ModelArgs, Scheduler, ViewArgs},
-    core, failure,
+    args::{Model, ModelArgs, NetworkArgs, Scheduler, ViewArgs},
+    core, failure, messages,
 };
 
 /// Opens traces and saved schedules.
 pub struct Files {
     how: ModelArgs,
     cpus: Option<u32>,
+    network: NetworkArgs,
 }
 
 impl Files {
@@ -25,6 +26,7 @@ impl Files {
         Self {
             how: args.how.clone(),
             cpus: args.cpus,
+            network: args.network.clone(),
         }
     }
 
@@ -35,6 +37,13 @@ impl Files {
     ) -> anyhow::Result<Arc<dyn ScheduleSource>> {
         check_size(path)?;
         if let Some(schedule) = core::read_schedule(path)? {
+            return Ok(Arc::new(saved::Saved::new(path, schedule, &self.how)));
+        }
+        if let Some(messages) = messages::load(path)? {
+            let replay = messages::Replay::new(messages, &self.network)?;
+            progress.begin("replaying the messages");
+            let attempts = replay.predict(self.how.model)?;
+            let schedule = replay.schedule(messages::shown(&attempts));
             return Ok(Arc::new(saved::Saved::new(path, schedule, &self.how)));
         }
         let trace = core::read_trace(path)?;

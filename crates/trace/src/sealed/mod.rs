@@ -89,6 +89,7 @@ use std::path::Path;
 use crate::{Error, Trace};
 
 pub use layout::{MAGIC, VERSION};
+use layout::{VERSION_WITHOUT_MESSAGES, u32_at};
 
 /// Writes a trace to a sealed file. The file appears under its name when it is whole, and not before.
 ///
@@ -97,6 +98,12 @@ pub use layout::{MAGIC, VERSION};
 /// When the trace is not valid, or the file cannot be written.
 pub fn write(trace: &Trace, path: &Path) -> Result<(), Error> {
     writer::write_file(trace, path)
+}
+
+/// Returns whether a file that begins so is a sealed trace with calls of MPI.
+pub fn holds_messages(start: &[u8]) -> bool {
+    let version = start.strip_prefix(&MAGIC).and_then(|rest| u32_at(rest, 0));
+    version.is_some_and(|version| version > VERSION_WITHOUT_MESSAGES)
 }
 
 /// Returns the bytes of a trace's sealed file.

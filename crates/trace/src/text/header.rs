@@ -9,12 +9,13 @@ use super::{
     words::{CLOCKS, Words, set, unknown_field},
 };
 use crate::{
-    ExitStatus, Module, Object, ObjectKind, Process, ProcessId, Recording, Returns, SiteId, Thread,
-    ThreadClock,
+    Communicator, ExitStatus, Module, Object, ObjectKind, Process, ProcessId, Recording, Returns,
+    SiteId, Thread, ThreadClock,
 };
 
 /// The words that header lines start with, but for the kinds of objects.
-const KEYWORDS: [&str; 9] = [
+const KEYWORDS: [&str; 10] = [
+    "communicator",
     "process",
     "thread",
     "unit",
@@ -53,6 +54,7 @@ impl Header {
             "module" => module(words, tables),
             "site" => site(words, tables),
             "recording" => self.recording(words, tables, line),
+            "communicator" => communicator(words, tables),
             "warning" => {
                 let text = words.required("the warning's text, in double quotes")?;
                 tables.trace.warnings.push(text.text.to_string());
@@ -165,6 +167,28 @@ impl Header {
         self.timed_line.get_or_insert(line);
         self.unit.time(words.required("a time")?)
     }
+}
+
+/// Reads a communicator: its name and its members' ranks in the world.
+fn communicator(words: &mut Words<'_, '_>, tables: &mut Tables) -> Result<(), Problem> {
+    let name = words.required("a communicator's name")?;
+    if tables
+        .trace
+        .communicators
+        .iter()
+        .any(|known| known.name == name.text)
+    {
+        return Err(name.not("a name that is not taken", "declare each communicator once"));
+    }
+    let mut members = Vec::new();
+    while let Some(token) = words.optional() {
+        members.push(number(token, "a rank of the world")?);
+    }
+    tables.trace.communicators.push(Communicator {
+        name: name.text.to_string(),
+        members,
+    });
+    Ok(())
 }
 
 fn unknown_keyword(keyword: &Token<'_>) -> Problem {

@@ -80,6 +80,7 @@
 
 mod header;
 mod lex;
+mod messages;
 mod nearest;
 mod problem;
 mod quantity;

@@ -2,6 +2,7 @@
 
 use super::{
     lex::Token,
+    messages,
     nearest::hint,
     problem::Problem,
     quantity::{Unit, number},
@@ -9,8 +10,8 @@ use super::{
     words::{self, Words, set, unknown_field},
 };
 use crate::{
-    Call, Event, FileKind, IoKind, Nanos, ObjectId, ObjectKind, Operation, Outcome, ThreadId,
-    operands,
+    Call, CollectiveKind, Event, FileKind, IoKind, MessageId, Nanos, ObjectId, ObjectKind,
+    Operation, Outcome, ThreadId, operands,
 };
 
 type OnObject = fn(ObjectId) -> Operation;
@@ -70,7 +71,9 @@ const OTHERS: [&str; 11] = [
 ];
 
 /// The fields of a row.
-const FIELDS: [&str; 6] = ["cpu", "from", "site", "outcome", "held", "unlock"];
+const FIELDS: [&str; 10] = [
+    "cpu", "from", "site", "outcome", "held", "unlock", "comm", "request", "mode", "call",
+];
 
 /// Reads a row, whose first word is `time`.
 pub(super) fn row(
@@ -97,7 +100,12 @@ pub(super) fn row(
         tables,
         line,
     };
-    let mut operation = row.operation(name)?;
+    let mut message = messages::action(name, row.words, row.tables)?;
+    let mut operation = match message {
+        Some(_) => Operation::Message(MessageId(0)),
+        None => row.operation(name)?,
+    };
+    let mut of_message = messages::Fields::default();
     let mut outcome = match row.words.optional() {
         Some(token) => Some(words::outcome(token)?),
         None => None,
@@ -112,8 +120,28 @@ pub(super) fn row(
             "outcome" => set(&mut outcome, words::outcome(token)?, token)?,
             "held" => set(&mut held_long, unit.time(token)?, token)?,
             "unlock" => set(&mut unlocked_at, row.tables.site(token)?, token)?,
+            "comm" => {
+                let known = row.tables.communicator(&token.text);
+                let known = known.ok_or_else(|| {
+                    let remedy = "declare it in the header: `communicator NAME RANK...`";
+                    token.not("a communicator", remedy)
+                })?;
+                set(&mut of_message.communicator, known, token)?;
+            }
+            "request" => {
+                let request = number(token, "a request's number")?;
+                set(&mut of_message.request, request, token)?;
+            }
+            "mode" => set(&mut of_message.mode, messages::mode(token)?, token)?,
+            "call" => set(&mut of_message.name, token.text.to_string(), token)?,
             _ => return Err(unknown_field(token, key, &FIELDS)),
         }
+    }
+    if let Some(action) = &mut message {
+        operation = Operation::Message(row.tables.message(of_message.complete(action)));
+    } else if of_message.is_any() {
+        let expected = "fields `comm`, `request`, `mode` and `call` with messages only";
+        return Err(name.not(expected, "remove the field"));
     }
     if let Operation::LockSections { held, unlock, .. } = &mut operation {
         *held = held_long.take().unwrap_or_default();
@@ -274,7 +302,9 @@ fn unknown(name: &Token<'_>) -> Problem {
     let threads = ON_A_THREAD
         .iter()
         .map(|operation| operation(ThreadId(0)).name());
+    let collectives = CollectiveKind::ALL.map(CollectiveKind::name);
     let known = objects.chain(threads).chain(OTHERS);
+    let known = known.chain(messages::NAMES).chain(collectives);
     let hint = hint(&name.text, known);
     let remedy = if hint.is_empty() {
         "events are listed in the documentation of text traces; this version knows no others"

@@ -4,8 +4,8 @@ use std::{cmp::Reverse, collections::HashMap, mem};
 
 use super::{lex::Token, nearest::hint, problem::Problem, quantity::hexadecimal};
 use crate::{
-    Call, CallId, CallSite, Module, ModuleId, Object, ObjectId, ObjectKind, Process, ProcessId,
-    SiteId, Thread, ThreadId, Trace,
+    Call, CallId, CallSite, Communicator, Message, MessageId, Module, ModuleId, Object, ObjectId,
+    ObjectKind, Process, ProcessId, SiteId, Thread, ThreadId, Trace,
 };
 
 /// The name of the operating-system process of a trace that declares none.
@@ -32,7 +32,11 @@ pub(super) struct Tables {
     modules: HashMap<String, ModuleId>,
     sites: HashMap<String, SiteId>,
     calls: HashMap<Call, CallId>,
+    messages: HashMap<Message, MessageId>,
 }
+
+/// The name of the communicator of all ranks.
+const WORLD: &str = "world";
 
 /// An object of some name.
 struct Named {
@@ -276,11 +280,40 @@ impl Tables {
             .or_insert_with(|| trace.push_call(call))
     }
 
+    /// Returns the position of a call of MPI, which may be new.
+    pub fn message(&mut self, message: Message) -> MessageId {
+        let trace = &mut self.trace;
+        *self.messages.entry(message).or_insert_with_key(|message| {
+            trace.messages.push(message.clone());
+            MessageId::from_index(trace.messages.len() - 1)
+        })
+    }
+
+    /// Returns the communicator of a name.
+    pub fn communicator(&self, name: &str) -> Option<u32> {
+        let known = &self.trace.communicators;
+        let found = known.iter().position(|known| known.name == name);
+        // Where none is declared there is the world's.
+        let found = found.or((known.is_empty() && name == WORLD).then_some(0));
+        found.map(|index| index as u32)
+    }
+
+    /// Returns the rank whose thread has a name: in a listing without `begin` every thread is a rank.
+    pub fn rank_named(&self, name: &str) -> Option<u32> {
+        self.threads.get(name).map(|(thread, _)| thread.0)
+    }
+
     /// Takes the trace out, its only process made up where none was declared.
     pub fn finish(&mut self) -> Trace {
         let mut trace = mem::take(&mut self.trace);
         if trace.processes.is_empty() {
             trace.processes.push(default_process());
+        }
+        if !trace.messages.is_empty() && trace.communicators.is_empty() {
+            trace.communicators.push(Communicator {
+                name: WORLD.to_owned(),
+                members: (0..trace.threads.len() as u32).collect(),
+            });
         }
         trace
     }

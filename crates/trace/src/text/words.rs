@@ -25,6 +25,12 @@ impl<'l, 'a> Words<'l, 'a> {
         self.tokens.first().filter(|token| token.key.is_none())
     }
 
+    /// Returns whether the word after the next is a number.
+    pub fn second_is_number(&self) -> bool {
+        let second = self.tokens.get(1).filter(|token| token.key.is_none());
+        second.is_some_and(|token| token.text.starts_with(|c: char| c.is_ascii_digit()))
+    }
+
     /// Takes the next word, where there is one.
     pub fn optional(&mut self) -> Option<&'l Token<'a>> {
         let token = self.peek()?;

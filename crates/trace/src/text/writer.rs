@@ -7,6 +7,7 @@ use std::{
 
 use super::{
     lex::word,
+    messages,
     reader::{FORMAT, VERSION},
     tables::default_process,
     words::{CLOCKS, cpus_word, outcome_word},
@@ -48,6 +49,13 @@ pub(super) fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
         write!(out, "site {text}")?;
         if let Some(caller) = site.caller {
             write!(out, " caller={}", sites[caller.index()])?;
+        }
+        writeln!(out)?;
+    }
+    for communicator in &trace.communicators {
+        write!(out, "communicator {}", word(&communicator.name))?;
+        for member in &communicator.members {
+            write!(out, " {member}")?;
         }
         writeln!(out)?;
     }
@@ -242,7 +250,13 @@ fn declared_objects(trace: &Trace) -> usize {
 /// Returns what a row says behind the thread's name, but for the CPU time.
 fn call_text(trace: &Trace, call: &Call, sites: &[String]) -> String {
     let object = |id: ObjectId| word(&trace.objects[id.index()].name);
-    let mut text = call.operation.name().to_owned();
+    let message = trace
+        .message(call)
+        .map(|message| messages::text(trace, message));
+    let (mut text, of_message) = message.unwrap_or_else(|| {
+        let name = call.operation.name().to_owned();
+        (name, String::new())
+    });
     let mut add = |more: &str| {
         text.push(' ');
         text.push_str(more);
@@ -288,5 +302,5 @@ fn call_text(trace: &Trace, call: &Call, sites: &[String]) -> String {
     if let Some(site) = operands::second_site(call.operation) {
         add(&format!("unlock={}", sites[site.index()]));
     }
-    text
+    text + &of_message
 }
