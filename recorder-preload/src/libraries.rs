@@ -5,7 +5,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 
-use foretrace_recorder::{maps, process};
+use foretrace_recorder::{maps, message, process};
 
 use crate::hook::recording;
 use crate::jump::jump;
@@ -45,8 +45,10 @@ fn note_bypass(path: *const c_char) {
 }
 
 extern "C" fn closing() -> *mut c_void {
-    // The addresses in it are about to lose their meaning.
-    maps::copy();
+    // The addresses in it are about to lose their meaning. A library that passes messages looks at many of its own.
+    if !message::is_inside() {
+        maps::copy();
+    }
     DLCLOSE.address()
 }
 

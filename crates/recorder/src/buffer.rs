@@ -259,13 +259,24 @@ pub(crate) fn now(state: &ThreadState) -> u64 {
     if state.chunk.get() == 0 {
         make_room(state, STEP);
     }
+    let tsc = synchronized(state);
+    if tsc.wrapping_sub(LAST_STAMP.0.load(Ordering::Relaxed)) <= STAMP_TICKS {
+        return tsc;
+    }
+    stamp(state);
+    // That may have taken long enough to lose the CPU in.
+    let tsc = clock::tsc();
+    if clock::undisturbed() {
+        return tsc;
+    }
+    synchronized(state)
+}
+
+/// Returns the counter, having recorded the CPU time with it.
+fn synchronized(state: &ThreadState) -> u64 {
     let now = clock::synchronize(state);
     if let Some(pair) = now.pair {
         put_pair(state, pair);
-    }
-    if now.tsc.wrapping_sub(LAST_STAMP.0.load(Ordering::Relaxed)) > STAMP_TICKS {
-        stamp(state);
-        return clock::tsc();
     }
     now.tsc
 }
@@ -300,11 +311,7 @@ pub(crate) fn synchronize(state: &ThreadState) -> u64 {
         make_room(state, STEP);
     }
     clock::may_have_blocked(state);
-    let now = clock::synchronize(state);
-    if let Some(pair) = now.pair {
-        put_pair(state, pair);
-    }
-    now.tsc
+    synchronized(state)
 }
 
 /// Records with a counter read before.
