@@ -11,6 +11,7 @@ mod messages;
 mod polling;
 mod pools;
 mod predictions;
+mod ranks;
 mod real_programs;
 mod recording;
 mod refusals;

@@ -1,0 +1,193 @@
+//! Programs that use MPI, recorded with their launchers: Open MPI and MPICH, in C and Fortran.
+
+use std::{path::Path, process::Command};
+
+use serde_json::Value;
+
+use crate::environment::TestEnvironment;
+
+const FAMILIES: [&str; 2] = ["openmpi", "mpich"];
+
+/// Compiles one of the programs with a family's compiler.
+fn compile(environment: &TestEnvironment, family: &str, source: &str) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../traces/programs")
+        .join(source);
+    let is_fortran = source.extension().is_some_and(|suffix| suffix == "f90");
+    let compiler = if is_fortran { "mpif90" } else { "mpicc" };
+    let status = Command::new(format!("{compiler}.{family}"))
+        .args(["-w", "-O1", "-g", "-o", "prog"])
+        .arg(source)
+        .arg("-lm")
+        .current_dir(environment.path(""))
+        .status();
+    let status = status.expect("the test command installs both implementations");
+    assert!(status.success(), "{family}");
+}
+
+/// Records a program of so many ranks, and returns what it printed.
+fn record(environment: &TestEnvironment, family: &str, ranks: u32, arguments: &[&str]) -> String {
+    let launcher = format!("mpirun.{family}");
+    let ranks = ranks.to_string();
+    let mut command = environment.command(&["record", "-f", "-o", "a.ftrace", "--"]);
+    command
+        .args([&launcher, "-np", &ranks, "./prog"])
+        .args(arguments)
+        // Open MPI does not like to be run by root, as tests in containers are.
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    let output = command.output().expect("foretrace was built");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{family}: {errors}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn predict(environment: &TestEnvironment, model: &str) -> Value {
+    environment.json(&[
+        "predict",
+        "a.ftrace",
+        "--network",
+        "gigabit-ethernet",
+        "--model",
+        model,
+        "--json",
+    ])
+}
+
+/// Returns the rows of a rank in the text form, without times.
+fn rows(environment: &TestEnvironment, rank: u32) -> Vec<String> {
+    let text = environment.run(&["export", "a.ftrace", "--format", "text"]);
+    let name = format!("rank{rank}");
+    let rows = text.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let time = words.next()?;
+        let is_row = time.parse::<u64>().is_ok() && words.next() == Some(&name);
+        let told = words.filter(|word| !word.starts_with("cpu=") && !word.starts_with("site="));
+        is_row.then(|| told.collect::<Vec<_>>().join(" "))
+    });
+    rows.collect()
+}
+
+#[test]
+fn every_sort_of_call_is_recorded_and_replayed_to_its_end() {
+    for family in FAMILIES {
+        let environment = TestEnvironment::new();
+        compile(&environment, family, "mpi_calls.c");
+        let printed = record(&environment, family, 3, &[]);
+        assert_eq!(printed.trim(), "fine", "{family}");
+        for model in ["direct", "client-server", "strict"] {
+            let document = predict(&environment, model);
+            let attempt = &document["predictions"][0]["attempts"][0];
+            assert_eq!(
+                attempt["outcome"], "completed",
+                "{family} {model}: {attempt}"
+            );
+        }
+        let of_first = rows(&environment, 0);
+        let begins = |words: &str| of_first.iter().any(|row| row.starts_with(words));
+        assert!(begins("begin 0 3"), "{family}: {of_first:?}");
+        // Who a receive from anybody got its message from is known, also where the program did not ask.
+        let open = of_first.iter().filter(|row| row.starts_with("recv any"));
+        for row in open {
+            assert!(
+                row.contains("any:1") || row.contains("any:2"),
+                "{family}: {row}"
+            );
+        }
+        assert!(begins("send nobody 4 22"), "{family}");
+        assert!(begins("sendrecv 1 4 20 2 4 20"), "{family}");
+        assert!(begins("start recv:4:60:world"), "{family}");
+        // In the half of even ranks, whose order is reversed, rank 2 is the first.
+        assert!(begins("sendrecv 2 4 70 2 4 70 comm="), "{family}");
+    }
+}
+
+#[test]
+fn text_traces_hold_all_that_is_known_of_messages() {
+    let environment = TestEnvironment::new();
+    compile(&environment, "mpich", "mpi_calls.c");
+    record(&environment, "mpich", 2, &[]);
+    environment.run(&["export", "a.ftrace", "--format", "text", "-o", "a.txt"]);
+    let imported = environment.run(&["import", "a.txt", "--format", "text", "-o", "b.ftrace"]);
+    assert!(imported.contains("exit code: 0"), "{imported}");
+    let bytes = |name: &str| std::fs::read(environment.path(name)).expect("it was written");
+    assert!(bytes("a.ftrace") == bytes("b.ftrace"));
+}
+
+#[test]
+fn a_master_deals_tasks_to_whoever_is_free_in_the_predicted_run() {
+    for family in FAMILIES {
+        let environment = TestEnvironment::new();
+        compile(&environment, family, "mpi_farm.c");
+        let printed = record(&environment, family, 3, &["100", "60"]);
+        assert!(printed.starts_with("sum "), "{family}: {printed}");
+        let info = environment.json(&["info", "a.ftrace", "--json"]);
+        assert_eq!(info["messages"]["ranks"], 3);
+        // Each row is a task and its result; each slave is told to stop.
+        assert_eq!(info["messages"]["messages"], 2 * 60 + 2);
+        let document = predict(&environment, "auto");
+        assert_eq!(document["predictions"][0]["model"], "direct");
+        let farm = environment.json(&[
+            "farm",
+            "--trace",
+            "a.ftrace",
+            "--ranks",
+            "2..8",
+            "--network",
+            "gigabit-ethernet",
+            "--json",
+        ]);
+        assert_eq!(farm["curve"].as_array().map(Vec::len), Some(7), "{farm}");
+    }
+}
+
+#[test]
+fn ranks_written_in_fortran_are_recorded() {
+    for family in FAMILIES {
+        let environment = TestEnvironment::new();
+        compile(&environment, family, "mpi_fortran.f90");
+        let printed = record(&environment, family, 2, &[]);
+        assert_eq!(printed.trim(), "1", "{family}");
+        let of_first = rows(&environment, 0);
+        let open = of_first.iter().find(|row| row.starts_with("recv"));
+        assert_eq!(
+            open.map(String::as_str),
+            Some("recv any:1 4 any"),
+            "{family}"
+        );
+    }
+}
+
+#[test]
+fn ranks_of_a_recording_are_drawn() {
+    let environment = TestEnvironment::new();
+    compile(&environment, "openmpi", "mpi_stencil.c");
+    record(&environment, "openmpi", 2, &["20000", "5"]);
+    let network = ["--network", "gigabit-ethernet"];
+    let mut arguments = vec!["export", "a.ftrace", "--format", "svg"];
+    arguments.extend(network);
+    let drawn = environment.run(&arguments);
+    assert!(
+        drawn.contains("exit code: 0") && drawn.contains("<svg"),
+        "{drawn}"
+    );
+    let refused = environment.run(&["predict", "a.ftrace"]);
+    assert!(refused.contains("--network"), "{refused}");
+}
+
+#[test]
+fn a_listing_written_by_hand_is_of_one_rank_a_thread() {
+    let environment = TestEnvironment::new();
+    let listing = "foretrace-text 1\nunit 1us\nprocess A\nprocess B\n\
+                   0 A send B 100 7 cpu=0\n1 A return cpu=0\n1 B recv any 100 any cpu=0\n\
+                   5 B return cpu=0\n9 B barrier cpu=4\n9 A barrier cpu=3\n10 A return cpu=3\n\
+                   10 B return cpu=4\n10 A terminate cpu=3\n10 B terminate cpu=4\n";
+    environment.file("a.ftrace", listing, 0o644);
+    let document = predict(&environment, "auto");
+    assert_eq!(document["trace"]["ranks"], 2);
+    assert_eq!(document["trace"]["work_ns"], 7_000);
+    assert_eq!(
+        document["predictions"][0]["attempts"][0]["outcome"],
+        "completed"
+    );
+}
