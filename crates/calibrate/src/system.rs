@@ -97,6 +97,29 @@ fn cpu_nanos(clock: libc::clockid_t) -> u64 {
         + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
+/// Returns the CPU time of processes that this one started and that have ended, in nanoseconds.
+pub(crate) fn children_cpu_nanos() -> u64 {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the structure outlives the call.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) };
+    // SAFETY: all zeros are a structure of no usage, which is what it is where the call failed.
+    let usage = unsafe { usage.assume_init() };
+    let nanos = |time: libc::timeval| {
+        u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
+            + u64::try_from(time.tv_usec).unwrap_or(0) * 1_000
+    };
+    nanos(usage.ru_utime) + nanos(usage.ru_stime)
+}
+
+/// Asks a process to end.
+pub(crate) fn ask_to_end(process: u32) {
+    let Ok(process) = libc::pid_t::try_from(process) else {
+        return;
+    };
+    // SAFETY: it takes numbers only; a process that has ended stays a zombie until its parent, which we are, waits for it.
+    unsafe { libc::kill(process, libc::SIGTERM) };
+}
+
 /// Returns the CPUs that share a core with this one, itself included; nothing where the kernel does not tell.
 pub(crate) fn siblings(cpu: u32) -> Vec<u32> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
