@@ -9,6 +9,7 @@ use std::{
     fs, io,
     mem::MaybeUninit,
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 /// As many CPUs as a mask of the kernel's holds.
@@ -109,6 +110,13 @@ pub(crate) fn children_cpu_nanos() -> u64 {
             + u64::try_from(time.tv_usec).unwrap_or(0) * 1_000
     };
     nanos(usage.ru_utime) + nanos(usage.ru_stime)
+}
+
+/// Ends this process after a time, unless it is called again before.
+pub(crate) fn end_in(time: Duration) {
+    let seconds = libc::c_uint::try_from(time.as_secs()).unwrap_or(libc::c_uint::MAX);
+    // SAFETY: it takes a number only; the signal that it leads to ends the process, as nobody handles it.
+    unsafe { libc::alarm(seconds) };
 }
 
 /// Asks a process to end.

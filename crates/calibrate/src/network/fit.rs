@@ -209,7 +209,7 @@ impl Raw {
         let at_above = |[at_first, slope]: [f64; 2]| [(at_first - slope).max(0.0), slope];
         Piece {
             above: self.above,
-            latency: left,
+            latency: left.max(0.0),
             gap_per_byte,
             send: at_above(send),
             receive: at_above(receive),

@@ -45,6 +45,8 @@ pub enum Choice {
 pub struct Launcher {
     /// The command, without the number of ranks.
     pub command: Vec<OsString>,
+    /// Whether it may start ranks on other computers.
+    pub may_leave: bool,
     /// The implementation that it belongs to, where it tells.
     pub family: Option<Family>,
     /// The libraries that belong to it, those first that are more likely.
@@ -86,7 +88,10 @@ impl Launcher {
                     }
                 })?;
                 let family = family_of(&program);
-                Ok(Self::of(command.clone(), &program, family))
+                Ok(Self {
+                    may_leave: true,
+                    ..Self::of(command.clone(), &program, family)
+                })
             }
             Choice::Any | Choice::Of(_) => {
                 let asked = match choice {
@@ -115,6 +120,7 @@ impl Launcher {
     fn of(command: Vec<OsString>, program: &Path, family: Option<Family>) -> Self {
         Self {
             command,
+            may_leave: false,
             family,
             libraries: libraries_of(program, family),
         }
@@ -155,15 +161,20 @@ impl Launcher {
             .spawn()
             .map_err(|error| failed(format!("cannot be started: {error}"), &[]))?;
         let (sender, lines) = mpsc::channel();
-        let readers = [
-            child.stdout.take().map(|pipe| read(pipe, sender.clone())),
-            child.stderr.take().map(|pipe| read(pipe, sender)),
-        ];
+        if let Some(pipe) = child.stdout.take() {
+            read(pipe, sender.clone());
+        }
+        if let Some(pipe) = child.stderr.take() {
+            read(pipe, sender);
+        }
         let mut said = Vec::new();
         let mut fault = None;
+        let mut patience = PATIENCE;
         let status = loop {
-            match lines.recv_timeout(PATIENCE) {
+            match lines.recv_timeout(patience) {
                 Ok(line) => match Told::parse(&line) {
+                    // Libraries may not get to an end of their own (seen: MPICH over TCP, in MPI_Finalize).
+                    Some(Told::Done) => patience = LAST_WORDS,
                     Some(Told::Fault(reason)) => fault = Some(reason),
                     Some(line) => told(line),
                     None if said.len() < KEPT_LINES && !line.trim().is_empty() => said.push(line),
@@ -172,15 +183,14 @@ impl Launcher {
                 Err(RecvTimeoutError::Disconnected) => break child.wait(),
                 Err(RecvTimeoutError::Timeout) => {
                     end(&mut child);
+                    if patience == LAST_WORDS {
+                        break Ok(ExitStatus::default());
+                    }
                     let reason = format!("said nothing for {} s", PATIENCE.as_secs());
                     return Err(failed(reason, &said));
                 }
             }
         };
-        for reader in readers.into_iter().flatten() {
-            // A thread that only reads cannot fail.
-            let _ = reader.join();
-        }
         if let Some(reason) = fault {
             return Err(NetworkCalibrationError::Unmeasurable { reason });
         }
@@ -201,7 +211,8 @@ fn how_it_ended(status: ExitStatus) -> String {
     }
 }
 
-fn read(pipe: impl Read + Send + 'static, lines: mpsc::Sender<String>) -> thread::JoinHandle<()> {
+/// Hands on the lines of a pipe from a thread of its own, which ends when all who write to the pipe have ended.
+fn read(pipe: impl Read + Send + 'static, lines: mpsc::Sender<String>) {
     thread::spawn(move || {
         let mut pipe = BufReader::new(pipe);
         let mut line = Vec::new();
@@ -215,7 +226,7 @@ fn read(pipe: impl Read + Send + 'static, lines: mpsc::Sender<String>) -> thread
             }
             line.clear();
         }
-    })
+    });
 }
 
 /// Ends a launcher, which ends its ranks where it is asked and not just killed.
@@ -368,6 +379,7 @@ mod tests {
             command: ["sh", "-c", "echo out of slots >&2; exit 7"]
                 .map(OsString::from)
                 .to_vec(),
+            may_leave: false,
             family: None,
             libraries: Vec::new(),
         };
@@ -384,6 +396,7 @@ mod tests {
         let lines = "echo hello; echo foretrace-mpi eager 7; echo foretrace-mpi progress 1 2";
         let launcher = Launcher {
             command: ["sh", "-c", lines].map(OsString::from).to_vec(),
+            may_leave: false,
             family: None,
             libraries: Vec::new(),
         };

@@ -145,6 +145,12 @@ pub fn measure(
     rank: impl Fn(&[String], Part) -> Vec<OsString>,
     mut progress: impl FnMut(f64),
 ) -> Result<Measured, NetworkCalibrationError> {
+    let allowed = system::allowed_cpus().map_or(0, |cpus| cpus.len());
+    if allowed < 2 && !launcher.may_leave {
+        return Err(NetworkCalibrationError::Unmeasurable {
+            reason: rank::ONE_CPU.to_owned(),
+        });
+    }
     let begun = system::children_cpu_nanos();
     let repetitions = repetitions(settings.effort);
     let mut measured = Measured::default();
@@ -213,6 +219,6 @@ fn take(measured: &mut Measured, told: Told) {
         Told::EagerUpTo(bytes) => measured.eager_up_to = bytes,
         Told::UnaidedUpTo(bytes) => measured.unaided_up_to = bytes,
         Told::Samples(quantity, bytes, values) => measured.sizes.add(quantity, bytes, &values),
-        Told::Progress(..) | Told::Fault(_) => {}
+        Told::Progress(..) | Told::Fault(_) | Told::Done => {}
     }
 }

@@ -25,14 +25,19 @@ const DATA: i32 = 1;
 const COMMAND: i32 = 2;
 const END: i32 = 3;
 
+/// A rank ends that for so long has neither been told nor measured anything: those that it waits for are gone, and nobody ends it.
+const LONGEST_SILENCE: Duration = Duration::from_mins(5);
+
 /// How often ranks that only are there look whether it is over.
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// As many rounds come first that do not count.
 const WARM_UP: usize = 3;
 
-/// And as many before anything is measured, until connections are made and CPUs are fast.
-const FIRST_WARM_UP: usize = 1_000;
+/// And as many before anything is measured, until connections are made and CPUs are fast; in turns, unless it takes too long.
+const FIRST_WARM_UP: usize = 50;
+const WARM_UP_TURNS: usize = 20;
+const LONGEST_WARM_UP: Duration = Duration::from_millis(200);
 
 /// What the second rank is to do.
 #[derive(Clone, Copy)]
@@ -116,6 +121,7 @@ pub fn take_part(
     mut tell: impl FnMut(&Told),
 ) -> Result<(), NetworkCalibrationError> {
     let mpi = Mpi::join(libraries)?;
+    system::end_in(LONGEST_SILENCE);
     match (mpi.rank, mpi.size) {
         (_, 0 | 1) => tell(&Told::Fault(
             "each rank is alone: the launcher does not belong to the library of MPI".to_owned(),
@@ -131,6 +137,7 @@ pub fn take_part(
             for rank in 2..mpi.size {
                 mpi.send(rank, END, &[0]);
             }
+            tell(&Told::Done);
         }
         (1, _) => {
             introduce(&mpi);
@@ -233,6 +240,7 @@ fn answer(mpi: &Mpi) {
     loop {
         let mut command = [0; 32];
         mpi.receive(Some(0), COMMAND, &mut command);
+        system::end_in(LONGEST_SILENCE);
         match Command::of_bytes(&command) {
             Command::End => return,
             Command::Echo {
@@ -310,7 +318,7 @@ impl<'a, T: FnMut(&Told)> First<'a, T> {
     }
 
     fn measure_sizes(&mut self) {
-        self.round_trips(1, FIRST_WARM_UP);
+        self.warm_up();
         let eager = self.sent_up_to(true);
         (self.tell)(&Told::EagerUpTo(eager));
         let unaided = self.sent_up_to(false);
@@ -340,10 +348,20 @@ impl<'a, T: FnMut(&Told)> First<'a, T> {
     /// Measures small messages only, received from anybody.
     fn measure_crowd(&mut self) {
         self.from = None;
-        self.round_trips(1, FIRST_WARM_UP);
+        self.warm_up();
         for pass in 0..self.plan.passes {
             self.all_of(1, true);
             (self.tell)(&Told::Progress(pass as u32 + 1, self.plan.passes as u32));
+        }
+    }
+
+    fn warm_up(&mut self) {
+        let begun = Instant::now();
+        for _ in 0..WARM_UP_TURNS {
+            self.round_trips(1, FIRST_WARM_UP);
+            if begun.elapsed() > LONGEST_WARM_UP {
+                return;
+            }
         }
     }
 
@@ -381,6 +399,7 @@ impl<'a, T: FnMut(&Told)> First<'a, T> {
     }
 
     fn command(&self, command: Command) {
+        system::end_in(LONGEST_SILENCE);
         self.mpi.send(1, COMMAND, &command.to_bytes());
     }
 

@@ -82,6 +82,8 @@ pub enum Told {
     Samples(Quantity, u64, Vec<f64>),
     /// It cannot be measured.
     Fault(String),
+    /// All is measured.
+    Done,
 }
 
 impl Told {
@@ -105,6 +107,7 @@ impl Told {
                 line
             }
             Self::Fault(message) => format!("{MARK}fault {message}"),
+            Self::Done => format!("{MARK}done"),
         }
     }
 
@@ -112,11 +115,13 @@ impl Told {
     pub fn parse(line: &str) -> Option<Self> {
         // Launchers may put a rank's number or the like before each line.
         let (_, line) = line.split_once(MARK)?;
-        let (word, rest) = line.trim_end().split_once(' ').unwrap_or((line, ""));
+        let line = line.trim_end();
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let mut words = rest.split(' ');
         Some(match word {
             "library" => Self::Library(rest.to_owned()),
             "fault" => Self::Fault(rest.to_owned()),
+            "done" => Self::Done,
             "cpus" => {
                 let cpus = [words.next()?.parse().ok()?, words.next()?.parse().ok()?];
                 Self::Cpus(cpus, words.next()?.parse().ok()?)
@@ -182,6 +187,7 @@ mod tests {
             Told::Progress(3, 17),
             Told::Samples(Quantity::Gap, 1_024, vec![0.5, 12.0]),
             Told::Fault("it is so".to_owned()),
+            Told::Done,
         ] {
             assert_eq!(Told::parse(&told.line()), Some(told));
         }
