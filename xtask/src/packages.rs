@@ -14,8 +14,8 @@ struct Tool {
 const LINK_WITH_OPENMP: &str =
     "echo 'int main(void) { return 0; }' | clang -fopenmp -x c - -o /dev/null";
 
-/// The compilers for the programs that tests record, and the real programs that they record.
-const TOOLS: [Tool; 12] = [
+/// The compilers for the programs that tests record, the real programs that they record, and launchers of MPI programs.
+const TOOLS: [Tool; 14] = [
     Tool {
         program: "gcc",
         package: "gcc",
@@ -51,6 +51,14 @@ const TOOLS: [Tool; 12] = [
     Tool {
         program: "memcached",
         package: "memcached",
+    },
+    Tool {
+        program: "mpirun.openmpi",
+        package: "openmpi-bin",
+    },
+    Tool {
+        program: "mpirun.mpich",
+        package: "mpich",
     },
     Tool {
         program: "Xvfb",

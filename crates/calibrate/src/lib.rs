@@ -12,10 +12,13 @@
 //! A token goes to and fro between two threads that wait for it by futexes, in turn on one CPU and between two; medians are
 //! compared, since a median is not moved by the few times that others had the CPU.
 //!
+//! [`network`] measures what messages between processes cost.
+//!
 //! Deliberately absent: files, printing, and what to make of the numbers.
 
 mod estimate;
 mod memory;
+pub mod network;
 mod system;
 mod threads;
 

@@ -9,6 +9,7 @@ use std::{
     fs, io,
     mem::MaybeUninit,
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 /// As many CPUs as a mask of the kernel's holds.
@@ -95,6 +96,36 @@ fn cpu_nanos(clock: libc::clockid_t) -> u64 {
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
         + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+/// Returns the CPU time of processes that this one started and that have ended, in nanoseconds.
+pub(crate) fn children_cpu_nanos() -> u64 {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the structure outlives the call.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) };
+    // SAFETY: all zeros are a structure of no usage, which is what it is where the call failed.
+    let usage = unsafe { usage.assume_init() };
+    let nanos = |time: libc::timeval| {
+        u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
+            + u64::try_from(time.tv_usec).unwrap_or(0) * 1_000
+    };
+    nanos(usage.ru_utime) + nanos(usage.ru_stime)
+}
+
+/// Ends this process after a time, unless it is called again before.
+pub(crate) fn end_in(time: Duration) {
+    let seconds = libc::c_uint::try_from(time.as_secs()).unwrap_or(libc::c_uint::MAX);
+    // SAFETY: it takes a number only; the signal that it leads to ends the process, as nobody handles it.
+    unsafe { libc::alarm(seconds) };
+}
+
+/// Asks a process to end.
+pub(crate) fn ask_to_end(process: u32) {
+    let Ok(process) = libc::pid_t::try_from(process) else {
+        return;
+    };
+    // SAFETY: it takes numbers only; a process that has ended stays a zombie until its parent, which we are, waits for it.
+    unsafe { libc::kill(process, libc::SIGTERM) };
 }
 
 /// Returns the CPUs that share a core with this one, itself included; nothing where the kernel does not tell.

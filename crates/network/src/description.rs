@@ -4,18 +4,15 @@ use std::{fs, path::Path};
 
 use foretrace_schedule::SimTime;
 use foretrace_settings::{Fault, Time};
-use toml::Spanned;
 
 use crate::{
-    Amakata, CollectiveKind, Collectives, Computer, Dimemas, Growing, Growth, Limits, LogGopSim,
-    LogGps, Mse, NetworkError, NetworkModel, Nodes, Overhead, Pair, PerByte, Protocol, Speed,
-    Style, Topology, Wire,
+    Amakata, CollectiveKind, Collectives, Computer, Dimemas, Growth, Limits, LogGopSim, LogGps,
+    Mse, NetworkError, NetworkModel, Nodes, Pair, PerByte, Style, Topology, Wire,
     file::{
-        AmakataFile, CollectiveTable, ContentionTable, DimemasFile, GrowingTable, GrowthName,
-        LogGopSimFile, LogGpsFile, ModelName, MseFile, NodeTable, OverheadTable, TopologyName,
-        WhichModel,
+        AmakataFile, CollectiveTable, ContentionTable, DimemasFile, GrowthName, LogGopSimFile,
+        LogGpsFile, ModelName, MseFile, NodeTable, TopologyName, WhichModel,
     },
-    presets,
+    lines, presets,
     values::{Positive, Some1, Whole},
 };
 
@@ -39,7 +36,7 @@ pub struct Description {
 
 /// The model, before the number of processes is known.
 #[derive(Clone, Debug)]
-enum ModelOf {
+pub(crate) enum ModelOf {
     LogGps(LogGps),
     Mse(Mse),
     Amakata(Amakata),
@@ -139,7 +136,7 @@ impl Description {
     /// Where the topology or the mapping has no place for them.
     pub fn resolve(&self, ranks: u32) -> Result<Network, NetworkError> {
         let model: Box<dyn NetworkModel> = match &self.model {
-            ModelOf::LogGps(model) => Box::new(*model),
+            ModelOf::LogGps(model) => Box::new(model.clone()),
             ModelOf::Mse(model) => Box::new(model.at(ranks)),
             ModelOf::Amakata(model) => Box::new(model.clone()),
             ModelOf::Dimemas(model) => Box::new(*model),
@@ -206,8 +203,8 @@ fn parse(text: &str, path: &str) -> Result<Description, Fault> {
         }};
     }
     let (model, common) = match *model.get_ref() {
-        ModelName::LogGps => read!(LogGpsFile, loggps),
-        ModelName::Mse => read!(MseFile, mse),
+        ModelName::LogGps => read!(LogGpsFile, lines::loggps),
+        ModelName::Mse => read!(MseFile, lines::mse),
         ModelName::Amakata => read!(AmakataFile, amakata),
         ModelName::Dimemas => read!(DimemasFile, dimemas),
         ModelName::LogGopSim => read!(LogGopSimFile, loggopsim),
@@ -246,110 +243,6 @@ fn fault(error: toml::de::Error) -> Fault {
         );
     }
     fault
-}
-
-/// Takes what a byte takes from one of the two keys that can say it.
-fn per_byte(
-    gap: Option<PerByte>,
-    bandwidth: Option<&Spanned<Speed>>,
-    otherwise: Option<PerByte>,
-) -> Result<PerByte, Fault> {
-    match (gap, bandwidth) {
-        (Some(_), Some(speed)) => {
-            let message = "`gap_per_byte` and `bandwidth` say the same; leave one out";
-            Err(Fault::new(speed.span().start, message))
-        }
-        (Some(gap), None) => Ok(gap),
-        (None, Some(speed)) => Ok(speed.get_ref().0),
-        (None, None) => otherwise.ok_or_else(|| {
-            let message = "the parameter `gap_per_byte` is missing; write what a byte takes, as in \"0.0268us\", or `bandwidth`";
-            Fault::new(0, message)
-        }),
-    }
-}
-
-fn overhead(table: OverheadTable) -> Overhead {
-    Overhead {
-        constant: table.overhead.0,
-        per_byte: table.per_byte.unwrap_or(PerByte::ZERO),
-    }
-}
-
-fn growing(table: GrowingTable) -> Growing {
-    Growing {
-        constant: table.overhead.0,
-        per_process: table.per_process.0,
-        per_byte: table.per_byte.unwrap_or(PerByte::ZERO),
-    }
-}
-
-fn loggps(file: &LogGpsFile) -> Result<ModelOf, Fault> {
-    let between = Protocol {
-        latency: file.latency.0,
-        gap_per_byte: per_byte(file.gap_per_byte, file.bandwidth.as_ref(), None)?,
-        send: overhead(file.send),
-        receive: overhead(file.receive),
-        rendezvous_above: file.rendezvous_above.map(|bytes| bytes.0),
-    };
-    let mut within = between;
-    if let Some(own) = &file.within_node {
-        let gap = per_byte(
-            own.gap_per_byte,
-            own.bandwidth.as_ref(),
-            Some(between.gap_per_byte),
-        )?;
-        within = Protocol {
-            latency: own.latency.map_or(between.latency, |time| time.0),
-            gap_per_byte: gap,
-            send: own.send.map_or(between.send, overhead),
-            receive: own.receive.map_or(between.receive, overhead),
-            rendezvous_above: own
-                .rendezvous_above
-                .map(|bytes| bytes.0)
-                .or(between.rendezvous_above),
-        };
-    }
-    Ok(ModelOf::LogGps(LogGps(Pair { between, within })))
-}
-
-fn mse(file: &MseFile) -> Result<ModelOf, Fault> {
-    let nothing = Overhead {
-        constant: SimTime::ZERO,
-        per_byte: PerByte::ZERO,
-    };
-    let between = Protocol {
-        latency: file.latency.0,
-        gap_per_byte: per_byte(file.gap_per_byte, file.bandwidth.as_ref(), None)?,
-        send: nothing,
-        receive: nothing,
-        rendezvous_above: file.rendezvous_above.map(|bytes| bytes.0),
-    };
-    let [send, receive] = [growing(file.send), growing(file.receive)];
-    let (mut within, mut own_overheads) = (between, [send, receive]);
-    if let Some(own) = &file.within_node {
-        let gap = per_byte(
-            own.gap_per_byte,
-            own.bandwidth.as_ref(),
-            Some(between.gap_per_byte),
-        )?;
-        within.latency = own.latency.map_or(between.latency, |time| time.0);
-        within.gap_per_byte = gap;
-        within.rendezvous_above = own
-            .rendezvous_above
-            .map(|bytes| bytes.0)
-            .or(between.rendezvous_above);
-        own_overheads = [
-            own.send.map_or(send, growing),
-            own.receive.map_or(receive, growing),
-        ];
-    }
-    Ok(ModelOf::Mse(Mse {
-        base: LogGps(Pair { between, within }),
-        overheads: Pair {
-            between: [send, receive],
-            within: own_overheads,
-        },
-    }))
 }
 
 #[expect(

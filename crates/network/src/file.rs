@@ -63,6 +63,8 @@ whole_file! {
         send: OverheadTable,
         receive: OverheadTable,
         #[serde(default)]
+        sizes: Vec<SizesTable>,
+        #[serde(default)]
         within_node: Option<WithinLogGps>,
     }
 }
@@ -79,6 +81,8 @@ whole_file! {
         rendezvous_above: Option<Whole>,
         send: GrowingTable,
         receive: GrowingTable,
+        #[serde(default)]
+        sizes: Vec<SizesTable>,
         #[serde(default)]
         within_node: Option<WithinMse>,
     }
@@ -150,6 +154,18 @@ pub(crate) struct GrowingTable {
     pub per_byte: Option<PerByte>,
 }
 
+/// `[[sizes]]` of LogGPS and MSE: what larger messages cost.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SizesTable {
+    pub above: Spanned<Whole>,
+    pub latency: Time,
+    pub gap_per_byte: Option<PerByte>,
+    pub bandwidth: Option<Spanned<Speed>>,
+    pub send: OverheadTable,
+    pub receive: OverheadTable,
+}
+
 /// `[within_node]` of LogGPS: what is not said is as between nodes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -160,6 +176,8 @@ pub(crate) struct WithinLogGps {
     pub rendezvous_above: Option<Whole>,
     pub send: Option<OverheadTable>,
     pub receive: Option<OverheadTable>,
+    #[serde(default)]
+    pub sizes: Vec<SizesTable>,
 }
 
 /// `[within_node]` of MSE.
@@ -172,6 +190,8 @@ pub(crate) struct WithinMse {
     pub rendezvous_above: Option<Whole>,
     pub send: Option<GrowingTable>,
     pub receive: Option<GrowingTable>,
+    #[serde(default)]
+    pub sizes: Vec<SizesTable>,
 }
 
 /// `[within_node]` of Dimemas.

@@ -28,6 +28,7 @@ mod dimemas;
 mod error;
 mod file;
 mod flows;
+mod lines;
 mod loggopsim;
 mod loggps;
 mod model;
@@ -45,9 +46,9 @@ pub use {
     error::NetworkError,
     flows::{FlowId, Flows},
     loggopsim::LogGopSim,
-    loggps::{LogGps, Overhead, Pair, Protocol},
+    loggps::{Line, LogGps, Overhead, Pair, Protocol},
     model::{Handshake, Link, NetworkModel, ReceiveRule},
-    mse::{Growing, Mse},
+    mse::Mse,
     nodes::Nodes,
     presets::PRESETS,
     topology::Topology,

@@ -7,49 +7,33 @@
 
 use foretrace_schedule::SimTime;
 
-use crate::{LogGps, Overhead, Pair, PerByte, Protocol};
-
-/// An overhead o = a + b P + O k.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Growing {
-    /// a.
-    pub constant: SimTime,
-    /// b: more for every process of the program.
-    pub per_process: SimTime,
-    /// O.
-    pub per_byte: PerByte,
-}
-
-impl Growing {
-    fn at(self, processes: u32) -> Overhead {
-        let growth = self.per_process.0.saturating_mul(u64::from(processes));
-        Overhead {
-            constant: self.constant + SimTime(growth),
-            per_byte: self.per_byte,
-        }
-    }
-}
+use crate::{LogGps, Pair, Protocol};
 
 /// LogGPS with growing overheads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mse {
-    /// Everything but the overheads' constants, which are taken from below.
+    /// The network, with the overheads' part that does not grow (`o_a`).
     pub base: LogGps,
-    /// The sender's and the receiver's overhead.
-    pub overheads: Pair<[Growing; 2]>,
+    /// By how much sending and receiving take longer for every process of the program (`o_b`).
+    pub per_process: Pair<[SimTime; 2]>,
 }
 
 impl Mse {
     /// Returns the model as it is for so many processes: then it is LogGPS.
     pub fn at(&self, processes: u32) -> LogGps {
-        let resolve = |protocol: Protocol, [send, receive]: [Growing; 2]| Protocol {
-            send: send.at(processes),
-            receive: receive.at(processes),
-            ..protocol
+        let resolve = |protocol: &Protocol, [send, receive]: [SimTime; 2]| {
+            let growth = |time: SimTime| SimTime(time.0.saturating_mul(u64::from(processes)));
+            let mut protocol = protocol.clone();
+            for line in std::iter::once(&mut protocol.base).chain(&mut protocol.larger) {
+                line.send.constant = line.send.constant + growth(send);
+                line.receive.constant = line.receive.constant + growth(receive);
+            }
+            protocol
         };
+        let Pair { between, within } = &self.base.0;
         LogGps(Pair {
-            between: resolve(self.base.0.between, self.overheads.between),
-            within: resolve(self.base.0.within, self.overheads.within),
+            between: resolve(between, self.per_process.between),
+            within: resolve(within, self.per_process.within),
         })
     }
 }

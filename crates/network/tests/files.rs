@@ -102,6 +102,48 @@ fn within_a_node_other_parameters_may_hold() {
     );
 }
 
+const LARGER: &str = "[[sizes]]\nabove = 1000\nlatency = \"9us\"\ngap_per_byte = \"2ns\"\nsend = { overhead = \"3us\", per_byte = \"1ns\" }\nreceive = { overhead = \"4us\" }\n";
+
+#[test]
+fn larger_messages_may_cost_otherwise() {
+    let network = described(&format!("{SMALL}{LARGER}")).resolve(2).unwrap();
+    for link in [BETWEEN, WITHIN] {
+        assert_eq!(network.model.transit(link, 1_000), SimTime(5_999_000));
+        assert_eq!(network.model.transit(link, 1_001), SimTime(9_000_000));
+        assert_eq!(network.model.transit(link, 1_002), SimTime(9_002_000));
+        assert_eq!(network.model.send_overhead(link, 1_000), SimTime(1_000_000));
+        assert_eq!(network.model.send_overhead(link, 1_002), SimTime(3_002_000));
+        assert_eq!(
+            network.model.receive_overhead(link, 5_000),
+            SimTime(4_000_000)
+        );
+    }
+    // A node of its own kind has sizes of its own, or none.
+    let text = format!("{SMALL}{LARGER}[within_node]\nlatency = \"1us\"\n");
+    let network = described(&text).resolve(2).unwrap();
+    assert_eq!(network.model.transit(WITHIN, 1_001), SimTime(2_000_000));
+    assert_eq!(network.model.transit(BETWEEN, 1_001), SimTime(9_000_000));
+}
+
+#[test]
+fn overheads_of_all_sizes_grow_with_the_processes() {
+    let small = SMALL
+        .replace("loggps", "mse")
+        .replace(" }", ", per_process = \"10ns\" }");
+    let within = "[within_node]\nlatency = \"1us\"\nsend = { overhead = \"1us\", per_process = \"5ns\" }\n[[within_node.sizes]]\n\
+                  above = 1000\nlatency = \"9us\"\nbandwidth = \"1GB/s\"\nsend = { overhead = \"2us\" }\nreceive = { overhead = \"4us\" }\n";
+    let network = described(&format!("{small}{LARGER}{within}"))
+        .resolve(100)
+        .unwrap();
+    let send = |link, bytes| network.model.send_overhead(link, bytes).0;
+    assert_eq!(send(BETWEEN, 1), 2_000_000);
+    assert_eq!(send(BETWEEN, 1_001), 4_001_000);
+    assert_eq!(send(WITHIN, 1), 1_500_000);
+    assert_eq!(send(WITHIN, 1_001), 2_500_000);
+    let receive = network.model.receive_overhead(WITHIN, 1_001);
+    assert_eq!(receive, SimTime(5_000_000));
+}
+
 #[test]
 fn algorithms_of_collectives_may_be_chosen() {
     let chosen = format!("{SMALL}[collectives]\nallreduce = \"ring\"\n");
@@ -130,6 +172,14 @@ fn what_cannot_be_is_told_with_its_line_and_the_remedy() {
         (
             SMALL.replace("latency", "latancy"),
             "n.toml, line 2: `latancy` is not a key here; did you mean `latency`?",
+        ),
+        (
+            format!("{SMALL}{LARGER}{LARGER}"),
+            "n.toml, line 13: `above` is 1000, and must be 1001 at least",
+        ),
+        (
+            format!("{SMALL}{}", LARGER.replace("above = 1000", "above = 0")),
+            "n.toml, line 7: `above` is 0, and must be 1 at least",
         ),
         (
             SMALL.replace("5us", "-5us"),

@@ -1,5 +1,6 @@
 //! The command line, and the help that teaches it.
 
+mod calibrate;
 mod farm;
 mod grid;
 mod parameters;
@@ -15,6 +16,7 @@ use clap::{
 use foretrace_interchange::{EXPORTERS, IMPORTERS, MESSAGE_FORMATS};
 use foretrace_machine::Share;
 
+pub use calibrate::{CalibrateArgs, MpiName, MpiRankArgs, TransportName};
 pub use farm::{FarmArgs, SchemeName, Workload};
 pub use values::{CpuList, Each, Seeds, Slice, Workers};
 
@@ -81,6 +83,11 @@ pub enum Command {
     Import(ImportArgs),
     /// Show the machine that is predicted for, or measure this one
     Machine(MachineArgs),
+    /// Measure this machine, or what messages between MPI processes cost
+    Calibrate(CalibrateArgs),
+    /// Take part in a calibration
+    #[command(hide = true)]
+    MpiRank(MpiRankArgs),
     /// Plan and simulate master/slave programs on clusters, before there is anything to record
     Grid(GridArgs),
     /// Solve stochastic automata networks, such as models of master/slave programs

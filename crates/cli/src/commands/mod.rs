@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod calibrate;
 mod demo;
 mod export;
 mod farm;
@@ -39,6 +40,8 @@ pub fn run(command: &Command) -> anyhow::Result<Finish> {
         Command::Grid(args) => grid::run(args),
         Command::San(args) => san::run(args),
         Command::Farm(args) => farm::run(args),
+        Command::Calibrate(args) => calibrate::run(args),
+        Command::MpiRank(args) => calibrate::run_rank(args),
         Command::View(args) => view::run(args),
         Command::Demo => demo::run(),
     }

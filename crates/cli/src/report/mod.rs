@@ -8,6 +8,7 @@ pub mod info;
 pub mod json;
 pub mod machine;
 pub mod messages;
+pub mod network_calibration;
 pub mod pools;
 pub mod prediction;
 pub mod san;

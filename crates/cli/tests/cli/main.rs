@@ -2,6 +2,7 @@
 
 mod automata;
 mod bad_input;
+mod calibration;
 mod environment;
 mod files;
 mod grids;
