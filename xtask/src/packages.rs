@@ -14,8 +14,8 @@ struct Tool {
 const LINK_WITH_OPENMP: &str =
     "echo 'int main(void) { return 0; }' | clang -fopenmp -x c - -o /dev/null";
 
-/// The compilers for the programs that tests record, the real programs that they record, and launchers of MPI programs.
-const TOOLS: [Tool; 14] = [
+/// The compilers for the programs that tests record, the real programs that they record, launchers and compilers of MPI programs.
+const TOOLS: [Tool; 16] = [
     Tool {
         program: "gcc",
         package: "gcc",
@@ -59,6 +59,14 @@ const TOOLS: [Tool; 14] = [
     Tool {
         program: "mpirun.mpich",
         package: "mpich",
+    },
+    Tool {
+        program: "mpicc.openmpi",
+        package: "libopenmpi-dev",
+    },
+    Tool {
+        program: "mpicc.mpich",
+        package: "libmpich-dev",
     },
     Tool {
         program: "Xvfb",

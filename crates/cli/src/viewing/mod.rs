@@ -172,6 +172,7 @@ mod tests {
         let files = Files {
             how: ModelArgs::default(),
             cpus: None,
+            network: NetworkArgs::default(),
         };
         let open = |name: &str, bytes: &[u8]| {
             let path = directory.path().join(name);
