@@ -32,6 +32,8 @@ pub enum Kind {
     Pool,
     /// Threads or processes that exchange messages with one of them.
     Messages,
+    /// Ranks of MPI, one of which deals tasks to whoever is free.
+    Ranks,
 }
 
 impl Kind {
@@ -40,6 +42,7 @@ impl Kind {
         match self {
             Self::Pool => "threads that take tasks from a queue",
             Self::Messages => "threads or processes that exchange messages with one of them",
+            Self::Ranks => "ranks that one of them deals tasks to",
         }
     }
 }

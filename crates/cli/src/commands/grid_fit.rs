@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use anyhow::Context as _;
+use foretrace_interchange::Messages;
 use foretrace_masterslave::{
     Grid,
     fit::{Fit, Kind, recognize},
     plan::Plan,
     simulate::{Workload, simulate},
 };
+use foretrace_network::Description;
 use foretrace_program::Program;
 use foretrace_san::{
     Options,
@@ -22,7 +24,7 @@ use crate::{
     args::GridFitArgs,
     core,
     failure::Finish,
-    output,
+    messages, output,
     report::fit::{Report, Row},
 };
 
@@ -81,9 +83,15 @@ pub fn finish(
     Ok(Finish::Fine)
 }
 
+/// What the replay runs.
+enum Recorded {
+    Threads(Program),
+    Ranks(foretrace_messages::Program),
+}
+
 /// A recording with master and slaves.
 pub struct Recording {
-    program: Program,
+    program: Recorded,
     /// What was recognized.
     pub fit: Fit,
 }
@@ -91,9 +99,15 @@ pub struct Recording {
 impl Recording {
     /// Reads a trace and looks for master and slaves in it.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
+        if let Some(Messages::Program(program)) = messages::load(path)? {
+            let fit = of_ranks(&program).with_context(|| path.display().to_string())?;
+            let program = Recorded::Ranks(program);
+            return Ok(Self { program, fit });
+        }
         let trace = core::read_trace(path)?;
         let program = Program::from_trace(&trace);
         let fit = recognize(&program)?;
+        let program = Recorded::Threads(program);
         Ok(Self { program, fit })
     }
 
@@ -190,21 +204,53 @@ impl Recording {
     /// another number of slaves.
     fn replay(&self, slaves: u32) -> anyhow::Result<Option<f64>> {
         let recorded = slaves as usize == self.fit.slaves.len();
-        let (program, choice) = match self.fit.kind {
-            Kind::Pool => (
-                self.program.with_workers(slaves),
-                Choice::Only(ModelKind::Pool),
-            ),
-            Kind::Messages if recorded => (self.program.clone(), Choice::Auto),
-            Kind::Messages => return Ok(None),
+        let end = match &self.program {
+            Recorded::Threads(program) if self.fit.kind == Kind::Pool => {
+                let program = program.with_workers(slaves);
+                replay_threads(&program, slaves, Choice::Only(ModelKind::Pool))?
+            }
+            Recorded::Threads(program) if recorded => {
+                replay_threads(program, slaves, Choice::Auto)?
+            }
+            Recorded::Ranks(program) if recorded => replay_ranks(program)?,
+            _ => return Ok(None),
         };
-        let machine = core::read_machine(None)?.machine(slaves + 1, &program, None)?;
-        let prediction = predict(&program, &machine, choice);
-        let end = prediction.answer().map(|run| run.end.as_secs_f64());
         Ok(end
             .filter(|end| *end > 0.0)
             .map(|end| self.fit.tasks.len() as f64 / end))
     }
+}
+
+/// Returns how long a program of threads takes with a CPU for each slave and the master; none where it comes to no end.
+fn replay_threads(program: &Program, slaves: u32, choice: Choice) -> anyhow::Result<Option<f64>> {
+    let machine = core::read_machine(None)?.machine(slaves + 1, program, None)?;
+    let prediction = predict(program, &machine, choice);
+    Ok(prediction.answer().map(|run| run.end.as_secs_f64()))
+}
+
+/// A network that costs nothing: the models that the replay is put beside know only of a bandwidth, if of that.
+const FREE: &str = "model = \"loggps\"\nlatency = \"0us\"\ngap_per_byte = \"0us\"\n[send]\noverhead = \"0us\"\n[receive]\noverhead = \"0us\"\n";
+
+/// As [`replay_threads`] for ranks, on a network that costs nothing.
+fn replay_ranks(program: &foretrace_messages::Program) -> anyhow::Result<Option<f64>> {
+    let network = Description::parse(FREE, "a network that costs nothing")?;
+    let attempts = foretrace_messages::predict(program, &network.resolve(program.ranks())?);
+    Ok(messages::answered(&attempts).map(|run| run.makespan().as_secs_f64()))
+}
+
+/// Returns master and slaves among ranks.
+fn of_ranks(program: &foretrace_messages::Program) -> anyhow::Result<Fit> {
+    let dealt = foretrace_messages::dealt(program)?;
+    let name = |rank: u32| format!("rank {rank}");
+    let slaves = (0..program.ranks()).filter(|rank| *rank != dealt.master);
+    Ok(Fit {
+        kind: Kind::Ranks,
+        master: name(dealt.master),
+        slaves: slaves.take(dealt.slaves as usize).map(name).collect(),
+        tasks: dealt.tasks.iter().map(|time| time.as_secs_f64()).collect(),
+        master_seconds: dealt.master_work.as_secs_f64().max(1e-9),
+        bytes: Some((dealt.task_bytes + dealt.result_bytes) as f64),
+    })
 }
 
 /// Returns the model's text for what was recorded.

@@ -138,6 +138,12 @@ fn a_master_deals_tasks_to_whoever_is_free_in_the_predicted_run() {
             "--json",
         ]);
         assert_eq!(farm["curve"].as_array().map(Vec::len), Some(7), "{farm}");
+        for command in ["grid", "san"] {
+            let fit = environment.json(&[command, "fit", "a.ftrace", "--json"]);
+            // A row's number and its points: four bytes each.
+            assert_eq!(fit["message_bytes"], 4.0 + 101.0 * 4.0, "{fit}");
+            assert_eq!(fit["tasks"], 60);
+        }
     }
 }
 
