@@ -235,7 +235,7 @@ const FREE: &str = "model = \"loggps\"\nlatency = \"0us\"\ngap_per_byte = \"0us\
 fn replay_ranks(program: &foretrace_messages::Program) -> anyhow::Result<Option<f64>> {
     let network = Description::parse(FREE, "a network that costs nothing")?;
     let attempts = foretrace_messages::predict(program, &network.resolve(program.ranks())?);
-    Ok(messages::answered(&attempts).map(|run| run.makespan().as_secs_f64()))
+    Ok(messages::answered(&attempts).map(|run| run.end.as_secs_f64()))
 }
 
 /// Returns master and slaves among ranks.
