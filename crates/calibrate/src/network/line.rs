@@ -54,8 +54,9 @@ impl Straight {
     }
 }
 
-/// As few points as a line goes through, where there are so many between two changes of the protocol.
+/// As few points as a line should go through, and how much dearer it is with none, one or two missing.
 const FEWEST: usize = 3;
+const DEARER: [f64; FEWEST] = [1.0, 4.0, 10.0];
 
 /// A further line has to make the sum of the squares of the relative errors smaller by this: as four errors of five percent.
 const PRICE: f64 = 4.0 * 0.05 * 0.05;
@@ -86,10 +87,10 @@ pub(crate) fn divide(points: &[Point], changes: &[u64]) -> Vec<usize> {
             if crosses(part) {
                 continue;
             }
-            // Short parts follow noise; they are taken where a change of the protocol leaves nothing else.
-            let short = if part.len() < FEWEST { 1_000.0 } else { 0.0 };
+            // Short parts may only follow noise: they have to be worth more.
+            let short = DEARER[FEWEST.saturating_sub(part.len())];
             let error = Straight::through(part).error(part);
-            let all = best[begin].0 + error + PRICE * (1.0 + short);
+            let all = best[begin].0 + error + PRICE * short;
             if all < found.0 {
                 found = (all, begin);
             }

@@ -521,6 +521,7 @@ impl<'a, T: FnMut(&Told)> First<'a, T> {
     fn is_sent(&mut self, bytes: u64, in_calls: bool) -> bool {
         let absence = self.plan.absence;
         (0..self.plan.tries).any(|_| {
+            let begun = Instant::now();
             self.command(Command::Stay {
                 micros: absence.as_micros() as u64,
                 bytes,
@@ -529,9 +530,9 @@ impl<'a, T: FnMut(&Told)> First<'a, T> {
             self.mpi.receive(self.from, DATA, &mut [0]);
             // Until it is asleep.
             stay_away(absence / 20);
-            let begun = Instant::now();
             self.mpi.send(1, DATA, &self.out[..bytes as usize]);
-            begun.elapsed() < absence / 2
+            // Else this rank may have been held up itself until the receiver was back.
+            begun.elapsed() < absence
         })
     }
 }

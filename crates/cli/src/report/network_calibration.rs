@@ -285,7 +285,7 @@ impl Report {
                 text,
                 "In a burst, small messages follow each other every {}, and each byte adds {}.",
                 short(gap),
-                per_byte(each)
+                per_byte_short(each)
             );
         }
         if let Some(bytes) = self.measured.unaided_up_to
@@ -478,7 +478,7 @@ fn growth_text(growth: &Growth, measured: &Measured) -> String {
         )
     } else {
         format!(
-            "With each rank (of {ranks}) half a round trip takes longer by {both}: that is told from nothing no more, and o_b is 0.\n"
+            "With each rank (of {ranks}) half a round trip takes longer by {both}: no growth that can be told from nothing, so that o_b is 0.\n"
         )
     }
 }

@@ -11,8 +11,18 @@ fn the_help_shows_commands_examples_and_exit_codes() {
 fn every_command_has_help_with_examples() {
     let environment = TestEnvironment::new();
     for command in [
-        "record", "recover", "info", "predict", "validate", "export", "import", "machine", "farm",
-        "demo", "view",
+        "record",
+        "recover",
+        "info",
+        "predict",
+        "validate",
+        "export",
+        "import",
+        "machine",
+        "calibrate",
+        "farm",
+        "demo",
+        "view",
     ] {
         insta::assert_snapshot!(
             format!("help_{command}"),
