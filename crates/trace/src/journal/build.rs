@@ -367,11 +367,11 @@ impl<'a> Builder<'a> {
             .calls
             .entry(call)
             .or_insert_with(|| self.trace.push_call(call));
-        self.trace.events.push(Event {
-            time: Nanos(self.scale.nanos_at(tsc)),
-            cpu: Some(Nanos(cpu)),
-            call: id,
-        });
+        self.trace.events.push(Event::new(
+            Nanos(self.scale.nanos_at(tsc)),
+            Some(Nanos(cpu)),
+            id,
+        ));
     }
 
     /// Returns where a call was made, the stack of callers included: those whose place is not known are left out.
