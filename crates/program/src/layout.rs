@@ -6,7 +6,7 @@ use foretrace_trace::{Object, ObjectId, ObjectKind, Operation as Call, ThreadId}
 
 use crate::{
     Action, Operation, Operations, Program, Thread,
-    links::Links,
+    links::{Links, LinksBuilder},
     lower::{Lowering, ObjectLog},
     matching::{Edges, OpRef},
     pool::{self, LaidOut, Pools},
@@ -170,11 +170,10 @@ impl Lowering<'_> {
     /// Turns edges into each operation's requirements.
     fn lay_out_requirements(&mut self, threads: &[Thread]) -> Links {
         let place = |at: OpRef| threads[at.thread as usize].operations.start + at.index;
-        let count = threads.last().map_or(0, |thread| thread.operations.end);
-        let mut requirements = Links::none(count as usize);
+        let count = threads.last().map_or(0, |thread| thread.operations.end) as usize;
+        let mut requirements = LinksBuilder::with_room(count);
         let edges = std::mem::replace(&mut self.edges, Edges::none(0));
         edges.for_each(|edge| requirements.add(place(edge.acquire), place(edge.release)));
-        requirements.sort();
-        requirements
+        requirements.finish(count)
     }
 }

@@ -167,7 +167,7 @@ impl Program {
 
     fn append(&mut self, operation: Operation) {
         self.operations.push(operation);
-        self.requirements.push_none();
+        self.requirements.fill_up(self.operations.len());
         self.dependents.take();
     }
 }
