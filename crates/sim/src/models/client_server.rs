@@ -165,20 +165,16 @@ impl ClientServer {
             }
             return core.perform(thread, action);
         }
-        match lists.take(&mut self.available) {
-            Some(opening) => {
-                lists.left -= 1;
-                core.threads[thread as usize].position = opening;
-                strict::accept(core, thread, opening);
-                Flow::Next
-            }
-            None => {
-                lists.idle = true;
-                let operation = self.awaited_list(core, thread);
-                core.threads[thread as usize].position = operation;
-                strict::block(core.program.operations.action(operation))
-            }
+        if let Some(opening) = lists.take(&mut self.available) {
+            lists.left -= 1;
+            core.threads[thread as usize].position = opening;
+            strict::accept(core, thread, opening);
+            return Flow::Next;
         }
+        lists.idle = true;
+        let operation = self.awaited_list(core, thread);
+        core.threads[thread as usize].position = operation;
+        strict::block(core.program.operations.action(operation))
     }
 
     /// Returns the list that an idle thread is shown to wait for: the one that follows where it stands, or, where a

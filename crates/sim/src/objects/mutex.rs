@@ -24,6 +24,7 @@ impl Mutex {
     /// Takes it for a thread that locks it, or releases it for one that unlocks it, if nobody holds it or waits for it.
     /// Returns whether that was so; else nothing happened.
     #[inline]
+    #[expect(clippy::needless_bitwise_bool, reason = "a lazy operator is a branch")]
     pub fn pass(&mut self, thread: u32, locks: bool) -> bool {
         // Whether the next operation locks or unlocks no processor can predict.
         let passes = (locks & (self.holder == NOBODY)) | (!locks & self.queue.is_empty());
