@@ -97,18 +97,14 @@ impl Sample {
             from: None,
             site,
         });
-        self.trace.events.push(Event {
-            time: Nanos(time),
-            cpu: None,
-            call,
-        });
+        self.trace.events.push(Event::new(Nanos(time), None, call));
     }
 
     /// Adds an event with the thread's CPU time so far.
     pub fn event_with_cpu(&mut self, thread: u32, time: u64, cpu: u64, operation: Operation) {
         self.event(thread, time, success(operation));
         if let Some(event) = self.trace.events.last_mut() {
-            event.cpu = Some(Nanos(cpu));
+            event.set_cpu(Some(Nanos(cpu)));
         }
     }
 }

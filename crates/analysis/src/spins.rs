@@ -36,7 +36,7 @@ pub fn spins(trace: &Trace) -> Vec<Spin> {
     let mut table = Table::default();
     let mut streaks: Vec<Option<Streak>> = vec![None; trace.threads.len()];
     for event in &trace.events {
-        let (call, Some(cpu)) = (trace.call(event), event.cpu) else {
+        let (call, Some(cpu)) = (trace.call(event), event.cpu()) else {
             continue;
         };
         let (call, times) = (&one_by_one(*call), call.operation.times());
@@ -131,7 +131,7 @@ mod tests {
         let mut event = |thread, time, call| {
             sample.event(thread, time, call);
             let event = sample.trace.events.last_mut().expect("it was added");
-            event.cpu = Some(Nanos(time));
+            event.set_cpu(Some(Nanos(time)));
         };
         for time in 0..20 {
             event(0, time * 10, busy);

@@ -42,7 +42,9 @@ pub fn threads(trace: &Trace) -> Vec<ThreadSummary> {
         let thread = &mut threads[call.thread.index()];
         thread.events += 1;
         thread.first.get_or_insert(event.time);
-        thread.cpu = event.cpu.unwrap_or(thread.cpu + event.time.since(previous));
+        thread.cpu = event
+            .cpu()
+            .unwrap_or(thread.cpu + event.time.since(previous));
         if call.operation == Operation::Terminate {
             thread.end = Some(event.time);
         }

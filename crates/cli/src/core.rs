@@ -8,7 +8,7 @@ use foretrace_machine::Description;
 use foretrace_program::{Program, Structure};
 use foretrace_schedule::{Schedule, SimTime};
 use foretrace_sim::{Attempt, Choice, Costs, Course, Machine, ModelKind, Rate, Run, SchedulerKind};
-use foretrace_trace::{Error, Trace, journal::JournalError};
+use foretrace_trace::{Error, Nanos, Trace, journal::JournalError};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::args::{Bind, Model, ModelArgs, Scheduler};
@@ -314,6 +314,32 @@ pub fn read_trace(path: &Path) -> anyhow::Result<Trace> {
         note::complete(path, &mut trace.recording);
     }
     Ok(trace)
+}
+
+/// How long a trace is.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// The number of its events.
+    pub events: usize,
+    /// The CPU time of all its threads together.
+    pub cpu_time: Nanos,
+}
+
+impl Extent {
+    /// Measures a trace.
+    pub fn of(trace: &Trace) -> Self {
+        Self {
+            events: trace.events.len(),
+            cpu_time: trace.total_cpu(),
+        }
+    }
+
+    /// Measures a trace, and gives back the memory of its events, which its program stands for from now on.
+    pub fn of_forgotten(trace: &mut Trace) -> Self {
+        let extent = Self::of(trace);
+        trace.events = Vec::new();
+        extent
+    }
 }
 
 /// Notes which files were mapped, so that one knows later whether they are still the same. Right after the recording.

@@ -2,12 +2,14 @@
 
 use foretrace_trace::Trace;
 
-use crate::core::{Prediction, Study};
+use crate::core::{Extent, Prediction, Study};
 
 /// A recording and what is predicted from it.
 pub struct Recorded {
-    /// The recording.
+    /// The recording, without its events.
     pub trace: Trace,
+    /// How long it is.
+    pub extent: Extent,
     /// Its program.
     pub study: Study,
 }

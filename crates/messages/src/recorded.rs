@@ -181,7 +181,7 @@ impl<'t> Lowering<'t> {
             return;
         };
         let life = &mut self.lives[thread];
-        let cpu = event.cpu.map_or(life.cpu, |cpu| cpu.0);
+        let cpu = event.cpu().map_or(life.cpu, |cpu| cpu.0);
         let used = cpu.saturating_sub(life.cpu);
         life.cpu = cpu;
         // From the call to what comes next, the library worked.

@@ -102,7 +102,7 @@ impl Lowering<'_> {
         if !self.is_answered.contains(index) {
             return None;
         }
-        let back = &self.trace.events[self.next[index] as usize];
+        let back = &self.trace.events[self.next.after(index) as usize];
         Some(*self.trace.call(back))
     }
 
@@ -179,7 +179,7 @@ impl Lowering<'_> {
         );
         if self.is_explicit() && self.return_of(index).is_none() && !always_returns {
             // Without a return it did not block, unless it is the last that was seen of the thread.
-            if self.next[index] != NONE || self.can_have_come_back(open) {
+            if self.next.after(index) != NONE || self.can_have_come_back(open) {
                 self.came_back(open);
             } else {
                 self.never_came_back(open);
@@ -189,7 +189,7 @@ impl Lowering<'_> {
         if let OpenKind::Token(semaphore) = kind
             && !self.is_explicit()
         {
-            let back = self.next[index];
+            let back = self.next.after(index);
             self.logs[semaphore.index()].semaphore().wait(at, back);
         }
         self.set_open(at, kind);
@@ -341,11 +341,11 @@ impl Lowering<'_> {
                 ..
             }
         );
-        let back = self.next[index];
+        let back = self.next.after(index);
         if back == NONE || !(for_signal || self.outcome(index, call) == INTERRUPTED) {
             return false;
         }
-        let next = self.next[back as usize];
+        let next = self.next.after(back as usize);
         if next == NONE {
             return false;
         }
@@ -363,7 +363,7 @@ impl Lowering<'_> {
         let mut nanos = self.recorded_delay(begin, end);
         // One that looks again and again waits for what others do.
         if begin != end || may_wait_for_others(call.operation, self.outcome(end, call)) {
-            nanos = self.busy.idle(nanos, begin, self.next[end] as usize);
+            nanos = self.busy.idle(nanos, begin, self.next.after(end) as usize);
         }
         let is_io = matches!(call.operation, Op::Io { .. });
         let delay = self.delay_in(nanos, is_io);
@@ -384,7 +384,7 @@ impl Lowering<'_> {
 
     /// Returns whether a thread made no further call: nothing follows, or its end.
     pub fn is_last_call(&self, index: usize) -> bool {
-        let next = self.next[index];
+        let next = self.next.after(index);
         next == NONE
             || self.trace.call(&self.trace.events[next as usize]).operation == Op::Terminate
     }

@@ -42,7 +42,7 @@ impl Lowering<'_> {
             let waiter = Waiter {
                 wait: at,
                 mutex,
-                back: self.next[index],
+                back: self.next.after(index),
                 from,
             };
             self.logs[cond.index()].condition().wait(waiter);
@@ -52,7 +52,9 @@ impl Lowering<'_> {
                 let mut nanos = self.recorded_delay(begin, index);
                 if begin != index {
                     // One that looks again and again waits for what others do.
-                    nanos = self.busy.idle(nanos, begin, self.next[index] as usize);
+                    nanos = self
+                        .busy
+                        .idle(nanos, begin, self.next.after(index) as usize);
                 }
                 self.delay(nanos)
             } else {

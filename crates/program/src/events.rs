@@ -6,8 +6,8 @@ use crate::lower::NONE;
 
 /// What one sweep over the events, from the last to the first, finds.
 pub(crate) struct Sweep {
-    /// The next event of the same thread, per event; [`NONE`] where there is none.
-    pub next: Vec<u32>,
+    /// The next event of the same thread.
+    pub next: Following,
     /// The events whose thread's next event is a return.
     pub is_answered: EventSet,
     /// How many events each thread has.
@@ -20,7 +20,7 @@ impl Sweep {
     pub fn new(trace: &Trace) -> Self {
         let threads = trace.threads.len();
         let mut sweep = Self {
-            next: vec![NONE; trace.events.len()],
+            next: Following::none(trace.events.len()),
             is_answered: EventSet::none(trace.events.len()),
             per_thread: vec![0; threads],
             used: vec![false; trace.calls.len()],
@@ -37,12 +37,60 @@ impl Sweep {
             sweep.per_thread[thread as usize] += 1;
             let (next, answers) =
                 std::mem::replace(&mut following[thread as usize], (index as u32, is_return));
-            sweep.next[index] = next;
+            sweep.next.set_from_last(index, next);
             if answers {
                 sweep.is_answered.insert(index);
             }
         }
+        sweep.next.far.reverse();
         sweep
+    }
+}
+
+/// The event that follows each event, in two bytes where it is not far away.
+pub(crate) struct Following {
+    /// How many events later it is; [`NOTHING`] or [`FAR`] else.
+    steps: Vec<u16>,
+    /// Those that are far away, by event.
+    far: Vec<(u32, u32)>,
+}
+
+const NOTHING: u16 = 0;
+const FAR: u16 = u16::MAX;
+
+impl Following {
+    fn none(events: usize) -> Self {
+        Self {
+            steps: vec![NOTHING; events],
+            far: Vec::new(),
+        }
+    }
+
+    /// Sets what follows an event, of each event after those behind it.
+    fn set_from_last(&mut self, event: usize, next: u32) {
+        if next == NONE {
+            return;
+        }
+        let steps = u16::try_from(next as usize - event).unwrap_or(FAR);
+        self.steps[event] = steps;
+        if steps == FAR {
+            self.far.push((event as u32, next));
+        }
+    }
+
+    /// Returns the event that follows an event; [`NONE`] where there is none, or no such event.
+    #[inline]
+    pub fn after(&self, event: usize) -> u32 {
+        match self.steps.get(event) {
+            None | Some(&NOTHING) => NONE,
+            Some(&FAR) => {
+                let place = self
+                    .far
+                    .binary_search_by_key(&event, |&(event, _)| event as usize);
+                place.map_or(NONE, |place| self.far[place].1)
+            }
+            Some(&steps) => event as u32 + u32::from(steps),
+        }
     }
 }
 
@@ -64,5 +112,33 @@ impl EventSet {
 
     pub fn contains(&self, event: usize) -> bool {
         self.words[event / 64] >> (event % 64) & 1 == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_is_found_however_far_it_is() {
+        let mut following = Following::none(200_000);
+        let pairs = [
+            (7, 199_999),
+            (8, 9),
+            (9, 65_543),
+            (10, 65_545),
+            (11, 65_547),
+        ];
+        for (event, next) in pairs.into_iter().rev() {
+            following.set_from_last(event, next);
+        }
+        following.far.reverse();
+        for (event, next) in pairs {
+            assert_eq!(following.after(event), next);
+        }
+        assert_eq!(
+            (following.after(12), following.after(200_000)),
+            (NONE, NONE)
+        );
     }
 }

@@ -24,7 +24,7 @@ impl Lowering<'_> {
         }
         let at = self.push(begin, thread, Action::AwaitWake(futex));
         let from = self.return_of(end).and_then(|back| back.from);
-        let back = self.next[end];
+        let back = self.next.after(end);
         self.logs[futex.index()]
             .futex()
             .wait(at, back, from.map(|from| from.0));

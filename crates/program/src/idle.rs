@@ -7,6 +7,8 @@
 
 use foretrace_trace::{Event, FileKind, IoKind, Operation, Outcome, Trace};
 
+use crate::events::Following;
+
 /// A thread that works less than one part in so many while it seems to work is waiting in a way that was not recorded.
 const LEAST_SHARE: u64 = 64;
 
@@ -17,7 +19,7 @@ pub(crate) struct Busy {
 
 impl Busy {
     /// Goes through a recording; learns nothing from a trace without CPU times, or in which no thread waited so.
-    pub fn of(trace: &Trace, next: &[u32]) -> Self {
+    pub fn of(trace: &Trace, next: &Following) -> Self {
         let waits = |operation| {
             matches!(
                 operation,
@@ -27,7 +29,7 @@ impl Busy {
             )
         };
         let has_waits = trace.calls.iter().any(|call| waits(call.operation));
-        if !has_waits || trace.events.iter().any(|event| event.cpu.is_none()) {
+        if !has_waits || trace.events.iter().any(|event| event.cpu().is_none()) {
             return Self { nanos: Vec::new() };
         }
         let mut first = vec![None; trace.threads.len()];
@@ -68,9 +70,9 @@ impl Busy {
 }
 
 /// Returns whether a thread could run between an event and its next one.
-fn works_after(trace: &Trace, index: usize, next: &[u32]) -> bool {
+fn works_after(trace: &Trace, index: usize, next: &Following) -> bool {
     let event = &trace.events[index];
-    let Some(following) = trace.events.get(next[index] as usize) else {
+    let Some(following) = trace.events.get(next.after(index) as usize) else {
         return false;
     };
     if trace.call(following).operation == Operation::Return {
@@ -86,7 +88,7 @@ fn works_between(event: &Event, used: u64, following: &Event) -> bool {
 }
 
 fn cpu(event: &Event) -> u64 {
-    event.cpu.unwrap_or_default().0
+    event.cpu().unwrap_or_default().0
 }
 
 /// Returns whether a thread of the recording may be what a blocked call waited for. Disks, clocks and people are none.

@@ -1,13 +1,14 @@
 //! The end of the sweep: what was found is put in its place, and what had to be assumed is told.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::OnceLock};
 
 use foretrace_trace::{Object, ObjectId, ObjectKind, Operation as Call, ThreadId};
 
 use crate::{
     Action, Operation, Operations, Program, Thread,
+    links::{Links, LinksBuilder},
     lower::{Lowering, ObjectLog},
-    matching::OpRef,
+    matching::{Edges, OpRef},
     pool::{self, LaidOut, Pools},
 };
 
@@ -40,7 +41,7 @@ impl Lowering<'_> {
         self.size_barriers(&mut objects);
         self.tell_assumptions();
         let threads = self.lay_out_threads();
-        let (requirements, requirement_starts) = self.lay_out_requirements(&threads);
+        let requirements = self.lay_out_requirements(&threads);
         let operations = self.lay_out_operations();
         let Pools { pools, others } = pool::find(&LaidOut {
             trace: self.trace,
@@ -58,8 +59,8 @@ impl Lowering<'_> {
             threads,
             objects,
             operations,
+            dependents: OnceLock::new(),
             requirements,
-            requirement_starts,
             delays: self.delays,
             structures: self.structures,
             pools,
@@ -166,42 +167,13 @@ impl Lowering<'_> {
         all
     }
 
-    /// Turns edges into each operation's requirements: all of them, and where each operation's begin.
-    fn lay_out_requirements(&mut self, threads: &[Thread]) -> (Vec<u32>, Vec<u32>) {
+    /// Turns edges into each operation's requirements.
+    fn lay_out_requirements(&mut self, threads: &[Thread]) -> Links {
         let place = |at: OpRef| threads[at.thread as usize].operations.start + at.index;
-        let edges = std::mem::take(&mut self.edges);
         let count = threads.last().map_or(0, |thread| thread.operations.end) as usize;
-        // First where they end, which becomes where they begin while they are put there from the last to the first.
-        let mut starts = vec![0; count + 1];
-        for edge in &edges {
-            starts[place(edge.acquire) as usize] += 1;
-        }
-        let mut end = 0;
-        for start in &mut starts {
-            end += *start;
-            *start = end;
-        }
-        let mut requirements = vec![0; edges.len()];
-        for edge in &edges {
-            let start = &mut starts[place(edge.acquire) as usize];
-            *start -= 1;
-            requirements[*start as usize] = place(edge.release);
-        }
-        drop(edges);
-        let mut kept = 0;
-        for operation in 0..count {
-            let (start, end) = (starts[operation] as usize, starts[operation + 1] as usize);
-            starts[operation] = kept as u32;
-            requirements[start..end].sort_unstable();
-            for index in start..end {
-                if index == start || requirements[index] != requirements[index - 1] {
-                    requirements[kept] = requirements[index];
-                    kept += 1;
-                }
-            }
-        }
-        starts[count] = kept as u32;
-        requirements.truncate(kept);
-        (requirements, starts)
+        let mut requirements = LinksBuilder::with_room(count);
+        let edges = std::mem::replace(&mut self.edges, Edges::none(0));
+        edges.for_each(|edge| requirements.add(place(edge.acquire), place(edge.release)));
+        requirements.finish(count)
     }
 }

@@ -22,6 +22,7 @@ mod events;
 mod futexes;
 mod idle;
 mod layout;
+mod links;
 mod lower;
 mod matching;
 mod operation;

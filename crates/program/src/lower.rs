@@ -8,10 +8,10 @@ use foretrace_trace::{
 
 use crate::{
     Action, Delay, Operation, Operations, Program, Structure,
-    events::{EventSet, Sweep},
+    events::{EventSet, Following, Sweep},
     idle::Busy,
     matching::{
-        ConditionLog, Edge, FutexLog, MutexLog, OpRef, RendezvousLog, RwlockLog, SemaphoreLog,
+        ConditionLog, Edges, FutexLog, MutexLog, OpRef, RendezvousLog, RwlockLog, SemaphoreLog,
     },
     structure::{self, Roles},
     work::Work,
@@ -40,13 +40,13 @@ pub(crate) struct Lowering<'t> {
     pub carried: Vec<u64>,
     /// The event before which each thread's events are part of a wait that began already.
     pub resumes_at: Vec<u32>,
-    /// The next event of the same thread, per event.
-    pub next: Vec<u32>,
+    /// The next event of the same thread.
+    pub next: Following,
     /// The events whose thread's next event is a return.
     pub is_answered: EventSet,
     /// The operations of each thread so far.
     pub lists: Vec<Operations>,
-    pub edges: Vec<Edge>,
+    pub edges: Edges,
     /// The call of each thread of which it is not known yet whether it came back.
     pub open: Vec<Option<Open>>,
     /// The one-time initializations that each thread is running, innermost last.
@@ -212,7 +212,7 @@ impl<'t> Lowering<'t> {
                 .into_iter()
                 .map(|events| Operations::with_capacity(events as usize))
                 .collect(),
-            edges: Vec::new(),
+            edges: Edges::none(threads),
             open: vec![None; threads],
             running_once: vec![Vec::new(); threads],
             logs: logs.collect(),

@@ -15,14 +15,21 @@ pub struct Operations {
     words: Vec<u64>,
     events: Vec<u32>,
     odd: Vec<(u64, Action)>,
-    /// Whether some of them poll.
-    polls: bool,
+    /// A bit for each kind that some of them are, or once were.
+    kinds: u32,
 }
 
 const OPERAND_BITS: u32 = 26;
 const KIND_BITS: u32 = 5;
 const WAITED: u64 = 1 << (OPERAND_BITS + KIND_BITS);
 const WORK_SHIFT: u32 = 32;
+
+/// Kinds that are asked for.
+const LOCK: u32 = 6;
+const UNLOCK: u32 = 7;
+const WAKE: u32 = 11;
+const WAIT: u32 = 17;
+const POLL: u32 = 18;
 
 /// The kind of operations that do not fit.
 const ODD: u32 = (1 << KIND_BITS) - 1;
@@ -34,7 +41,7 @@ impl Operations {
             words: Vec::with_capacity(count),
             events: Vec::with_capacity(count),
             odd: Vec::new(),
-            polls: false,
+            kinds: 0,
         }
     }
 
@@ -45,7 +52,22 @@ impl Operations {
 
     /// Returns whether some of them may poll.
     pub fn polls(&self) -> bool {
-        self.polls
+        self.kinds >> POLL & 1 == 1
+    }
+
+    /// Returns whether some of them may wake those that wait for a futex.
+    pub fn wakes(&self) -> bool {
+        self.kinds >> WAKE & 1 == 1
+    }
+
+    /// Returns whether some of them may be waits of abstract processes.
+    pub fn accepts(&self) -> bool {
+        self.kinds >> WAIT & 1 == 1
+    }
+
+    /// Returns whether some of them may be about two objects.
+    pub fn has_pairs(&self) -> bool {
+        !self.odd.is_empty()
     }
 
     /// Returns whether there are none.
@@ -72,6 +94,18 @@ impl Operations {
     #[inline]
     pub fn action(&self, index: u32) -> Action {
         self.action_of(self.words[index as usize])
+    }
+
+    /// Returns the mutex that an operation locks or unlocks, and whether it locks it; nothing for other operations, and
+    /// for some that do not fit.
+    #[inline]
+    pub fn mutex_operation(&self, index: u32) -> Option<(ObjectId, bool)> {
+        let word = self.words[index as usize];
+        let kind = kind_of(word);
+        let object = ObjectId(operand_of(word));
+        [LOCK, UNLOCK]
+            .contains(&kind)
+            .then_some((object, kind == LOCK))
     }
 
     /// Returns the CPU time before an operation, in nanoseconds.
@@ -143,7 +177,7 @@ impl Operations {
                 }
             }
         }
-        self.polls |= other.polls;
+        self.kinds |= other.kinds;
         self.words.append(&mut other.words);
         self.events.append(&mut other.events);
         self.odd.append(&mut other.odd);
@@ -161,9 +195,10 @@ impl Operations {
             work_nanos, action, ..
         } = *operation;
         let waited = if operation.waited { WAITED } else { 0 };
-        self.polls |= matches!(action, Action::Poll(_));
-        let fits = packed(action)
-            .filter(|&(_, operand)| operand >> OPERAND_BITS == 0 && work_nanos >> 32 == 0);
+        let kind = packed(action);
+        self.kinds |= kind.map_or(0, |(kind, _)| 1 << kind);
+        let fits =
+            kind.filter(|&(_, operand)| operand >> OPERAND_BITS == 0 && work_nanos >> 32 == 0);
         if let Some((kind, operand)) = fits {
             return work_nanos << WORK_SHIFT
                 | waited
@@ -189,7 +224,7 @@ impl Operations {
 
     #[inline]
     fn action_of(&self, word: u64) -> Action {
-        let operand = word as u32 & ((1 << OPERAND_BITS) - 1);
+        let operand = operand_of(word);
         let object = ObjectId(operand);
         match kind_of(word) {
             0 => Action::Pass,
@@ -198,19 +233,19 @@ impl Operations {
             3 => Action::Await(GateId(operand)),
             4 => Action::Open(GateId(operand)),
             5 => Action::Delay(operand),
-            6 => Action::Lock(object),
-            7 => Action::Unlock(object),
+            LOCK => Action::Lock(object),
+            UNLOCK => Action::Unlock(object),
             8 => Action::TakeToken(object),
             9 => Action::GiveToken(object),
             10 => Action::AwaitWake(object),
-            11 => Action::Wake(object),
+            WAKE => Action::Wake(object),
             12 => Action::ReadLock(object),
             13 => Action::WriteLock(object),
             14 => Action::RwUnlock(object),
             15 => Action::Barrier(object),
             16 => Action::Signal(object),
-            17 => Action::Wait(object),
-            18 => Action::Poll(object),
+            WAIT => Action::Wait(object),
+            POLL => Action::Poll(object),
             _ => self.odd[(word >> WORK_SHIFT) as usize].1,
         }
     }
@@ -219,6 +254,11 @@ impl Operations {
 #[inline]
 fn kind_of(word: u64) -> u32 {
     (word as u32 >> OPERAND_BITS) & ODD
+}
+
+#[inline]
+fn operand_of(word: u64) -> u32 {
+    word as u32 & ((1 << OPERAND_BITS) - 1)
 }
 
 /// Returns the kind and the operand of an action that has one operand at most.
@@ -230,19 +270,19 @@ fn packed(action: Action) -> Option<(u32, u32)> {
         Action::Await(gate) => (3, gate.0),
         Action::Open(gate) => (4, gate.0),
         Action::Delay(index) => (5, index),
-        Action::Lock(id) => (6, id.0),
-        Action::Unlock(id) => (7, id.0),
+        Action::Lock(id) => (LOCK, id.0),
+        Action::Unlock(id) => (UNLOCK, id.0),
         Action::TakeToken(id) => (8, id.0),
         Action::GiveToken(id) => (9, id.0),
         Action::AwaitWake(id) => (10, id.0),
-        Action::Wake(id) => (11, id.0),
+        Action::Wake(id) => (WAKE, id.0),
         Action::ReadLock(id) => (12, id.0),
         Action::WriteLock(id) => (13, id.0),
         Action::RwUnlock(id) => (14, id.0),
         Action::Barrier(id) => (15, id.0),
         Action::Signal(id) => (16, id.0),
-        Action::Wait(id) => (17, id.0),
-        Action::Poll(id) => (18, id.0),
+        Action::Wait(id) => (WAIT, id.0),
+        Action::Poll(id) => (POLL, id.0),
         // What is about two things at once stands in the table.
         _ => return None,
     })

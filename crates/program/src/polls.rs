@@ -35,7 +35,7 @@ impl Lowering<'_> {
         let mut worked = 0;
         // It may look at several things, each under its own mutex.
         let mut held = Vec::new();
-        let mut index = self.next[wait];
+        let mut index = self.next.after(wait);
         while index != NONE {
             worked += self.work.before(self.trace, index as usize, cpu);
             let call = self.trace.call(&self.trace.events[index as usize]);
@@ -57,7 +57,7 @@ impl Lowering<'_> {
                 Op::Unlock(mutex) if held.contains(&mutex) => held.retain(|&other| other != mutex),
                 _ => return None,
             }
-            index = self.next[index as usize];
+            index = self.next.after(index as usize);
         }
         None
     }
@@ -66,7 +66,7 @@ impl Lowering<'_> {
     /// or until the row before its thread's next one, since the time after that row is the thread's work.
     pub fn recorded_delay(&self, begin: usize, end: usize) -> u64 {
         let events = &self.trace.events;
-        let until = match self.next[end] {
+        let until = match self.next.after(end) {
             NONE => events.last().map_or(0, |event| event.time.0),
             next if self.return_of(end).is_some() => events[next as usize].time.0,
             next => events[next as usize - 1].time.0,

@@ -1,10 +1,12 @@
 //! The whole of a program.
 
-use std::ops::Range;
+use std::{ops::Range, sync::OnceLock};
 
 use foretrace_trace::{Object, ObjectId, ObjectKind, Process, ProcessId, Trace};
 
-use crate::{Action, Delay, GateId, NoPool, Opener, Operations, Structure, WorkPool, lower};
+use crate::{
+    Action, Delay, GateId, NoPool, Opener, Operations, Structure, WorkPool, links::Links, lower,
+};
 
 /// Lists of operations, one per thread, and who released what to whom in the recording.
 #[derive(Clone, Debug, Default)]
@@ -21,10 +23,10 @@ pub struct Program {
     pub objects: Vec<Object>,
     /// The operations of all threads, one thread after the other.
     pub operations: Operations,
-    /// The releases that acquisitions waited for, as positions in [`Self::operations`].
-    pub requirements: Vec<u32>,
-    /// Where each operation's requirements begin in [`Self::requirements`], and where the last one's end.
-    pub requirement_starts: Vec<u32>,
+    /// The releases that each acquisition waited for.
+    pub(crate) requirements: Links,
+    /// The acquisitions that waited for each release, once somebody asked.
+    pub(crate) dependents: OnceLock<Links>,
     /// Delays.
     pub delays: Vec<Delay>,
     /// The condition variables that are waited on, and what each was found to be.
@@ -61,10 +63,16 @@ impl Program {
     }
 
     /// Returns the operations whose release this one waited for in the recording.
+    #[inline]
     pub fn requirements_of(&self, operation: u32) -> &[u32] {
-        let start = self.requirement_starts[operation as usize] as usize;
-        let end = self.requirement_starts[operation as usize + 1] as usize;
-        &self.requirements[start..end]
+        self.requirements.of(operation)
+    }
+
+    /// Returns the operations that waited for the release that this one is, in order.
+    #[inline]
+    pub fn dependents_of(&self, operation: u32) -> &[u32] {
+        let dependents = self.dependents.get_or_init(|| self.requirements.reversed());
+        dependents.of(operation)
     }
 
     /// Returns the name of an operation's call, as in text traces.

@@ -36,12 +36,12 @@ impl Lowering<'_> {
     }
 
     fn success_after(&self, index: usize, first: Call, mutex: ObjectId) -> Option<u32> {
-        let mut at = self.next[index];
+        let mut at = self.next.after(index);
         while at != NONE {
             let call = *self.trace.call(&self.trace.events[at as usize]);
             let same = tried(call) == Some(mutex) && call.site == first.site;
             match self.outcome(at as usize, call) {
-                Outcome::Busy if same => at = self.next[at as usize],
+                Outcome::Busy if same => at = self.next.after(at as usize),
                 Outcome::Success if same => return Some(at),
                 _ => return None,
             }

@@ -80,7 +80,7 @@ impl Work {
     /// Returns the CPU time before an event whose thread had used `last` by its event before, and moves that on.
     pub fn before(&self, trace: &Trace, index: usize, last: &mut u64) -> u64 {
         let event = &trace.events[index];
-        if let Some(cpu) = event.cpu {
+        if let Some(cpu) = event.cpu() {
             let spent = cpu.0.saturating_sub(*last);
             *last = cpu.0.max(*last);
             return spent;
@@ -103,7 +103,7 @@ fn returns_by_timeout(call: &Call) -> bool {
 
 fn threads_with_cpu_times(trace: &Trace) -> Vec<bool> {
     let mut carries = vec![false; trace.threads.len()];
-    for event in trace.events.iter().filter(|event| event.cpu.is_some()) {
+    for event in trace.events.iter().filter(|event| event.cpu().is_some()) {
         carries[trace.call(event).thread.index()] = true;
     }
     carries

@@ -133,6 +133,12 @@ impl<'p> Core<'p> {
         self.retrying.push((thread, by));
     }
 
+    /// Returns whether the current operation let no other thread go on.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.woken.len() | self.retrying.len() | self.born.len() == 0
+    }
+
     /// Returns whether a thread is blocked in this operation.
     pub fn is_blocked_at(&self, thread: u32, operation: u32) -> bool {
         let state = &self.threads[thread as usize];

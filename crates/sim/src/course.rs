@@ -7,6 +7,7 @@ use foretrace_schedule::{Marks, Schedule, SimTime, State};
 
 use crate::{
     Choice, Machine, ModelKind, Run,
+    core::Core,
     observer::{LaneBuilder, Observer},
     scheme::{lane_builder, models, observe, to_schedule},
 };
@@ -101,8 +102,9 @@ impl Observer for CourseBuilder<'_> {
         self.lanes.end(thread, now);
     }
 
-    fn operation(&mut self, thread: u32, now: u64, event: u32) {
-        self.marks.push(thread, SimTime(now), event);
+    fn operation(&mut self, core: &Core<'_>, thread: u32) {
+        self.marks
+            .push(thread, SimTime(core.now), core.event(thread));
         self.done += 1;
         if self.done.is_multiple_of(TOLD_EVERY)
             && !self.cancelled.get()

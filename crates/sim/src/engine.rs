@@ -8,6 +8,7 @@
 //!
 //! The execution rules of VPPB's figures, as `docs/models.md` states them.
 
+mod ahead;
 mod alarms;
 mod turns;
 
@@ -140,6 +141,10 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
 
     /// Moves time to the next alarm and handles all that ring then. Returns whether there was one.
     fn advance(&mut self) -> bool {
+        self.run_ahead();
+        if !self.due.is_empty() {
+            return true;
+        }
         if self.alarms.is_empty() {
             return false;
         }
@@ -220,40 +225,41 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     /// Does operations of a thread, as long as nothing else can happen before its next.
     fn operate(&mut self, thread: u32) {
         loop {
-            let action = self.core.action(thread);
-            let event = self.core.event(thread);
-            self.observer.operation(thread, self.core.now, event);
-            let flow = self.model.perform(&mut self.core, thread, action);
-            let quiet = self.core.woken.is_empty()
-                && self.core.retrying.is_empty()
-                && self.core.born.is_empty();
-            match flow {
-                Flow::Next => self.core.advance(thread),
-                Flow::Block(kind, object) => self.block(thread, State::Blocked(kind), object),
-                Flow::End => self.end(thread),
-            }
-            if !quiet {
-                self.release_others(thread);
-            }
-            if flow != Flow::Next || !quiet {
-                let turn = self.core.threads[thread as usize].turn;
-                self.called = 0;
-                self.operating = (thread, turn);
-                self.share_out();
-                self.operating = (NOBODY, 0);
-                if flow == Flow::Next && self.called > 0 {
-                    let cost = self.called * self.machine.costs.wake_cost.0;
-                    self.core.threads[thread as usize].work_left += cost;
-                }
-                // Having lost its CPU and got another, it is seen to already.
-                if self.core.threads[thread as usize].turn != turn {
-                    return;
-                }
-            }
-            if flow != Flow::Next || !self.goes_on(thread) {
+            self.observer.operation(&self.core, thread);
+            let flow = self.model.perform(&mut self.core, thread);
+            if !self.conclude(thread, flow) {
                 return;
             }
         }
+    }
+
+    /// Does what follows from an operation. Returns whether its thread can do the next one at once.
+    fn conclude(&mut self, thread: u32, flow: Flow) -> bool {
+        let quiet = self.core.is_quiet();
+        match flow {
+            Flow::Next => self.core.advance(thread),
+            Flow::Block(kind, object) => self.block(thread, State::Blocked(kind), object),
+            Flow::End => self.end(thread),
+        }
+        if !quiet {
+            self.release_others(thread);
+        }
+        if flow != Flow::Next || !quiet {
+            let turn = self.core.threads[thread as usize].turn;
+            self.called = 0;
+            self.operating = (thread, turn);
+            self.share_out();
+            self.operating = (NOBODY, 0);
+            if flow == Flow::Next && self.called > 0 {
+                let cost = self.called * self.machine.costs.wake_cost.0;
+                self.core.threads[thread as usize].work_left += cost;
+            }
+            // Having lost its CPU and got another, it is seen to already.
+            if self.core.threads[thread as usize].turn != turn {
+                return false;
+            }
+        }
+        flow == Flow::Next && self.goes_on(thread)
     }
 
     /// Lets a thread that did an operation do its next work. Returns whether that is done already, because nothing

@@ -2,6 +2,8 @@
 
 use foretrace_schedule::{Lane, Segment, SimTime, State, Wake};
 
+use crate::core::Core;
+
 /// Sees every change of a thread's state. The engine is generic over it, so that watching costs nothing where nobody
 /// watches.
 pub(crate) trait Observer {
@@ -14,8 +16,8 @@ pub(crate) trait Observer {
     /// A thread ended.
     fn end(&mut self, thread: u32, now: u64);
 
-    /// A thread does an operation, which came from this event of the trace.
-    fn operation(&mut self, _thread: u32, _now: u64, _event: u32) {}
+    /// A thread does its operation now.
+    fn operation(&mut self, _core: &Core<'_>, _thread: u32) {}
 
     /// Returns whether the rest of the run is not wanted any more.
     fn is_cancelled(&self) -> bool {

@@ -83,7 +83,7 @@ fn busy(count: usize) -> Result<Trace, foretrace_trace::Error> {
             let call = CallId::from_index(i % calls);
             let time = Nanos(i as u64 * 417);
             let cpu = Some(Nanos((i / (2 * threads) * 800 + i % 2) as u64));
-            Event { time, cpu, call }
+            Event::new(time, cpu, call)
         })
         .collect();
     Ok(trace)

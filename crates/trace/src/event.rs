@@ -7,15 +7,43 @@ use crate::{CallId, FileKind, IoKind, MessageId, Nanos, ObjectId, SiteId, Thread
 /// One event: a call, made at a time.
 ///
 /// A call that blocked and came back is followed, in its thread, by an event with [`Operation::Return`].
+///
+/// A trace holds one after the other of them, so that they are packed into twenty bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, packed(4))]
 pub struct Event {
     /// When it was made, on the recording's clock, which starts at zero. The order of the events is the order in
     /// which they happened, also where two times are equal.
     pub time: Nanos,
-    /// The CPU time that the thread had used by then; `None` where it was not recorded (hand-written listings).
-    pub cpu: Option<Nanos>,
+    /// [`Self::cpu`] in nanoseconds, or [`NOT_RECORDED`].
+    cpu_nanos: u64,
     /// Who did what, where, and what came of it: a position in `Trace::calls`.
     pub call: CallId,
+}
+
+/// In place of a CPU time; far above what a valid trace may hold.
+const NOT_RECORDED: u64 = u64::MAX;
+
+impl Event {
+    /// Returns a call made at `time`, by which its thread had used so much CPU time.
+    pub fn new(time: Nanos, cpu: Option<Nanos>, call: CallId) -> Self {
+        Self {
+            time,
+            cpu_nanos: cpu.map_or(NOT_RECORDED, |cpu| cpu.0.min(NOT_RECORDED - 1)),
+            call,
+        }
+    }
+
+    /// Returns the CPU time that the thread had used by then; `None` where it was not recorded (hand-written listings).
+    #[inline]
+    pub fn cpu(&self) -> Option<Nanos> {
+        (self.cpu_nanos != NOT_RECORDED).then_some(Nanos(self.cpu_nanos))
+    }
+
+    /// Sets the CPU time that the thread had used by then.
+    pub fn set_cpu(&mut self, cpu: Option<Nanos>) {
+        *self = Self::new(self.time, cpu, self.call);
+    }
 }
 
 /// Who did what to which object, from where, and what came of it. Equal calls are stored once.

@@ -62,7 +62,7 @@ impl Trace {
         let mut previous = Nanos(0);
         for event in &self.events {
             let thread = self.call(event).thread.index();
-            match event.cpu {
+            match event.cpu() {
                 Some(cpu) => last[thread] = Some(cpu),
                 None if last[thread].is_none() => listed += event.time.since(previous).0,
                 None => {}

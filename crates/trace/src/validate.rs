@@ -220,7 +220,7 @@ pub(crate) fn events(trace: &Trace) -> Result<(), Violation> {
         };
         let step = check_time(event.time, previous)
             .and_then(|()| check_life(trace, &mut lives, call))
-            .and_then(|()| check_cpu(trace, &mut lives[call.thread.index()], call, event.cpu));
+            .and_then(|()| check_cpu(trace, &mut lives[call.thread.index()], call, event.cpu()));
         if let Err((problem, remedy)) = step {
             return Err(broken(index, problem, remedy));
         }

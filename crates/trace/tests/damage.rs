@@ -12,10 +12,9 @@ fn long(count: usize) -> Trace {
     let mut trace = foretrace_testkit::trace(rows);
     "long".clone_into(&mut trace.source);
     trace.events = (0..count)
-        .map(|i| Event {
-            time: Nanos(i as u64 * 1000),
-            cpu: Some(Nanos(i as u64 * 500)),
-            call: CallId::from_index(i % 4),
+        .map(|i| {
+            let cpu = Some(Nanos(i as u64 * 500));
+            Event::new(Nanos(i as u64 * 1000), cpu, CallId::from_index(i % 4))
         })
         .collect();
     trace

@@ -56,7 +56,7 @@ fn a_unit_scales_times_and_cpu_times() {
     let times: Vec<_> = trace
         .events
         .iter()
-        .map(|event| (event.time.0, event.cpu))
+        .map(|event| (event.time.0, event.cpu()))
         .collect();
     assert_eq!(times, [(500, Some(Nanos(250))), (1000, Some(Nanos(1000)))]);
 }

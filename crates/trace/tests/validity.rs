@@ -123,7 +123,7 @@ fn times_that_fall_or_are_out_of_range_are_refused() {
         falls.contains("event 3: time 6 ns is before the 7 ns"),
         "{falls}"
     );
-    let cpu = problem(|trace| trace.events[1].cpu = Some(Nanos(7)));
+    let cpu = problem(|trace| trace.events[1].set_cpu(Some(Nanos(7))));
     assert!(
         cpu.contains("event 3: the CPU time of thread \"A\" falls from 7 to 6 ns"),
         "{cpu}"
@@ -134,8 +134,8 @@ fn times_that_fall_or_are_out_of_range_are_refused() {
         "{late}"
     );
     let together = problem(|trace| {
-        trace.events[4].cpu = Some(Nanos(u64::MAX));
-        trace.events[5].cpu = Some(Nanos(u64::MAX));
+        trace.events[4].set_cpu(Some(Nanos(u64::MAX)));
+        trace.events[5].set_cpu(Some(Nanos(u64::MAX)));
     });
     assert!(together.contains("CPU times: together"), "{together}");
     let wall = problem(|trace| {

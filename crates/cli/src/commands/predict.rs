@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::{predict_messages, predict_series};
 use crate::{
     args::PredictArgs,
-    core::{self, Prediction, Study},
+    core::{self, Extent, Prediction, Study},
     failure::{Finish, Usage},
     messages, output,
     report::{
@@ -52,6 +52,7 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<Finish> {
 fn predict_one(args: &PredictArgs, file: &Path, seed: Option<u64>) -> anyhow::Result<Finish> {
     let mut trace = core::read_trace(file)?;
     let study = Study::new(&mut trace, &args.how, args.all_models)?;
+    let extent = Extent::of_forgotten(&mut trace);
     output::warn(&trace.warnings);
     let cpus = cpus(args, &study);
     let predictions = predict_with_seed(&study, &cpus, seed)?;
@@ -59,7 +60,7 @@ fn predict_one(args: &PredictArgs, file: &Path, seed: Option<u64>) -> anyhow::Re
         core::write_schedule(&study.schedule(last)?, path)?;
     }
     if args.json {
-        output::print_json(&PredictDocument::new(&trace, &predictions))?;
+        output::print_json(&PredictDocument::new(&trace, extent, &predictions))?;
     } else if args.all_models {
         output::print(prediction::all_models(&predictions))?;
     } else {
@@ -77,12 +78,17 @@ fn predict_several(args: &PredictArgs, files: &[PathBuf], seeds: &[u64]) -> anyh
     let read = |file: &PathBuf| {
         let mut trace = core::read_trace(file)?;
         let study = Study::new(&mut trace, &args.how, false)?;
+        let extent = Extent::of_forgotten(&mut trace);
         let warnings = trace.warnings.iter();
         let warnings: Vec<String> = warnings
             .map(|warning| format!("{}: {warning}", file.display()))
             .collect();
         output::warn(&warnings);
-        Ok(Recorded { trace, study })
+        Ok(Recorded {
+            trace,
+            extent,
+            study,
+        })
     };
     let recordings: Vec<Recorded> = files.iter().map(read).collect::<anyhow::Result<_>>()?;
     output::warn(&other_programs(&recordings));

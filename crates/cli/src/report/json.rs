@@ -8,7 +8,7 @@ use foretrace_trace::{ExitStatus, Recording, ThreadClock, Trace};
 use serde::Serialize;
 
 use super::machine::MachineJson;
-use crate::core::Prediction;
+use crate::core::{Extent, Prediction};
 use crate::several::{Answer, Recorded, Way};
 
 /// The document of `predict --json`.
@@ -19,10 +19,10 @@ pub struct PredictDocument<'a> {
 }
 
 impl<'a> PredictDocument<'a> {
-    /// Makes the document.
-    pub fn new(trace: &'a Trace, predictions: &'a [Prediction]) -> Self {
+    /// Makes the document; the trace may be without its events.
+    pub fn new(trace: &'a Trace, extent: Extent, predictions: &'a [Prediction]) -> Self {
         Self {
-            trace: TraceJson::new(trace),
+            trace: TraceJson::with_extent(trace, extent),
             predictions: predictions
                 .iter()
                 .map(|prediction| PredictionJson::new(trace, prediction))
@@ -65,7 +65,8 @@ struct WayJson {
 impl<'a> SeveralDocument<'a> {
     /// Makes the document; there is one recording at least.
     pub fn new(recordings: &'a [Recorded], answers: &'a [Answer<'a>]) -> Self {
-        let traces = || recordings.iter().map(|recorded| &recorded.trace);
+        let trace =
+            |recorded: &'a Recorded| TraceJson::with_extent(&recorded.trace, recorded.extent);
         let answer = |answer: &'a Answer<'a>| AnswerJson {
             middle: PredictionJson::new(
                 &recordings[answer.middle.recording].trace,
@@ -76,8 +77,8 @@ impl<'a> SeveralDocument<'a> {
             ways: answer.ways.iter().map(WayJson::new).collect(),
         };
         Self {
-            trace: TraceJson::new(&recordings[0].trace),
-            recordings: traces().map(TraceJson::new).collect(),
+            trace: trace(&recordings[0]),
+            recordings: recordings.iter().map(trace).collect(),
             predictions: answers.iter().map(answer).collect(),
         }
     }
@@ -166,12 +167,16 @@ pub struct TraceJson<'a> {
 impl<'a> TraceJson<'a> {
     /// Takes them from the trace.
     pub fn new(trace: &'a Trace) -> Self {
+        Self::with_extent(trace, Extent::of(trace))
+    }
+
+    fn with_extent(trace: &'a Trace, extent: Extent) -> Self {
         Self {
             source: &trace.source,
             threads: trace.threads.len(),
             objects: trace.objects.len(),
-            events: trace.events.len(),
-            cpu_time_ns: trace.total_cpu().0,
+            events: extent.events,
+            cpu_time_ns: extent.cpu_time.0,
             recording: trace.recording.as_ref().map(RecordingJson::new),
             warnings: &trace.warnings,
         }

@@ -11,6 +11,7 @@
 //! the k-th wait" (VPPB, section 2).
 
 mod condition;
+mod edges;
 mod futex;
 mod mutex;
 mod rendezvous;
@@ -19,6 +20,7 @@ mod semaphore;
 
 pub(crate) use {
     condition::{ConditionLog, Waiter, WokenBy},
+    edges::Edges,
     futex::FutexLog,
     mutex::{Acquired, MutexLog},
     rendezvous::RendezvousLog,

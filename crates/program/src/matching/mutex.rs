@@ -1,6 +1,6 @@
 //! Mutexes and spin locks: acquisition k waited for release k-1.
 
-use super::{Edge, OpRef};
+use super::{Edge, Edges, OpRef};
 
 /// What happened to one mutex so far.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +46,7 @@ impl MutexLog {
     }
 
     /// Logs an unlock. Returns whether it let the mutex go; not so for a nested one, or where nobody held it.
-    pub fn unlock(&mut self, release: OpRef, edges: &mut Vec<Edge>) -> bool {
+    pub fn unlock(&mut self, release: OpRef, edges: &mut Edges) -> bool {
         match self.holder {
             None => false,
             Some(holder) if holder == release.thread && self.depth > 1 => {
@@ -61,7 +61,7 @@ impl MutexLog {
     }
 
     /// Logs that a wait on a condition gave the mutex up. Returns how deep it had it.
-    pub fn give_up(&mut self, release: OpRef, edges: &mut Vec<Edge>) -> u32 {
+    pub fn give_up(&mut self, release: OpRef, edges: &mut Edges) -> u32 {
         let depth = if self.holder == Some(release.thread) {
             self.depth
         } else {
@@ -83,7 +83,7 @@ impl MutexLog {
         self.holder.is_none()
     }
 
-    fn release(&mut self, release: OpRef, edges: &mut Vec<Edge>) {
+    fn release(&mut self, release: OpRef, edges: &mut Edges) {
         self.holder = None;
         self.depth = 0;
         self.last_release = Some(release);

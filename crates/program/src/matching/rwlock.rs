@@ -1,7 +1,7 @@
 //! Readers-writer locks: a read waited for the last write-unlock; a write for all read-unlocks of the phase before,
 //! or for the write-unlock before it.
 
-use super::{Edge, OpRef};
+use super::{Edge, Edges, OpRef};
 
 /// What happened to one readers-writer lock so far.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,7 @@ pub(crate) struct RwlockLog {
 
 impl RwlockLog {
     /// Logs an acquisition for reading.
-    pub fn read(&mut self, acquire: OpRef, edges: &mut Vec<Edge>) {
+    pub fn read(&mut self, acquire: OpRef, edges: &mut Edges) {
         edges.extend(
             self.last_write_release
                 .map(|release| Edge { acquire, release }),
@@ -22,7 +22,7 @@ impl RwlockLog {
     }
 
     /// Logs an acquisition for writing.
-    pub fn write(&mut self, acquire: OpRef, edges: &mut Vec<Edge>) {
+    pub fn write(&mut self, acquire: OpRef, edges: &mut Edges) {
         self.writer = Some(acquire.thread);
         if self.read_releases.is_empty() {
             edges.extend(

@@ -1,6 +1,6 @@
 //! Semaphores: the k-th granted wait took the k-th token.
 
-use super::{Edge, OpRef};
+use super::{Edge, Edges, OpRef};
 
 /// What happened to one semaphore so far.
 #[derive(Clone, Debug, Default)]
@@ -80,7 +80,7 @@ impl SemaphoreLog {
     }
 
     /// Adds an edge for every wait that took a posted token, of a semaphore that began with `initial` tokens.
-    pub fn edges(&self, initial: u32, edges: &mut Vec<Edge>) {
+    pub fn edges(&self, initial: u32, edges: &mut Edges) {
         let posted = self.grants.iter().skip(initial as usize).zip(&self.tokens);
         edges.extend(posted.map(|(&acquire, &release)| Edge { acquire, release }));
     }

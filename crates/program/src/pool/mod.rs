@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use foretrace_trace::{Object, ObjectId, Operation as Call, SiteId, ThreadId, Trace};
 
-use crate::{Operation, Operations, Thread, lower::NONE};
+use crate::{Operation, Operations, Thread, events::Following, lower::NONE};
 
 /// Threads that take tasks from a shared queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,8 +122,8 @@ pub(crate) struct End {
 /// A program under construction, as far as it is laid out.
 pub(crate) struct LaidOut<'a> {
     pub trace: &'a Trace,
-    /// The next event of the same thread, per event.
-    pub next: &'a [u32],
+    /// The next event of the same thread.
+    pub next: &'a Following,
     /// How each thread ended.
     pub ends: Vec<End>,
     pub threads: &'a [Thread],
@@ -134,14 +134,10 @@ pub(crate) struct LaidOut<'a> {
 }
 
 /// Returns how each thread ended.
-pub(crate) fn ends(trace: &Trace, next: &[u32]) -> Vec<End> {
+pub(crate) fn ends(trace: &Trace, next: &Following) -> Vec<End> {
     let mut ends = vec![End::default(); trace.threads.len()];
-    for (event, _) in trace
-        .events
-        .iter()
-        .zip(next)
-        .filter(|(_, next)| **next == NONE)
-    {
+    let events = trace.events.iter().enumerate();
+    for (_, event) in events.filter(|(index, _)| next.after(*index) == NONE) {
         let call = trace.call(event);
         ends[call.thread.index()].last_call = Some(call.operation);
     }
@@ -198,8 +194,8 @@ impl LaidOut<'_> {
             .events
             .get(event)
             .is_some_and(|event| self.trace.call(event).operation == Call::Return);
-        match self.next.get(event) {
-            Some(&next) if waited && !is_return && next != NONE => next,
+        match self.next.after(event) {
+            next if waited && !is_return && next != NONE => next,
             _ => take.event,
         }
     }

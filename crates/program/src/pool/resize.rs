@@ -167,6 +167,7 @@ impl Program {
 
     fn append(&mut self, operation: Operation) {
         self.operations.push(operation);
-        self.requirement_starts.push(self.requirements.len() as u32);
+        self.requirements.fill_up(self.operations.len());
+        self.dependents.take();
     }
 }

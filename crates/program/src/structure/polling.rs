@@ -146,7 +146,7 @@ impl<'t> Search<'t> {
         let thread = call.thread.0;
         let doing = &mut self.doing[thread as usize];
         // Listings without CPU times do not tell.
-        if let Some(cpu) = event.cpu {
+        if let Some(cpu) = event.cpu() {
             let [time, cpu] = [event.time.0, cpu.0];
             let passed = time.saturating_sub(doing.seen.0);
             let worked = cpu.saturating_sub(doing.seen.1);

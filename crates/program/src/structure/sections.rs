@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use foretrace_trace::{ObjectId, Operation as Op, Outcome, SiteId, Trace};
 
-use crate::{events::Sweep, lower::NONE};
+use crate::{
+    events::{Following, Sweep},
+    lower::NONE,
+};
 
 /// What a thread does between locking a mutex and unlocking it.
 #[derive(Clone, Debug)]
@@ -41,7 +44,7 @@ pub(super) struct Sections {
     mutex_of: BTreeMap<ObjectId, ObjectId>,
     /// Condition variables that are used with several mutexes.
     ambiguous: BTreeSet<ObjectId>,
-    next: Vec<u32>,
+    next: Following,
 }
 
 /// How one condition variable is used.
@@ -216,7 +219,7 @@ impl<'t> Collector<'t> {
 
     /// Returns the event of a call's return and what came of the call.
     fn result(&self, index: u32, outcome: Outcome) -> (Option<u32>, Outcome) {
-        let next = self.sections.next[index as usize];
+        let next = self.sections.next.after(index as usize);
         if next == NONE {
             return (None, outcome);
         }
@@ -254,7 +257,7 @@ impl<'t> Collector<'t> {
             Op::CondWait { cond, mutex } | Op::CondTimedWait { cond, mutex } => {
                 let (back, outcome) = self.result(index, call.outcome);
                 // Without a return it never came back, unless the thread went on.
-                let lost = back.is_none() && self.sections.next[index as usize] != NONE;
+                let lost = back.is_none() && self.sections.next.after(index as usize) != NONE;
                 let odd = outcome != Outcome::Success || lost;
                 if let Some(section) = self.current(thread, mutex) {
                     section.odd |= odd || section.waited.is_some_and(|other| other != cond);

@@ -156,11 +156,11 @@ impl Recorder {
             });
         self.time += spent;
         self.cpu[thread as usize] += spent;
-        trace.events.push(Event {
-            time: Nanos(self.time),
-            cpu: Some(Nanos(self.cpu[thread as usize])),
+        trace.events.push(Event::new(
+            Nanos(self.time),
+            Some(Nanos(self.cpu[thread as usize])),
             call,
-        });
+        ));
     }
 
     fn random(&mut self) -> u64 {

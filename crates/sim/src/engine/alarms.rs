@@ -4,11 +4,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use crate::tournament::{NONE, Tournament};
-
-/// The lower bits of a key: the order in which alarms were set, and the CPU.
-const ORDER_BITS: u32 = 63;
-const ORDER: u64 = (1 << ORDER_BITS) - 1;
+use crate::tournament::{NONE, ORDER_BITS, Tournament};
 
 /// What rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +17,11 @@ pub(super) enum Alarm {
 
 /// All alarms that are set; those of one instant ring in the order in which they were set.
 pub(super) struct Alarms {
+    /// The key of an alarm: its time, the order in which alarms were set, and the CPU.
     cpus: Tournament,
     delays: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    /// The CPU whose alarm rang last and still stands in the tree: mostly it gets a new one before anything else happens.
-    rung: Option<u32>,
-    /// The first of the others' alarms, while there is such a CPU.
-    others: u128,
+    /// When the first delay ends; the end of time where there is none.
+    first_delay: u64,
     /// How many bits of the order name the CPU.
     place_bits: u32,
 }
@@ -38,18 +33,13 @@ impl Alarms {
             place_bits: cpus.place_bits(),
             cpus,
             delays: BinaryHeap::new(),
-            rung: None,
-            others: NONE,
+            first_delay: u64::MAX,
         }
     }
 
     /// Sets the alarm of a CPU's thread, in place of the one before. `count` grows with each that is set.
     #[inline]
     pub fn set(&mut self, cpu: u32, at: u64, count: u64) {
-        if self.rung != Some(cpu) {
-            self.settle();
-        }
-        self.rung = None;
         let order = count << self.place_bits | u64::from(cpu);
         self.cpus
             .set(cpu, u128::from(at) << ORDER_BITS | u128::from(order));
@@ -58,71 +48,65 @@ impl Alarms {
     /// Sets the end of a thread's delay.
     pub fn set_delay(&mut self, thread: u32, at: u64, count: u64) {
         self.delays.push(Reverse((at, count, thread)));
+        self.first_delay = self.first_delay.min(at);
     }
 
     /// The CPU's thread has to stop: its alarm does not ring.
     pub fn cancel(&mut self, cpu: u32) {
-        self.settle();
         self.cpus.set(cpu, NONE);
     }
 
     /// Returns when the next alarm rings; the end of time where none does.
     #[inline]
     pub fn next_at(&self) -> u64 {
-        let cpu = (self.first_of_cpus() >> ORDER_BITS) as u64;
-        match self.delays.peek() {
-            Some(&Reverse((delay, ..))) => cpu.min(delay),
-            None => cpu,
-        }
+        let cpu = (self.cpus.smallest() >> ORDER_BITS) as u64;
+        cpu.min(self.first_delay)
     }
 
     /// Returns whether no alarm is set.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        is_none(self.first_of_cpus()) && self.delays.is_empty()
+        self.cpus.smallest() == NONE && self.delays.is_empty()
+    }
+
+    /// Returns when the next alarm rings and of which CPU it is, where no other rings at that instant, and none so near that
+    /// it is not worth finding out. It stays set.
+    #[inline]
+    pub fn next_alone(&self) -> Option<(u64, u32)> {
+        let first = self.cpus.smallest();
+        let (at, cpu) = ((first >> ORDER_BITS) as u64, self.cpu_of(first));
+        (at < self.first_delay && self.cpus.is_alone(cpu)).then_some((at, cpu))
     }
 
     /// Takes out the next alarm, if it rings at this time.
-    #[inline]
     pub fn pop_at(&mut self, at: u64) -> Option<Alarm> {
-        let first = self.first_of_cpus();
-        let (cpu_at, order) = ((first >> ORDER_BITS) as u64, first as u64 & ORDER);
+        let first = self.cpus.smallest();
+        let (cpu_at, order) = (
+            (first >> ORDER_BITS) as u64,
+            first as u64 & ((1 << ORDER_BITS) - 1),
+        );
         if let Some(&Reverse((delay_at, count, thread))) = self.delays.peek()
             && (delay_at, count) < (cpu_at, order >> self.place_bits)
         {
             return (delay_at == at).then(|| {
                 self.delays.pop();
+                let next = self.delays.peek();
+                self.first_delay = next.map_or(u64::MAX, |Reverse((at, ..))| *at);
                 Alarm::Delay(thread)
             });
         }
-        if cpu_at != at || is_none(first) {
+        if cpu_at != at || first == NONE {
             return None;
         }
-        self.settle();
-        let cpu = (order & ((1 << self.place_bits) - 1)) as u32;
-        self.others = self.cpus.smallest_but(cpu);
-        self.rung = Some(cpu);
+        let cpu = self.cpu_of(first);
+        self.cpus.set(cpu, NONE);
         Some(Alarm::Cpu(cpu))
     }
 
-    fn first_of_cpus(&self) -> u128 {
-        match self.rung {
-            Some(_) => self.others,
-            None => self.cpus.smallest(),
-        }
+    #[inline]
+    fn cpu_of(&self, key: u128) -> u32 {
+        (key as u64 & ((1 << self.place_bits) - 1)) as u32
     }
-
-    /// Takes the alarm that rang out of the tree.
-    fn settle(&mut self) {
-        if let Some(cpu) = self.rung.take() {
-            self.cpus.set(cpu, NONE);
-        }
-    }
-}
-
-/// Returns whether a key is none: the lower half tells, and comparing it alone spares waiting for both halves together.
-fn is_none(key: u128) -> bool {
-    key as u64 == NONE as u64
 }
 
 #[cfg(test)]
@@ -137,7 +121,9 @@ mod tests {
         alarms.set(0, 7, 3);
         alarms.set(1, 5, 4);
         assert_eq!(alarms.next_at(), 5);
+        assert_eq!(alarms.next_alone(), Some((5, 1)));
         assert_eq!(alarms.pop_at(5), Some(Alarm::Cpu(1)));
+        assert_eq!(alarms.next_alone(), None);
         assert_eq!((alarms.pop_at(5), alarms.next_at()), (None, 7));
         alarms.set(1, 7, 5);
         let rest = [2, 9, 0, 1].map(|_| alarms.pop_at(7));

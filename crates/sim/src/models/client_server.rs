@@ -20,13 +20,15 @@ use crate::{
 /// What has been released, and which lists have run.
 pub(crate) struct ClientServer {
     order: Order,
-    /// The lists whose opening is satisfied and that have not run, of all threads.
+    /// The lists whose opening is satisfied and that have not run, of all threads; but for the lowest of each.
     available: PositionSet,
     threads: Vec<Lists>,
 }
 
+/// Stands for no list.
+const NONE: u32 = u32::MAX;
+
 /// The lists of one thread. A list is named by its opening operation.
-#[derive(Default)]
 struct Lists {
     /// The first operation of the present stretch of lists.
     start: u32,
@@ -36,6 +38,50 @@ struct Lists {
     left: u32,
     /// Whether the thread waits for a list.
     idle: bool,
+    /// The lowest of those whose opening is satisfied and that have not run. Mostly it is the only one.
+    lowest: u32,
+    /// How many more there are.
+    more: u32,
+}
+
+impl Lists {
+    fn none() -> Self {
+        Self {
+            start: 0,
+            fence: 0,
+            left: 0,
+            idle: false,
+            lowest: NONE,
+            more: 0,
+        }
+    }
+
+    /// Notes a list whose opening is satisfied.
+    fn insert(&mut self, available: &mut PositionSet, opening: u32) {
+        let higher = self.lowest.max(opening);
+        self.lowest = self.lowest.min(opening);
+        if higher != NONE {
+            available.insert(higher);
+            self.more += 1;
+        }
+    }
+
+    /// Takes out the lowest list before the fence whose opening is satisfied.
+    fn take(&mut self, available: &mut PositionSet) -> Option<u32> {
+        let opening = self.lowest;
+        if opening >= self.fence {
+            return None;
+        }
+        self.lowest = NONE;
+        if self.more > 0
+            && let Some(next) = available.first_from(opening)
+        {
+            available.remove(next);
+            self.more -= 1;
+            self.lowest = next;
+        }
+        Some(opening)
+    }
 }
 
 impl Model for ClientServer {
@@ -46,7 +92,7 @@ impl Model for ClientServer {
             threads: Vec::new(),
         };
         for thread in &program.threads {
-            let mut lists = Lists::default();
+            let mut lists = Lists::none();
             let start = thread.operations.start;
             Self::open_stretch(program, &mut model.available, &mut lists, start);
             model.threads.push(lists);
@@ -54,8 +100,10 @@ impl Model for ClientServer {
         model
     }
 
-    fn perform(&mut self, core: &mut Core<'_>, thread: u32, action: Action) -> Flow {
+    #[inline]
+    fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         let operation = core.threads[thread as usize].position;
+        let action = core.action(thread);
         match action {
             _ if action.opens_list() => {
                 if let Action::CondWait { .. } = action {
@@ -99,7 +147,7 @@ impl ClientServer {
             if action.opens_list() {
                 lists.left += 1;
                 if program.requirements_of(operation).is_empty() {
-                    available.insert(operation);
+                    lists.insert(available, operation);
                 }
             }
         }
@@ -117,21 +165,16 @@ impl ClientServer {
             }
             return core.perform(thread, action);
         }
-        match self.available.first_from(lists.start) {
-            Some(opening) if opening < lists.fence => {
-                self.available.remove(opening);
-                lists.left -= 1;
-                core.threads[thread as usize].position = opening;
-                strict::accept(core, thread, opening);
-                Flow::Next
-            }
-            _ => {
-                lists.idle = true;
-                let operation = self.awaited_list(core, thread);
-                core.threads[thread as usize].position = operation;
-                strict::block(core.program.operations.action(operation))
-            }
+        if let Some(opening) = lists.take(&mut self.available) {
+            lists.left -= 1;
+            core.threads[thread as usize].position = opening;
+            strict::accept(core, thread, opening);
+            return Flow::Next;
         }
+        lists.idle = true;
+        let operation = self.awaited_list(core, thread);
+        core.threads[thread as usize].position = operation;
+        strict::block(core.program.operations.action(operation))
     }
 
     /// Returns the list that an idle thread is shown to wait for: the one that follows where it stands, or, where a
@@ -145,7 +188,8 @@ impl ClientServer {
         }
         let start = self.threads[thread as usize].start;
         let waits = |&operation: &u32| {
-            operations.action(operation).opens_list() && !self.order.is_satisfied(operation)
+            operations.action(operation).opens_list()
+                && !self.order.is_satisfied(core.program, operation)
         };
         (start..position).find(waits).unwrap_or(position)
     }
@@ -159,7 +203,7 @@ impl ClientServer {
             threads,
         } = self;
         let mut taken = false;
-        order.release(operation, |waiter, opening| {
+        order.release(core.program, operation, |waiter, opening| {
             let lists = &mut threads[waiter as usize];
             if lists.idle && opening < lists.fence {
                 lists.idle = false;
@@ -168,7 +212,7 @@ impl ClientServer {
                 core.wake(waiter, thread);
                 taken = true;
             } else {
-                available.insert(opening);
+                lists.insert(available, opening);
             }
         });
         taken

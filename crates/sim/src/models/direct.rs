@@ -17,6 +17,9 @@ use crate::{
 
 /// The state of every object.
 pub(crate) struct Direct {
+    /// That of the mutexes, with a place for every object.
+    mutexes: Vec<Mutex>,
+    /// That of the others.
     objects: Vec<Object>,
     mailboxes: Vec<Mailbox>,
     handover: Handover,
@@ -29,38 +32,43 @@ pub(crate) struct Direct {
 }
 
 enum Object {
-    Mutex(Mutex),
     Condition(Condition),
     Semaphore(Semaphore),
     Rwlock(Rwlock),
-    /// One whose state is the engine's or nobody's.
+    /// A mutex, or one whose state is the engine's or nobody's.
     Other,
 }
 
 impl Model for Direct {
     fn new(program: &Program, machine: &Machine) -> Self {
         let objects = program.objects.iter().map(|object| match object.kind {
-            ObjectKind::Mutex | ObjectKind::Spin => Object::Mutex(Mutex::default()),
             ObjectKind::Cond => Object::Condition(Condition::default()),
             ObjectKind::Semaphore | ObjectKind::Queue => {
                 Object::Semaphore(Semaphore::with_tokens(object.initial.unwrap_or(0)))
             }
             ObjectKind::Rwlock => Object::Rwlock(Rwlock::default()),
-            ObjectKind::Event | ObjectKind::Barrier | ObjectKind::Once | ObjectKind::Futex => {
-                Object::Other
-            }
+            ObjectKind::Mutex
+            | ObjectKind::Spin
+            | ObjectKind::Event
+            | ObjectKind::Barrier
+            | ObjectKind::Once
+            | ObjectKind::Futex => Object::Other,
         });
         let mut mutex_of_condition = vec![None; program.objects.len()];
-        let mut uses_futexes = false;
-        for operation in 0..program.operations.len() as u32 {
-            match program.operations.action(operation) {
-                Action::CondWait { cond, mutex } => mutex_of_condition[cond.index()] = Some(mutex),
-                Action::Wake(_) => uses_futexes = true,
-                _ => {}
+        let operations = &program.operations;
+        let pairs = if operations.has_pairs() {
+            operations.len()
+        } else {
+            0
+        };
+        for operation in 0..pairs as u32 {
+            if let Action::CondWait { cond, mutex } = operations.action(operation) {
+                mutex_of_condition[cond.index()] = Some(mutex);
             }
         }
         Self {
-            wakes: uses_futexes.then(|| Order::new(program)),
+            wakes: operations.wakes().then(|| Order::new(program)),
+            mutexes: vec![Mutex::default(); program.objects.len()],
             objects: objects.collect(),
             handover: machine.handover,
             regaining: vec![None; program.threads.len()],
@@ -69,11 +77,43 @@ impl Model for Direct {
         }
     }
 
-    fn perform(&mut self, core: &mut Core<'_>, thread: u32, action: Action) -> Flow {
+    #[inline]
+    fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
+        if self.passes_mutex(core, thread) {
+            return Flow::Next;
+        }
+        self.perform_any(core, thread)
+    }
+
+    fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32> {
+        let object = |id: ObjectId| &self.objects[id.index()];
+        match core.action(thread) {
+            Action::Lock(id) => self.mutexes[id.index()].holder(),
+            Action::ReadLock(id) | Action::WriteLock(id) => match object(id) {
+                Object::Rwlock(rwlock) => rwlock.writer(),
+                _ => None,
+            },
+            _ => common_culprit(core, thread),
+        }
+    }
+}
+
+impl Direct {
+    /// Locks a mutex that is free, or unlocks one that nobody waits for, if that is the thread's operation.
+    #[inline]
+    fn passes_mutex(&mut self, core: &Core<'_>, thread: u32) -> bool {
+        let position = core.threads[thread as usize].position;
+        let Some((id, locks)) = core.program.operations.mutex_operation(position) else {
+            return false;
+        };
+        self.regaining[thread as usize].is_none() && self.mutexes[id.index()].pass(thread, locks)
+    }
+
+    fn perform_any(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         if let Some(mutex) = self.regaining[thread as usize] {
             return self.try_to_regain(thread, mutex);
         }
-        match action {
+        match core.action(thread) {
             Action::Lock(id) => {
                 let free = self.mutex(id).acquire(thread);
                 next_or_block(free, WaitKind::Lock, id)
@@ -96,7 +136,7 @@ impl Model for Direct {
             Action::AwaitWake(id) | Action::Poll(id) => {
                 let operation = core.threads[thread as usize].position;
                 let woken = self.wakes.as_ref();
-                let woken = woken.is_none_or(|wakes| wakes.is_satisfied(operation));
+                let woken = woken.is_none_or(|wakes| wakes.is_satisfied(core.program, operation));
                 next_or_block(woken, WaitKind::Semaphore, id)
             }
             Action::Wake(_) => self.wake_recorded(core, thread),
@@ -129,27 +169,10 @@ impl Model for Direct {
                 }
                 next_or_block(activator.is_some(), WaitKind::Wait, event)
             }
-            _ => core.perform(thread, action),
+            action => core.perform(thread, action),
         }
     }
 
-    fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32> {
-        let object = |id: ObjectId| &self.objects[id.index()];
-        match core.action(thread) {
-            Action::Lock(id) => match object(id) {
-                Object::Mutex(mutex) => mutex.holder(),
-                _ => None,
-            },
-            Action::ReadLock(id) | Action::WriteLock(id) => match object(id) {
-                Object::Rwlock(rwlock) => rwlock.writer(),
-                _ => None,
-            },
-            _ => common_culprit(core, thread),
-        }
-    }
-}
-
-impl Direct {
     fn unlock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
         if self.handover == Handover::Barging {
             if let Some(next) = self.mutex(id).offer() {
@@ -165,7 +188,7 @@ impl Direct {
     fn wake_recorded(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         let operation = core.threads[thread as usize].position;
         if let Some(wakes) = &mut self.wakes {
-            wakes.release(operation, |waiter, wait| {
+            wakes.release(core.program, operation, |waiter, wait| {
                 if core.is_blocked_at(waiter, wait) {
                     core.wake(waiter, thread);
                 }
@@ -253,10 +276,7 @@ impl Direct {
     }
 
     fn mutex(&mut self, id: ObjectId) -> &mut Mutex {
-        match &mut self.objects[id.index()] {
-            Object::Mutex(mutex) => mutex,
-            _ => unreachable!("a program locks mutexes only"),
-        }
+        &mut self.mutexes[id.index()]
     }
 
     fn condition(&mut self, id: ObjectId) -> &mut Condition {

@@ -60,7 +60,7 @@ pub(crate) trait Model {
 
     /// Does a thread's current operation, whose work is done. Operations of other threads that complete by it are
     /// reported through [`Core::wake`].
-    fn perform(&mut self, core: &mut Core<'_>, thread: u32, action: Action) -> Flow;
+    fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow;
 
     /// Returns the thread that could let a blocked thread go on, where that is known.
     fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32>;

@@ -4,89 +4,69 @@
 use foretrace_program::{Action, Program};
 use foretrace_schedule::WaitKind;
 
-/// How many releases every acquisition still needs, and who needs a release.
+/// The releases that have happened.
 pub(crate) struct Order {
-    missing: Vec<u32>,
-    /// Per release, where its dependents begin in `dependents`.
-    starts: Vec<u32>,
-    dependents: Vec<Dependent>,
+    /// A bit for each operation.
+    released: Vec<u64>,
+    /// The thread of each [`BLOCK`]th operation.
+    owners: Vec<u32>,
+    /// One beyond the last operation of each thread.
+    ends: Vec<u32>,
 }
 
-/// An acquisition that needs a release.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Dependent {
-    pub operation: u32,
-    pub thread: u32,
-}
+/// How many operations lie between those of which the thread is noted.
+const BLOCK: u32 = 256;
 
 impl Order {
     pub fn new(program: &Program) -> Self {
-        let count = program.operations.len();
-        let mut missing = vec![0; count];
-        let mut starts = vec![0; count + 1];
-        // Those of threads that are left out are in nobody's list.
-        for (_, operation) in operations(program) {
-            let needed = program.requirements_of(operation);
-            missing[operation as usize] = needed.len() as u32;
-            for &release in needed {
-                starts[release as usize] += 1;
-            }
-        }
-        // First where they end, which becomes where they begin while they are put there from the last to the first.
-        let mut end = 0;
-        for start in &mut starts {
-            end += *start;
-            *start = end;
-        }
-        let mut dependents = vec![Dependent::default(); end as usize];
-        for (thread, operation) in operations(program).rev() {
-            for &release in program.requirements_of(operation) {
-                let place = &mut starts[release as usize];
-                *place -= 1;
-                dependents[*place as usize] = Dependent { operation, thread };
-            }
-        }
+        let count = program.operations.len() as u32;
+        let ends = program.threads.iter().map(|thread| thread.operations.end);
+        let blocks = (0..count).step_by(BLOCK as usize);
         Self {
-            missing,
-            starts,
-            dependents,
+            released: vec![0; count.div_ceil(64) as usize],
+            owners: blocks.map(|first| thread_of(program, first)).collect(),
+            ends: ends.collect(),
         }
     }
 
     /// Returns whether all releases that an acquisition needs have happened.
-    pub fn is_satisfied(&self, operation: u32) -> bool {
-        self.missing[operation as usize] == 0
+    #[inline]
+    pub fn is_satisfied(&self, program: &Program, operation: u32) -> bool {
+        let needed = program.requirements_of(operation);
+        needed.iter().all(|&release| self.has_happened(release))
     }
 
-    /// A release happens: calls `satisfied` with the thread of every acquisition that now needs nothing more, and the
+    #[inline]
+    fn has_happened(&self, release: u32) -> bool {
+        self.released[release as usize / 64] >> (release % 64) & 1 == 1
+    }
+
+    /// A release happens, once: calls `satisfied` with the thread of every acquisition that now needs nothing more, and the
     /// acquisition.
-    pub fn release(&mut self, release: u32, mut satisfied: impl FnMut(u32, u32)) {
-        let range =
-            self.starts[release as usize] as usize..self.starts[release as usize + 1] as usize;
-        for &Dependent { operation, thread } in &self.dependents[range] {
-            let missing = &mut self.missing[operation as usize];
-            *missing -= 1;
-            if *missing == 0 {
-                satisfied(thread, operation);
+    #[inline]
+    pub fn release(
+        &mut self,
+        program: &Program,
+        release: u32,
+        mut satisfied: impl FnMut(u32, u32),
+    ) {
+        self.released[release as usize / 64] |= 1 << (release % 64);
+        for &operation in program.dependents_of(release) {
+            if self.is_satisfied(program, operation) {
+                satisfied(self.thread_of(operation), operation);
             }
         }
     }
 
-    /// Returns the acquisitions that need a release.
-    pub fn dependents(&self, release: u32) -> &[Dependent] {
-        let range =
-            self.starts[release as usize] as usize..self.starts[release as usize + 1] as usize;
-        &self.dependents[range]
+    /// Returns the thread of an operation.
+    #[inline]
+    pub fn thread_of(&self, operation: u32) -> u32 {
+        let mut thread = self.owners[(operation / BLOCK) as usize];
+        while self.ends[thread as usize] <= operation {
+            thread += 1;
+        }
+        thread
     }
-}
-
-/// Returns the operations of all threads, each with its thread.
-fn operations(program: &Program) -> impl DoubleEndedIterator<Item = (u32, u32)> {
-    let threads = program.threads.iter().enumerate();
-    threads.flat_map(|(index, thread)| {
-        let operations = thread.operations.clone();
-        operations.map(move |operation| (index as u32, operation))
-    })
 }
 
 /// Finds the thread of an operation.

@@ -110,10 +110,10 @@ impl Model for Pool {
         pool
     }
 
-    fn perform(&mut self, core: &mut Core<'_>, thread: u32, action: Action) -> Flow {
+    fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         let position = core.threads[thread as usize].position;
         if self.given[thread as usize] == position {
-            return self.direct.perform(core, thread, action);
+            return self.direct.perform(core, thread);
         }
         self.given[thread as usize] = NOBODY;
         let take = self.takes[position as usize];
@@ -124,18 +124,18 @@ impl Model for Pool {
                 self.take_by_lock(core, thread, pool, epoch)
             };
         }
-        match action {
+        match core.action(thread) {
             Action::GiveToken(id) => match self.pool_of(id) {
                 Some(pool) => self.pools[pool].give(core, thread),
-                None => self.direct.perform(core, thread, action),
+                None => self.direct.perform(core, thread),
             },
             Action::Create(child) => {
-                let flow = self.direct.perform(core, thread, action);
+                let flow = self.direct.perform(core, thread);
                 core.born.extend_from_slice(&self.added[child.index()]);
                 flow
             }
             Action::Terminate => self.end(core, thread),
-            _ => self.direct.perform(core, thread, action),
+            _ => self.direct.perform(core, thread),
         }
     }
 
@@ -192,7 +192,7 @@ impl Pool {
         let take = next.or_else(|| self.tail_of(thread, epoch)).unwrap_or(here);
         core.threads[thread as usize].position = take;
         self.given[thread as usize] = take;
-        self.direct.perform(core, thread, core.action(thread))
+        self.direct.perform(core, thread)
     }
 
     /// The thread comes to the queue: each token is a task.
@@ -244,7 +244,7 @@ impl Pool {
         if action == Action::Terminate {
             return self.end(core, thread);
         }
-        self.direct.perform(core, thread, action)
+        self.direct.perform(core, thread)
     }
 
     /// A thread ends; whoever waits for a recorded worker waits for those that were added beside it, too.

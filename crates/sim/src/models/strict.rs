@@ -26,30 +26,31 @@ impl Model for Strict {
         }
     }
 
-    fn perform(&mut self, core: &mut Core<'_>, thread: u32, action: Action) -> Flow {
+    #[inline]
+    fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         let operation = core.threads[thread as usize].position;
+        let action = core.action(thread);
         match action {
             Action::CondWait { .. } => {
                 self.release(core, thread, operation);
-                self.acquire(operation, action)
+                self.acquire(core, operation, action)
             }
             Action::Wait(_) => {
-                let flow = self.acquire(operation, action);
+                let flow = self.acquire(core, operation, action);
                 if flow == Flow::Next {
                     accept(core, thread, operation);
                 }
                 flow
             }
             Action::Send { .. } => {
-                let accepted = self
-                    .order
-                    .dependents(operation)
+                let waits = core.program.dependents_of(operation);
+                let accepted = waits
                     .iter()
-                    .any(|wait| core.is_blocked_at(wait.thread, wait.operation));
+                    .any(|&wait| core.is_blocked_at(self.order.thread_of(wait), wait));
                 self.release(core, thread, operation);
                 if accepted { Flow::Next } else { block(action) }
             }
-            _ if action.opens_list() => self.acquire(operation, action),
+            _ if action.opens_list() => self.acquire(core, operation, action),
             _ if action.is_release() => {
                 self.release(core, thread, operation);
                 Flow::Next
@@ -64,8 +65,8 @@ impl Model for Strict {
 }
 
 impl Strict {
-    fn acquire(&self, operation: u32, action: Action) -> Flow {
-        if self.order.is_satisfied(operation) {
+    fn acquire(&self, core: &Core<'_>, operation: u32, action: Action) -> Flow {
+        if self.order.is_satisfied(core.program, operation) {
             Flow::Next
         } else {
             block(action)
@@ -73,17 +74,22 @@ impl Strict {
     }
 
     fn release(&mut self, core: &mut Core<'_>, thread: u32, operation: u32) {
-        self.order.release(operation, |waiter, acquisition| {
-            if core.is_blocked_at(waiter, acquisition) {
-                core.wake(waiter, thread);
-            }
-        });
+        self.order
+            .release(core.program, operation, |waiter, acquisition| {
+                if core.is_blocked_at(waiter, acquisition) {
+                    core.wake(waiter, thread);
+                }
+            });
     }
 }
 
 /// Lets the activator of a satisfied wait go on, which is blocked in its send. Releases of other kinds never block.
+#[inline]
 pub(crate) fn accept(core: &mut Core<'_>, thread: u32, wait: u32) {
     let program = core.program;
+    if !program.operations.accepts() {
+        return;
+    }
     if !matches!(program.operations.action(wait), Action::Wait(_)) {
         return;
     }

@@ -1,6 +1,6 @@
 //! Mutexes: handed over first come, first served, or offered to whoever comes first.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, hint::select_unpredictable};
 
 use crate::core::NOBODY;
 
@@ -21,6 +21,19 @@ impl Default for Mutex {
 }
 
 impl Mutex {
+    /// Takes it for a thread that locks it, or releases it for one that unlocks it, if nobody holds it or waits for it.
+    /// Returns whether that was so; else nothing happened.
+    #[inline]
+    #[expect(clippy::needless_bitwise_bool, reason = "a lazy operator is a branch")]
+    pub fn pass(&mut self, thread: u32, locks: bool) -> bool {
+        // Whether the next operation locks or unlocks no processor can predict.
+        let passes = (locks & (self.holder == NOBODY)) | (!locks & self.queue.is_empty());
+        if passes {
+            self.holder = select_unpredictable(locks, thread, NOBODY);
+        }
+        passes
+    }
+
     /// Takes it for a thread, if it is free; the thread queues otherwise.
     pub fn acquire(&mut self, thread: u32) -> bool {
         let free = self.holder == NOBODY;

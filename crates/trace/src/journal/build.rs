@@ -402,11 +402,11 @@ impl<'a> Builder<'a> {
             self.begun[child.index()] = true;
         }
         let id = self.call_id(call);
-        self.trace.events.push(Event {
-            time: Nanos(self.scale.nanos_at(tsc)),
-            cpu: Some(Nanos(cpu)),
-            call: id,
-        });
+        self.trace.events.push(Event::new(
+            Nanos(self.scale.nanos_at(tsc)),
+            Some(Nanos(cpu)),
+            id,
+        ));
     }
 
     /// Returns the id of a call.

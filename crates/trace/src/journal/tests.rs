@@ -108,7 +108,7 @@ fn lines(trace: &Trace) -> Vec<String> {
     let line = |event: &crate::Event| {
         let call = trace.call(event);
         let thread = &trace.threads[call.thread.index()].name;
-        format!("{} {thread} {}", event.time.0, call.operation.name())
+        format!("{} {thread} {}", { event.time }.0, call.operation.name())
     };
     trace.events.iter().map(line).collect()
 }
@@ -129,7 +129,7 @@ fn times_and_cpu_times_come_from_the_counter() {
         lines(&trace),
         ["10 main lock", "30 main unlock", "100 main terminate"]
     );
-    let cpu: Vec<_> = trace.events.iter().map(|event| event.cpu).collect();
+    let cpu: Vec<_> = trace.events.iter().map(|event| event.cpu()).collect();
     assert_eq!(cpu, [Some(Nanos(510)), Some(Nanos(530)), Some(Nanos(530))]);
     assert!(trace.warnings.is_empty());
 }
@@ -167,7 +167,7 @@ fn a_section_is_a_lock_and_an_unlock() {
             "100 main terminate"
         ]
     );
-    let cpu: Vec<_> = trace.events.iter().map(|event| event.cpu).collect();
+    let cpu: Vec<_> = trace.events.iter().map(|event| event.cpu()).collect();
     let expected = [510, 530 - 4, 540 - 8, 560 - 12, 548].map(|cpu| Some(Nanos(cpu)));
     assert_eq!(cpu, expected);
     let recorder = trace.recording.map(|recording| recording.recorder_cpu);
@@ -221,7 +221,7 @@ fn a_repetition_tells_how_often_and_how_long() {
         unreachable!("its name was compared above");
     };
     assert_eq!((count, held), (40, Nanos(800 - 40 * 5)));
-    assert_eq!(trace.events[0].cpu, Some(Nanos(1500 - 40 * 10)));
+    assert_eq!(trace.events[0].cpu(), Some(Nanos(1500 - 40 * 10)));
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn what_the_recorder_used_is_taken_out() {
     let cpu: Vec<u64> = trace
         .events
         .iter()
-        .filter_map(|event| event.cpu)
+        .filter_map(|event| event.cpu())
         .map(|cpu| cpu.0)
         .collect();
     // 40 ticks of the clock's reading; 5 for the first event; 100 of other work.
@@ -418,7 +418,7 @@ fn cpu_time_is_not_counted_again_when_a_program_becomes_another() {
     let cpu: Vec<u64> = trace
         .events
         .iter()
-        .filter_map(|event| event.cpu)
+        .filter_map(|event| event.cpu())
         .map(|cpu| cpu.0)
         .collect();
     assert_eq!(cpu, [600, 600, 600, 60, 60]);
@@ -573,7 +573,7 @@ fn ties(trace: &Trace) -> Vec<String> {
         let other = &trace.threads[other.index()].name;
         Some(format!(
             "{} {} {other}",
-            event.time.0,
+            { event.time }.0,
             call.operation.name()
         ))
     };

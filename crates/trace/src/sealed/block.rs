@@ -58,7 +58,7 @@ pub(super) fn encode(
         let call = event.call.index();
         let time = difference(Some(previous), event.time.0, &mut escapes);
         previous = event.time.0;
-        let cpu = event.cpu.map_or(ABSENT, |cpu| {
+        let cpu = event.cpu().map_or(ABSENT, |cpu| {
             let thread = calls[call].thread.index();
             let before = cpu_times.get(thread);
             cpu_times.set(thread, cpu.0);
@@ -136,11 +136,7 @@ pub(super) fn decode(
         if let Some(cpu) = cpu {
             cpu_times.set(thread, cpu);
         }
-        events.push(Event {
-            time: Nanos(time),
-            cpu: cpu.map(Nanos),
-            call: CallId(call),
-        });
+        events.push(Event::new(Nanos(time), cpu.map(Nanos), CallId(call)));
     }
     let left = escapes.bytes.len() / ESCAPE_BYTES;
     if left == 0 {

@@ -84,13 +84,10 @@ pub(super) fn row(
     line: usize,
 ) -> Result<Event, Problem> {
     let at = unit.time(time)?;
-    if let Some(last) = tables.trace.events.last()
-        && at < last.time
+    if let Some(last) = tables.trace.events.last().map(|last| last.time)
+        && at < last
     {
-        let expected = format!(
-            "a time not before that of the row above, {} ns",
-            last.time.0
-        );
+        let expected = format!("a time not before that of the row above, {} ns", last.0);
         return Err(time.not(expected, "put the rows in the order of their times"));
     }
     let thread = tables.thread(words.required("a thread's name")?, line)?;
@@ -164,11 +161,7 @@ pub(super) fn row(
         from,
         site,
     });
-    Ok(Event {
-        time: at,
-        cpu,
-        call,
-    })
+    Ok(Event::new(at, cpu, call))
 }
 
 /// A row that is being read.

@@ -13,8 +13,8 @@ use super::{
     words::{CLOCKS, cpus_word, outcome_word},
 };
 use crate::{
-    Call, Error, Event, ExitStatus, FileKind, Module, Object, ObjectId, ObjectKind, Operation,
-    Outcome, ProcessId, Recording, Returns, Thread, Trace, operands, validate,
+    Call, Error, ExitStatus, FileKind, Module, Object, ObjectId, ObjectKind, Operation, Outcome,
+    ProcessId, Recording, Returns, Thread, Trace, operands, validate,
 };
 
 /// Checks that a trace can be written and read again.
@@ -80,10 +80,10 @@ pub(super) fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
         .map(|thread| word(&thread.name))
         .collect();
     for event in &trace.events {
-        let Event { time, cpu, call } = event;
         let thread = &threads[trace.call(event).thread.index()];
-        write!(out, "{} {thread} {}", time.0, calls[call.index()])?;
-        if let Some(cpu) = cpu {
+        let call = &calls[event.call.index()];
+        write!(out, "{} {thread} {call}", { event.time }.0)?;
+        if let Some(cpu) = event.cpu() {
             write!(out, " cpu={}", cpu.0)?;
         }
         writeln!(out)?;

@@ -321,11 +321,7 @@ impl Builder {
                 site: None,
             };
             let call = self.trace.push_call(call);
-            self.trace.events.push(Event {
-                time: Nanos(time),
-                cpu: None,
-                call,
-            });
+            self.trace.events.push(Event::new(Nanos(time), None, call));
         }
         // What every reader of text adds, so that reading adds nothing.
         let more = foretrace_trace::warnings(&self.trace);
@@ -355,11 +351,7 @@ impl Builder {
             self.cpu[thread] += cpu;
             Nanos(self.cpu[thread])
         });
-        trace.events.push(Event {
-            time: Nanos(time),
-            cpu,
-            call,
-        });
+        trace.events.push(Event::new(Nanos(time), cpu, call));
     }
 
     /// Returns the operation where it is possible here.
