@@ -10,7 +10,7 @@ use core::mem::offset_of;
 use core::sync::atomic::AtomicU64;
 
 /// The bytes reserved for each thread.
-const BYTES: usize = 320;
+const BYTES: usize = 384;
 
 /// The depths in OpenMP regions whose call sites are told apart.
 pub const SITES: usize = 4;
@@ -105,6 +105,10 @@ pub struct ThreadState {
     pub(crate) turn_extension: Cell<u32>,
     /// Its CPU time when it last waited; the greatest number if that was since it was last read.
     pub(crate) waited_at: Cell<u64>,
+    /// The counter when its CPU time was last read.
+    pub(crate) read_at: Cell<u64>,
+    /// Whether it came back from waits since, of which nobody knows the CPU time.
+    pub(crate) unread: Cell<bool>,
     /// What the thread does again and again.
     pub(crate) repeated: Repeated,
 }
@@ -215,6 +219,8 @@ impl ThreadState {
         self.last_tsc.set(0);
         self.vforks.set(0);
         self.switches_plus_one.set(0);
+        self.read_at.set(0);
+        self.unread.set(false);
         self.repeated.forget();
         self.region_end.set(0);
         self.burst.set(0);
