@@ -64,21 +64,23 @@ impl Shares {
             .iter()
             .map(|&ticks| scale.nanos(ticks))
             .collect();
-        let last = scale.nanos(group.last);
-        let all = waits.iter().sum::<u64>() + last;
+        let rest = scale.nanos(group.last);
+        let all = waits
+            .iter()
+            .fold(rest, |all, &wait| all.saturating_add(wait));
         let elapsed = scale.nanos(group.read.0.saturating_sub(pair.0));
         let used = group.read.1.saturating_sub(pair.1);
         // What was used in the waits and in the last stretch.
-        let total = (used + all).saturating_sub(elapsed).min(all);
+        let total = used.saturating_add(all).saturating_sub(elapsed).min(all);
         if group.ends_in_wait || self.usual.is_none() {
-            waits.push(last);
+            waits.push(rest);
             let level = level(&mut waits, total);
             if group.ends_in_wait {
                 self.usual = Some(level);
             }
             return level;
         }
-        let least = level(&mut waits, total.saturating_sub(last));
+        let least = level(&mut waits, total.saturating_sub(rest));
         let most = level(&mut waits, total);
         usual.clamp(least, most)
     }
