@@ -52,7 +52,7 @@ pub unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, site: u64)
     if !recording() {
         return call();
     }
-    let pending = Pending::record(Kind::BarrierWait, barrier as u64, site);
+    let pending = Pending::wait(Kind::BarrierWait, barrier as u64, site);
     let result = call();
     pending.returned(match result {
         libc::PTHREAD_BARRIER_SERIAL_THREAD => OUTCOME_CHOSEN,

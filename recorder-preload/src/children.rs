@@ -5,7 +5,9 @@ use core::ffi::{c_char, c_int, c_void};
 
 use foretrace_recorder::IoKind;
 use foretrace_recorder::blocking::Target;
-use foretrace_recorder::{Kind, OUTCOME_SUCCESS, Slot, outcome_of, record, record_extended, vfork};
+use foretrace_recorder::{
+    Kind, OUTCOME_SUCCESS, Slot, outcome_of, record, record_extended, settle, vfork,
+};
 use libc::{
     FILE, id_t, idtype_t, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t, rusage, siginfo_t,
 };
@@ -357,6 +359,7 @@ macro_rules! become_another {
 
             extern "C" fn $before() -> *mut c_void {
                 if recording() {
+                    settle();
                     record(Kind::Exec, 0, OUTCOME_SUCCESS, 0);
                 }
                 $next.address()

@@ -43,8 +43,8 @@ pub fn wait_for_signal(
         return call();
     }
     let operands = (mutex as u64, 0);
-    record_extended(kind, cond as u64, OUTCOME_PENDING, site, operands);
-    let pending = Pending::of(kind, cond as u64);
+    let slot = record_extended(kind, cond as u64, OUTCOME_PENDING, site, operands);
+    let pending = Pending::of(kind, cond as u64, slot);
     let result = call();
     pending.returned(outcome_of(result));
     result

@@ -3,17 +3,12 @@
 
 use core::ffi::{c_int, c_long};
 
-use foretrace_recorder::{
-    Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, Slot, outcome_of, record, record_extended, returned,
-};
+use foretrace_recorder::{Kind, OUTCOME_SUCCESS, Slot, outcome_of, record_extended};
 use libc::timespec;
 
 use crate::confine::SYSCALL;
-use crate::hook::recording;
+use crate::hook::{Pending, recording};
 use crate::yields;
-
-/// The outcome of a call that its thread was cancelled in.
-const CANCELLED: c_int = libc::ECANCELED;
 
 /// Commands that the `libc` crate does not name.
 const FUTEX_LOCK_PI2: c_int = 13;
@@ -102,25 +97,6 @@ pub unsafe extern "C-unwind" fn futex(
     }
 }
 
-/// A wait under way. Dropped by an unwinding (its thread was cancelled), it records that.
-struct Waiting {
-    kind: Kind,
-    futex: u64,
-}
-
-impl Waiting {
-    fn returned(self, error: c_int) {
-        returned(self.kind, self.futex, outcome(error));
-        core::mem::forget(self);
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        returned(self.kind, self.futex, outcome_of(CANCELLED));
-    }
-}
-
 /// Records a wait: always as a call and a return, since only the kernel knows whether there is anything to wait for.
 fn wait(call: Call, site: u64) -> c_long {
     let kind = if call.timeout.is_null() {
@@ -128,13 +104,9 @@ fn wait(call: Call, site: u64) -> c_long {
     } else {
         Kind::FutexTimedWait
     };
-    record(kind, call.futex, OUTCOME_PENDING, site);
-    let waiting = Waiting {
-        kind,
-        futex: call.futex,
-    };
+    let pending = Pending::wait(kind, call.futex, site);
     let result = call.make();
-    waiting.returned(error_of(result));
+    pending.returned(outcome(error_of(result)));
     yields::came_back();
     result
 }

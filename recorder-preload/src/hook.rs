@@ -3,8 +3,8 @@
 use core::ffi::c_int;
 
 use foretrace_recorder::{
-    Kind, OUTCOME_FAILED, OUTCOME_PENDING, OUTCOME_SUCCESS, outcome_of, record, record_busy,
-    record_release, returned, turns,
+    Kind, OUTCOME_FAILED, OUTCOME_PENDING, OUTCOME_SUCCESS, Slot, outcome_of, record, record_busy,
+    record_release, returned, returned_from_wait, turns, woke,
 };
 
 pub use crate::init::recording;
@@ -16,6 +16,8 @@ pub const CANCELLED: u8 = OUTCOME_FAILED + libc::ECANCELED as u8;
 pub struct Pending {
     kind: Kind,
     object: u64,
+    /// The counter at its record; 0 if the thread may do something of its own meanwhile.
+    since: u64,
 }
 
 impl Pending {
@@ -23,18 +25,33 @@ impl Pending {
     #[inline]
     pub fn record(kind: Kind, object: u64, site: u64) -> Self {
         record(kind, object, OUTCOME_PENDING, site);
-        Self { kind, object }
+        Self {
+            kind,
+            object,
+            since: 0,
+        }
     }
 
-    /// Takes over a call that was recorded already.
-    pub fn of(kind: Kind, object: u64) -> Self {
-        Self { kind, object }
+    /// Records a call that may block, and in which the thread does nothing else.
+    #[inline]
+    pub fn wait(kind: Kind, object: u64, site: u64) -> Self {
+        let slot = record(kind, object, OUTCOME_PENDING, site);
+        Self::of(kind, object, slot)
+    }
+
+    /// Takes over such a call that was recorded just now.
+    pub fn of(kind: Kind, object: u64, slot: Slot) -> Self {
+        Self {
+            kind,
+            object,
+            since: slot.counter(),
+        }
     }
 
     /// Records what came of it.
     #[inline]
     pub fn returned(self, outcome: u8) {
-        returned(self.kind, self.object, outcome);
+        returned_from_wait(self.kind, self.object, outcome, self.since);
         core::mem::forget(self);
     }
 }
@@ -67,7 +84,7 @@ pub fn acquire(
 
 #[inline(never)]
 fn acquire_slowly(kind: Kind, object: u64, site: u64, wait: impl FnOnce() -> c_int) -> c_int {
-    let pending = Pending::record(kind, object, site);
+    let pending = Pending::wait(kind, object, site);
     let result = wait();
     pending.returned(outcome_of(result));
     result
@@ -97,7 +114,9 @@ pub fn try_mutex(mutex: u64, site: u64, call: impl FnOnce() -> c_int) -> c_int {
 #[inline]
 pub fn give(kind: Kind, object: u64, site: u64, call: impl FnOnce() -> c_int) -> c_int {
     let slot = record(kind, object, OUTCOME_SUCCESS, site);
+    let since = slot.counter();
     let result = call();
+    woke(since);
     if result != 0 {
         slot.set_outcome(outcome_of(result));
     }
@@ -109,6 +128,7 @@ pub fn give(kind: Kind, object: u64, site: u64, call: impl FnOnce() -> c_int) ->
 pub fn release(kind: Kind, object: u64, site: u64, call: impl FnOnce() -> c_int) -> c_int {
     let release = record_release(kind, object, site);
     let result = call();
+    release.done();
     if result != 0 {
         release.failed(kind, object, site, outcome_of(result));
     }

@@ -17,7 +17,7 @@ use foretrace_trace::journal::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, p
 
 use crate::buffer::{self, STEP};
 use crate::state::ThreadState;
-use crate::{chunk, clock, process, sys};
+use crate::{chunk, clock, process, sys, unread};
 
 /// What a call waits for.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +91,10 @@ fn begin_slowly(state: &ThreadState) -> Begun {
     }
     if state.chunk.get() == 0 {
         chunk::make_room(state, STEP);
+    } else if clock::undisturbed()
+        && let Some(begun) = count_switches(state)
+    {
+        return begun;
     }
     let before = clock::tsc();
     let switches_plus_one = sys::voluntary_switches() + 1;
@@ -99,6 +103,23 @@ fn begin_slowly(state: &ThreadState) -> Begun {
         tsc,
         switches_plus_one,
     }
+}
+
+/// Asks for the switches alone, where the clock still watches; `None` if the thread was disturbed.
+fn count_switches(state: &ThreadState) -> Option<Begun> {
+    let before = clock::tsc();
+    let switches_plus_one = sys::voluntary_switches() + 1;
+    let tsc = clock::tsc();
+    if !clock::undisturbed() {
+        return None;
+    }
+    state.switches_plus_one.set(switches_plus_one);
+    buffer::put(state, Kind::Overhead, tsc, 0, tsc.wrapping_sub(before));
+    // Making room for that may have disturbed it.
+    clock::undisturbed().then_some(Begun {
+        tsc,
+        switches_plus_one,
+    })
 }
 
 /// Records the CPU time, and as the recorder's own what passed since `before`. Returns the counter.
@@ -137,13 +158,22 @@ fn end_slowly(begun: Begun, target: Target, outcome: u8, site: u64) {
     let before = clock::tsc();
     let switches_plus_one = sys::voluntary_switches() + 1;
     if switches_plus_one <= begun.switches_plus_one {
-        synchronize(state, before, switches_plus_one);
+        if unread::resume(state, begun.tsc, before) {
+            state.switches_plus_one.set(switches_plus_one);
+        } else {
+            synchronize(state, before, switches_plus_one);
+        }
         return;
     }
     let call = call(target);
-    clock::may_have_blocked(state);
     // The record may need a new chunk, which is counted by itself.
     call.put(state, begun.tsc, site);
+    let back = (call.kind, call.object, outcome);
+    if unread::returned(state, back, begun.tsc, before) {
+        state.switches_plus_one.set(switches_plus_one);
+        return;
+    }
+    clock::may_have_blocked(state);
     let tsc = synchronize(state, before, switches_plus_one);
     call.put_return(state, tsc, outcome);
 }

@@ -52,6 +52,17 @@ impl Slot {
         }
     }
 
+    /// Returns the counter of a record made just now; 0 if there was no room.
+    #[inline]
+    pub fn counter(self) -> u64 {
+        if self.0 == 0 {
+            return 0;
+        }
+        // SAFETY: as below.
+        let record = unsafe { &*(self.0 as *const Record) };
+        record.tsc.load(Ordering::Relaxed)
+    }
+
     /// Returns the slot of the record at an address.
     pub(crate) fn at(address: u64) -> Self {
         Self(address)
@@ -284,6 +295,8 @@ fn synchronized(state: &ThreadState) -> u64 {
 /// Records the CPU time of a thread that was disturbed. Others ran then, or may have: its turn begins anew.
 pub(crate) fn put_pair(state: &ThreadState, pair: Pair) {
     turns::begin_turn(state, &pair);
+    state.read_at.set(pair.tsc);
+    state.unread.set(false);
     if let Some(at) = room_between(state) {
         // A reading that was disturbed on every attempt says nothing of its cost.
         let cost = if pair.cost < CREDIBLE_COST {

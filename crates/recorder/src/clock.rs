@@ -309,6 +309,12 @@ pub fn notices() -> bool {
     KIND.load(Relaxed) == layout::CLOCK_RSEQ
 }
 
+/// Watches the thread from now on, and returns the counter. Only for a clock that notices.
+pub(crate) fn watch() -> u64 {
+    set_word(descriptor());
+    tsc()
+}
+
 /// Returns whether so little time has passed since a reading of the counter that the thread will hardly have blocked: a
 /// few microseconds.
 pub fn is_recent(since: u64) -> bool {

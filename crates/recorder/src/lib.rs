@@ -54,6 +54,7 @@ mod state;
 pub mod sys;
 pub mod thread;
 pub mod turns;
+mod unread;
 pub mod vfork;
 
 pub use {
@@ -66,4 +67,5 @@ pub use {
     outcome::outcome_of,
     section::{Release, record_busy, record_release},
     state::{FRAME_OFFSET, SITES, ThreadState},
+    unread::{returned_from_wait, settle, woke},
 };

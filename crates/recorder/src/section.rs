@@ -16,11 +16,15 @@ use foretrace_trace::journal::layout::{
 
 use crate::buffer::{self, STEP, Slot, fill};
 use crate::state::ThreadState;
-use crate::{clock, stack, turns};
+use crate::{clock, stack, turns, unread};
 
 /// Where a release was recorded, for the rare one that fails.
 #[derive(Clone, Copy, Debug)]
-pub struct Release(u64);
+pub struct Release {
+    at: u64,
+    /// The counter at it.
+    tsc: u64,
+}
 
 /// Set in [`Release`] when the release was recorded together with its acquisition.
 const MERGED: u64 = 1;
@@ -29,18 +33,31 @@ const MERGED: u64 = 1;
 const COUNTED: u64 = 2;
 
 impl Release {
+    fn of(slot: Slot) -> Self {
+        Self {
+            at: slot.address(),
+            tsc: slot.counter(),
+        }
+    }
+
+    /// Says that the release is done, which may have let another thread take the CPU.
+    #[inline]
+    pub fn done(self) {
+        unread::woke(self.tsc);
+    }
+
     /// Records that the release failed after all: what it was recorded as is taken back.
     #[cold]
     pub fn failed(self, kind: Kind, object: u64, site: u64, outcome: u8) {
-        let at = self.0 & !(MERGED | COUNTED);
+        let at = self.at & !(MERGED | COUNTED);
         let state = ThreadState::current();
-        if self.0 & COUNTED != 0 {
+        if self.at & COUNTED != 0 {
             let tail = state.repeated.tail.get();
             uncount(at);
             if let Some(acquisition) = Kind::from_byte((tail >> 8) as u8) {
                 buffer::record(acquisition, object, OUTCOME_SUCCESS, tail >> 16);
             }
-        } else if self.0 & MERGED != 0 {
+        } else if self.at & MERGED != 0 {
             divide(at);
         } else {
             Slot::at(at).set_outcome(outcome);
@@ -77,7 +94,7 @@ fn uncount(counts_at: u64) {
 pub fn record_release(kind: Kind, object: u64, site: u64) -> Release {
     if stack::depth() != 0 {
         // A section has no room for where it was called from.
-        return Release(buffer::record(kind, object, OUTCOME_SUCCESS, site).address());
+        return Release::of(buffer::record(kind, object, OUTCOME_SUCCESS, site));
     }
     let state = ThreadState::current();
     let tsc = clock::tsc();
@@ -94,7 +111,10 @@ pub fn record_release(kind: Kind, object: u64, site: u64) -> Release {
         }
         if let Some(slot) = buffer::record_undisturbed(state, tsc, object, pack_tail(kind, 0, site))
         {
-            return Release(slot.address());
+            return Release {
+                at: slot.address(),
+                tsc,
+            };
         }
     }
     release_disturbed(state, cursor, (kind, object, site))
@@ -123,7 +143,7 @@ fn release_disturbed(
     if again && repeated.end.get() == slot.address() {
         repeated.end.set(slot.address() + STEP);
     }
-    Release(slot.address())
+    Release::of(slot)
 }
 
 /// Returns the last eight bytes of the section that an acquisition with these begins.
@@ -165,13 +185,19 @@ fn merge(
         && matches!(kind, Kind::MutexUnlock)
         && let Some(counts) = count_section(state, cursor, tsc, section)
     {
-        return Some(Release(counts | MERGED | COUNTED));
+        return Some(Release {
+            at: counts | MERGED | COUNTED,
+            tsc,
+        });
     }
     record.tsc.store(section.tsc(began), Ordering::Relaxed);
     record.object.store(word, Ordering::Relaxed);
     record.tail.store(tail, Ordering::Release);
     state.repeated.end.set(cursor);
-    Some(Release(at | MERGED))
+    Some(Release {
+        at: at | MERGED,
+        tsc,
+    })
 }
 
 /// Notes what the thread does, at the place where its record stands or would stand. Returns how often it did the same

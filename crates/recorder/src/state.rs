@@ -111,6 +111,10 @@ pub struct ThreadState {
     pub(crate) tried: Cell<u64>,
     /// The counter at the end of the last.
     pub(crate) last_try: Cell<u64>,
+    /// The counter when its CPU time was last read.
+    pub(crate) read_at: Cell<u64>,
+    /// Whether it came back from waits since, of which nobody knows the CPU time.
+    pub(crate) unread: Cell<bool>,
     /// What the thread does again and again.
     pub(crate) repeated: Repeated,
 }
@@ -221,6 +225,8 @@ impl ThreadState {
         self.last_tsc.set(0);
         self.vforks.set(0);
         self.switches_plus_one.set(0);
+        self.read_at.set(0);
+        self.unread.set(false);
         self.repeated.forget();
         self.region_end.set(0);
         self.burst.set(0);

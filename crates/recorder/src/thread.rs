@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use foretrace_trace::journal::layout::{CHUNK_ABANDONED, ChunkHeader, Kind};
 
 use crate::state::ThreadState;
-use crate::{buffer, chunk, message, process, sys, turns};
+use crate::{buffer, chunk, message, process, sys, turns, unread};
 
 /// The function that a thread runs.
 pub type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -118,6 +118,7 @@ pub fn end(last: bool) {
     if !process::recording() {
         return;
     }
+    unread::settle();
     buffer::record(Kind::Terminate, 0, 0, 0);
     if last {
         chunk::retire(ThreadState::current());

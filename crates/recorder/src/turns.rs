@@ -58,6 +58,17 @@ pub(crate) fn begin_turn(state: &ThreadState, now: &Pair) {
     state.turn_extension.set(extension);
 }
 
+/// Begins a turn of a thread that waited, without knowing its CPU time.
+pub(crate) fn begin_after_wait(state: &ThreadState, tsc: u64) {
+    begin_again(state, tsc);
+    state.turn_extension.set(0);
+}
+
+/// Begins a turn of a thread that has the CPU again, without knowing its CPU time.
+pub(crate) fn begin_again(state: &ThreadState, tsc: u64) {
+    state.turn_began.set(tsc);
+}
+
 /// Returns whether a thread's turn is over at a moment.
 #[inline]
 pub(crate) fn is_over(state: &ThreadState, tsc: u64) -> bool {

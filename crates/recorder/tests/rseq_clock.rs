@@ -3,10 +3,11 @@
 
 mod common;
 
+use std::io::{Read as _, Write as _};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::{check_intervals, mark, recorded, start, trace, work};
-use foretrace_recorder::{Kind, OUTCOME_SUCCESS, record, sys};
+use foretrace_recorder::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, record, returned_from_wait, sys};
 
 #[test]
 fn intervals_of_work_and_sleep_are_told_apart() {
@@ -44,6 +45,38 @@ fn threads_that_share_a_cpu_have_their_own_times() {
         assert!(
             told.abs_diff(recorded) < told / 100,
             "thread {index}: {recorded} ns recorded, {told} ns told"
+        );
+    }
+}
+
+/// Hands a byte on again and again, and waits for it to come back. Returns the CPU time of all that.
+fn hand_over(object: u64, mut to: std::io::PipeWriter, mut from: std::io::PipeReader) -> u64 {
+    let before = mark(object);
+    for _ in 0..2_000 {
+        to.write_all(&[0]).expect("the other side reads");
+        let slot = record(Kind::FutexWait, object + 1, OUTCOME_PENDING, 0);
+        from.read_exact(&mut [0]).expect("the other side writes");
+        returned_from_wait(Kind::FutexWait, object + 1, OUTCOME_SUCCESS, slot.counter());
+    }
+    mark(object) - before
+}
+
+#[test]
+fn short_waits_take_together_what_the_kernel_says() {
+    start(true);
+    let (first_reader, first_writer) = std::io::pipe().expect("two files may be opened");
+    let (second_reader, second_writer) = std::io::pipe().expect("two files may be opened");
+    let other = std::thread::spawn(|| hand_over(0x4100, second_writer, first_reader));
+    let told = hand_over(0x4000, first_writer, second_reader);
+    let told = [told, other.join().expect("it only waits")];
+    let trace = trace();
+    for (object, told) in [0x4000, 0x4100].into_iter().zip(told) {
+        let marks = recorded(&trace, object);
+        let recorded = marks[1] - marks[0];
+        // The recorder's own work, a tenth of it at most on this way, is taken out.
+        assert!(
+            recorded < told + told / 20 && recorded > told - told / 4,
+            "{recorded} ns recorded, {told} ns told"
         );
     }
 }

@@ -38,8 +38,12 @@ impl Journal {
             fs::remove_dir_all(&path)
                 .with_context(|| format!("cannot remove {}", given.display()))?;
         }
-        fs::create_dir(&path)
-            .with_context(|| format!("cannot make the directory {}", given.display()))?;
+        fs::create_dir(&path).with_context(|| {
+            format!(
+                "cannot make the directory {}; name a file elsewhere with -o",
+                given.display()
+            )
+        })?;
         Ok(Self { path })
     }
 

@@ -31,6 +31,20 @@ fn a_missing_trace_is_named_once_with_the_reason() {
 }
 
 #[test]
+fn a_place_that_may_not_be_written_is_told_before_the_program_runs() {
+    let environment = TestEnvironment::new();
+    // Nobody makes files in there, not even the superuser.
+    let output = environment
+        .command(&["record", "-o", "/sys/out.ftrace", "--", "echo", "it ran"])
+        .output()
+        .expect("foretrace was built");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("name a file elsewhere with -o"), "{said}");
+    assert!(output.stdout.is_empty(), "it did not run");
+}
+
+#[test]
 fn an_output_file_in_the_way_is_not_overwritten() {
     let environment = TestEnvironment::new();
     environment.file("old.ftrace", "precious", 0o644);

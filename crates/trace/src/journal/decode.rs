@@ -1,15 +1,16 @@
 //! One thread's records, one after the other, as calls with CPU times.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use super::clock::Timescale;
-use super::file::{Journal, JournalThread, RawRecord, record_at};
+use super::file::{Journal, JournalThread, RawRecord};
 use super::hash::FastMap;
 use super::layout::{
     Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_PENDING, OUTCOME_SUCCESS,
-    RECORD_BYTES, SECTION_BITS, release_of, section_tsc,
+    SECTION_BITS, Unread, release_of, section_tsc,
 };
+use super::records::Records;
+use super::shares::Shares;
 
 /// What a wait that had not come back at the end is given as its outcome: `EINTR`, interrupted by the end.
 const INTERRUPTED: u8 = OUTCOME_FAILED + 4;
@@ -49,12 +50,13 @@ pub(super) struct WordsId(u64);
 /// A call that was made by a signal handler while the thread waited in another call is moved before that other call:
 /// a waiting thread does nothing, and the kernel, too, makes it wait anew after the handler.
 pub(super) struct Decoder<'a> {
-    bytes: &'a [u8],
-    parts: std::slice::Iter<'a, Range<usize>>,
-    current: Range<usize>,
+    records: Records<'a>,
     scale: Timescale,
     /// The latest pair of counter and CPU time.
     pair: (u64, u64),
+    /// The latest one that was read, and not worked out.
+    read: (u64, u64),
+    shares: Shares,
     /// What the CPU time began at, in a program that another became by `exec`.
     base: u64,
     /// What the recorder itself used of it so far, in nanoseconds.
@@ -91,11 +93,11 @@ impl<'a> Decoder<'a> {
         base: u64,
     ) -> Self {
         Self {
-            bytes: &journal.bytes,
-            parts: thread.parts.iter(),
-            current: 0..0,
+            records: Records::new(&journal.bytes, &thread.parts),
             scale,
             pair: (thread.tsc, base),
+            read: (thread.tsc, base),
+            shares: Shares::default(),
             base,
             overhead: 0.0,
             overhead_per_event: scale.exact_nanos(journal.record_cost),
@@ -140,34 +142,10 @@ impl<'a> Decoder<'a> {
             .saturating_add(self.overhead as u64)
     }
 
-    fn next_record(&mut self) -> Option<RawRecord> {
-        loop {
-            if self.current.start + RECORD_BYTES > self.current.end {
-                self.current = self.parts.next()?.clone();
-                continue;
-            }
-            let offset = self.current.start;
-            self.current.start += RECORD_BYTES;
-            if let Some(record) = record_at(self.bytes, offset) {
-                return Some(record);
-            }
-        }
-    }
-
-    /// Takes the next record if it is of this kind: what belongs to a record always lies in the same chunk.
-    fn following(&mut self, kind: Kind) -> Option<RawRecord> {
-        let offset = self.current.start;
-        let record = record_at(self.bytes, offset)?;
-        (record.kind == kind && offset + RECORD_BYTES <= self.current.end).then(|| {
-            self.current.start += RECORD_BYTES;
-            record
-        })
-    }
-
     /// Takes the call stack that belongs to the records before.
     fn stack(&mut self) -> StackId {
         let mut addresses = Vec::new();
-        while let Some(record) = self.following(Kind::Stack) {
+        while let Some(record) = self.records.following(Kind::Stack) {
             addresses.extend([record.object, record.tsc].into_iter().filter(|&a| a != 0));
         }
         if addresses.is_empty() {
@@ -188,13 +166,12 @@ impl<'a> Decoder<'a> {
         let mut words = Vec::new();
         let mut left = u64::MAX;
         while left > 0 {
-            if self.current.start + RECORD_BYTES > self.current.end && left != u64::MAX {
-                let Some(next) = self.parts.next() else { break };
-                self.current = next.clone();
-            }
-            let Some(record) = self.following(Kind::Words) else {
-                break;
+            let record = if left == u64::MAX {
+                self.records.following(Kind::Words)
+            } else {
+                self.records.continued(Kind::Words)
             };
+            let Some(record) = record else { break };
             if record.site == 0 || left != u64::MAX && record.site != left {
                 break;
             }
@@ -241,7 +218,7 @@ impl<'a> Decoder<'a> {
 
     /// Decodes records until an event is ready or there are no more.
     fn advance(&mut self) {
-        let Some(mut record) = self.next_record() else {
+        let Some(mut record) = self.records.next() else {
             self.give_up_waiting();
             self.exhausted = true;
             return;
@@ -260,16 +237,43 @@ impl<'a> Decoder<'a> {
             Kind::Sync => {
                 self.near = record.tsc;
                 self.pair = (record.tsc, record.object);
+                self.read = self.pair;
+                self.shares.forget();
                 self.overhead += self.scale.exact_nanos(record.site as f64);
             }
             Kind::Overhead => {
                 self.overhead += record.object as f64 + self.scale.exact_nanos(record.site as f64);
             }
+            Kind::Resume => {
+                if let Some(unread) = Unread::unpack(record.site) {
+                    self.resume(record.tsc, unread);
+                }
+            }
             Kind::Stamp | Kind::Final | Kind::Extension | Kind::Stack | Kind::Words => {}
             Kind::Terminate => self.terminate = Some(self.decode(record)),
-            Kind::Return => self.come_back(record),
+            Kind::Return => {
+                if let Some(unread) = Unread::unpack(record.site) {
+                    self.resume(record.tsc, unread);
+                }
+                self.come_back(record);
+            }
             _ => self.call(record),
         }
+    }
+
+    /// Works out the CPU time at the end of a wait after which nobody asked for it.
+    fn resume(&mut self, tsc: u64, unread: Unread) {
+        let (from, cpu) = self.pair;
+        let ticks = unread.ticks.min(tsc.saturating_sub(from));
+        let share = self
+            .shares
+            .of((tsc, ticks), self.read, self.records.clone(), self.scale);
+        let watched = self.scale.nanos(tsc.saturating_sub(from) - ticks);
+        self.pair = (
+            tsc.max(from),
+            cpu.saturating_add(watched).saturating_add(share),
+        );
+        self.overhead += self.scale.exact_nanos(unread.own as f64);
     }
 
     fn decode(&mut self, record: RawRecord) -> Decoded {
@@ -330,7 +334,7 @@ impl<'a> Decoder<'a> {
     /// Makes one event of a repetition, at its end.
     #[expect(clippy::cast_sign_loss, reason = "a difference that is not negative")]
     fn repetition(&mut self, record: RawRecord) {
-        let Some(counts) = self.following(Kind::Extension) else {
+        let Some(counts) = self.records.following(Kind::Extension) else {
             return;
         };
         let count = u64::from(counts.outcome) | counts.site << 8;
@@ -369,7 +373,7 @@ impl<'a> Decoder<'a> {
         if event.kind == Kind::Mpi {
             event.words = self.words();
         }
-        if let Some(extension) = self.following(Kind::Extension) {
+        if let Some(extension) = self.records.following(Kind::Extension) {
             event.second = extension.object;
             event.third = extension.tsc;
         }

@@ -156,7 +156,7 @@ fn check_header(path: &str, bytes: &[u8]) -> Result<(), JournalError> {
         });
     }
     let version = u32_at(bytes, offset_of!(Header, version));
-    if version != layout::VERSION {
+    if !(layout::FIRST_VERSION..=layout::VERSION).contains(&version) {
         return Err(JournalError::Version {
             path: path.to_owned(),
             expected: layout::VERSION,
@@ -356,6 +356,7 @@ fn first_pass(journal: &mut Journal) {
                         };
                     }
                     Kind::Sync
+                    | Kind::Resume
                     | Kind::Stamp
                     | Kind::Extension
                     | Kind::Stack

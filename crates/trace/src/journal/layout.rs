@@ -1,4 +1,4 @@
-//! The journal's bytes, version 1. All numbers are little-endian.
+//! The journal's bytes, version 2. All numbers are little-endian.
 //!
 //! ```text
 //! +---------------------+ 0
@@ -33,8 +33,11 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 /// The first eight bytes of a journal.
 pub const MAGIC: [u8; 8] = *b"FTJOURNL";
 
-/// The version of this layout.
-pub const VERSION: u32 = 1;
+/// The version of this layout. What version 1 holds means the same in this one, which adds [`Unread`].
+pub const VERSION: u32 = 2;
+
+/// The first version of this layout.
+pub const FIRST_VERSION: u32 = 1;
 
 /// The header's bytes, and what chunks are aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -218,6 +221,45 @@ pub struct Section {
     pub held: u16,
 }
 
+/// What a [`Kind::Return`] or [`Kind::Resume`] tells of a call after which nobody asked for the CPU time: for how long the thread
+/// was not watched.
+///
+/// Until so many ticks before the record's `tsc` the thread had its CPU, or was in another such call, and from there on again.
+/// What it used in all such calls since the latest [`Kind::Sync`] is known with the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// The ticks since the thread was last watched; not 0.
+    pub ticks: u64,
+    /// How many of them, at the end, were the recorder's own work.
+    pub own: u64,
+}
+
+/// Where [`Unread`]'s numbers begin in a call site's place, and the most that each can be.
+const UNREAD_TICKS: (u32, u64) = (8, (1 << 26) - 1);
+const UNREAD_OWN: (u32, u64) = (34, (1 << 14) - 1);
+
+impl Unread {
+    /// Returns what the call site's place holds of a return from this kind of call.
+    #[inline]
+    pub fn pack(self, kind: Kind) -> u64 {
+        let ticks = self.ticks.clamp(1, UNREAD_TICKS.1) << UNREAD_TICKS.0;
+        let own = self.own.min(UNREAD_OWN.1) << UNREAD_OWN.0;
+        kind as u64 | ticks | own
+    }
+
+    /// Finds it in the call site's place of a return; `None` where the thread was watched, or asked for its CPU time.
+    pub const fn unpack(site: u64) -> Option<Self> {
+        let ticks = site >> UNREAD_TICKS.0 & UNREAD_TICKS.1;
+        if ticks == 0 {
+            return None;
+        }
+        Some(Self {
+            ticks,
+            own: site >> UNREAD_OWN.0 & UNREAD_OWN.1,
+        })
+    }
+}
+
 /// How far addresses and the certain bits of a section's counter reach.
 pub const SECTION_BITS: u32 = 48;
 
@@ -358,7 +400,7 @@ kinds! {
     Sync = 1,
     /// The second operand of the record before: `object`, and `tsc` where it has a third.
     Extension = 2,
-    /// Came back from a call on `object`; the call site's place holds the call's kind.
+    /// Came back from a call on `object`; the call site's place holds the call's kind and, above it, what [`Unread`] packs, or 0.
     Return = 3,
     /// `CLOCK_MONOTONIC` at `tsc`: `object` nanoseconds.
     Stamp = 4,
@@ -373,6 +415,9 @@ kinds! {
     /// Belongs to the call before it: where that was called from, two return addresses from the inside out, `object`
     /// and `tsc`; zero for none. Several may follow each other.
     Stack = 8,
+    /// The thread has its CPU again, which it lost in the call before, or in a blocking one that is not recorded. The call site's
+    /// place holds this kind and, above it, what [`Unread`] packs.
+    Resume = 9,
     /// `pthread_create`; `object` is the new thread's number.
     Create = 10,
     /// `pthread_join`; `object` is a `pthread_t`.

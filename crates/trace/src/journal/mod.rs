@@ -39,6 +39,10 @@ mod operations;
 #[cfg(feature = "std")]
 mod read;
 #[cfg(feature = "std")]
+mod records;
+#[cfg(feature = "std")]
+mod shares;
+#[cfg(feature = "std")]
 mod warnings;
 
 #[cfg(test)]
