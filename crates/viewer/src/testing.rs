@@ -107,11 +107,7 @@ pub fn schedule(cpus: u32) -> Schedule {
             kind: foretrace_trace::ObjectKind::Mutex,
             name: "gate".to_owned(),
         }],
-        wakes: vec![Wake {
-            from: 0,
-            to: 1,
-            at: SimTime(50 * MILLI),
-        }],
+        wakes: vec![Wake::at_once(0, 1, SimTime(50 * MILLI))],
     }
 }
 
@@ -183,7 +179,7 @@ impl ScheduleSource for ExampleSource {
             _ => ("other", EventClass::Other, 0),
         };
         Some(EventInfo {
-            operation,
+            operation: operation.into(),
             class,
             lane,
             object: matches!(event, 1 | 3 | 4).then_some(0),

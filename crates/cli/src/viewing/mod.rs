@@ -34,8 +34,9 @@ impl Files {
         progress: &Progress,
     ) -> anyhow::Result<Arc<dyn ScheduleSource>> {
         check_size(path)?;
-        if let Some(schedule) = core::read_schedule(path)? {
-            return Ok(Arc::new(saved::Saved::new(path, schedule, &self.how)));
+        if let Some((schedule, details)) = core::read_schedule(path)? {
+            let saved = saved::Saved::new(path, schedule, details, &self.how);
+            return Ok(Arc::new(saved));
         }
         let trace = core::read_trace(path)?;
         progress.begin("finding out what the program is");
