@@ -348,6 +348,12 @@ pub fn read_trace(path: &Path) -> anyhow::Result<Trace> {
             traces.collect::<Vec<_>>().join(", ")
         );
     }
+    if is_schedule(path).unwrap_or(false) {
+        bail!(
+            "{}: a saved prediction, which `view` and `export` read; name the trace that it was made from",
+            path.display()
+        );
+    }
     let mut trace = foretrace_trace::read(path).map_err(|error| versions_told(path, error))?;
     if path.is_dir() {
         note::complete(path, &mut trace.recording);
@@ -453,18 +459,22 @@ pub fn calibrated(measured: &Calibration) -> Description {
 
 /// Reads a schedule and what is known of its operations; `None` where the file is something else.
 pub fn read_schedule(path: &Path) -> anyhow::Result<Option<(Schedule, Details)>> {
+    if is_schedule(path)? {
+        return Ok(Some(Schedule::load_with_details(path)?));
+    }
+    Ok(None)
+}
+
+/// Returns whether a file begins as saved schedules do.
+fn is_schedule(path: &Path) -> anyhow::Result<bool> {
     let mut start = Vec::new();
-    let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    if is_file {
+    if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
         let file =
             fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
         file.take(foretrace_schedule::file::MAGIC.len() as u64)
             .read_to_end(&mut start)?;
     }
-    if start == foretrace_schedule::file::MAGIC {
-        return Ok(Some(Schedule::load_with_details(path)?));
-    }
-    Ok(None)
+    Ok(start == foretrace_schedule::file::MAGIC)
 }
 
 /// Puts a trace file in place, whole or not at all.

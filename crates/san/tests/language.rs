@@ -153,6 +153,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "the state (up) is said to be reachable, and (down), which it leads to, is not",
     ),
     (
+        "st Machine == up",
+        "1 / (st Machine == up)",
+        "line 8, column 8: the result working is inf in the state (down)",
+    ),
+    (
         "rate 2",
         "rate 2 ? 1",
         "line 3, column 21: expected a name, a number or an operator, found `?`",
@@ -250,6 +255,7 @@ fn too_large_a_model_is_refused_with_an_estimate_before_it_is_solved() {
         said.contains("of memory, and 95.367 MiB are allowed"),
         "{said}"
     );
+    assert!(said.contains("let `--method sparse` search on"), "{said}");
     let said = solved(
         &many(60, 1),
         &Options {

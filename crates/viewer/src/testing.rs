@@ -132,10 +132,17 @@ impl ScheduleSource for ExampleSource {
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
+        if self.about.path.contains("gone-later") && what.cpus > 2 {
+            let path = &self.about.path;
+            return Err(format!("{path}: cannot be read any more; put it back"));
+        }
         if what.cpus == 13 {
             return Err("no machine has 13 CPUs; ask for 12".to_owned());
         }
         let mut schedule = schedule(what.cpus);
+        if self.about.path.contains("message") {
+            schedule.wakes[0].delay = SimTime(20 * MILLI);
+        }
         if self.about.path.contains("deadlock") {
             let waits = |thread: &str, other: &str| BlockedThread {
                 thread: thread.to_owned(),
