@@ -85,7 +85,8 @@ impl Lists {
                         objects.entry(object).or_default().add(length, at);
                     }
                     let event = segment.event.and_then(|event| source.event(event));
-                    if let Some((event, site)) = event.and_then(|event| Some((event, event.site?)))
+                    if let Some(event) = event
+                        && let Some(site) = event.site
                     {
                         sites
                             .entry((site, event.operation))

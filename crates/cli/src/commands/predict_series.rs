@@ -8,7 +8,7 @@ use foretrace_trace::Trace;
 use super::predict::predict_watched;
 use crate::{
     args::{CpuList, PredictArgs},
-    core::{self, Prediction, Study},
+    core::{Prediction, Study},
     failure::{Finish, Usage},
     output,
     report::{json::SeriesDocument, prediction},

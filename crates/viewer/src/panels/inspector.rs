@@ -71,7 +71,7 @@ impl Inspector<'_> {
         let loaded = self.loaded;
         let share = 100.0 * loaded.path_waits.0 as f64 / loaded.end().0.max(1) as f64;
         ui.label(format!(
-            "The critical path has {} steps; {share:.1} % of it waits for a CPU or for time to pass.",
+            "The critical path has {} steps; {share:.1} % of it waits for a CPU, a message or for time to pass.",
             loaded.path.len()
         ));
         if !loaded.path.is_empty() && ui.button("Follow it from the begin (N)").clicked() {
