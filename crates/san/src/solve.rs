@@ -152,8 +152,10 @@ pub fn solve_watched(
     };
     match chain {
         Err(SanError::TooLarge { .. }) if may_go_without => without_matrix(model, options, watch),
-        Err(error) if fits || options.storage == Storage::Sparse || space.is_none() => Err(error),
-        Err(error) => Err(after_short_search(error, options)),
+        Err(error) if allowed < options.memory && space.is_some() => {
+            Err(after_short_search(error, options))
+        }
+        Err(error) => Err(error),
         Ok((space, chain)) => with_matrix(model, options, &families, (space, &chain), watch),
     }
 }

@@ -255,7 +255,20 @@ fn too_large_a_model_is_refused_with_an_estimate_before_it_is_solved() {
         said.contains("of memory, and 95.367 MiB are allowed"),
         "{said}"
     );
-    assert!(said.contains("let `--method sparse` search on"), "{said}");
+    // Where there is more, the search is short, and the way on is named.
+    let said = solved(
+        &many(60, 1),
+        &Options {
+            memory: 1e9,
+            ..Options::default()
+        },
+    )
+    .unwrap_err();
+    assert!(said.contains("and 953.674 MiB are allowed"), "{said}");
+    assert!(
+        said.contains("let `--method sparse` search on until memory is full"),
+        "{said}"
+    );
     let said = solved(
         &many(60, 1),
         &Options {
