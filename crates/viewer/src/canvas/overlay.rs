@@ -110,7 +110,7 @@ impl Over<'_> {
             0..40 => 0.9,
             40..150 => 0.5,
             150..600 => 0.28,
-            _ => 0.18,
+            many => (108.0 / many as f32).max(0.03),
         };
         let mut mesh = Mesh::default();
         for one in drawn {
