@@ -15,11 +15,12 @@ pub struct PathStep {
     pub lane: usize,
     /// The segment of the lane.
     pub segment: usize,
-    /// Where the stretch begins.
+    /// Where the stretch begins: of a message on its way, with its send, which may be before its receiver began to wait.
     pub start: SimTime,
     /// Where it ends.
     pub end: SimTime,
-    /// What the lane did: running, or waiting for a CPU; blocked only where nobody is known to have let it go on.
+    /// What the lane did: running, or waiting for a CPU; blocked only while a message was on its way, or where nobody is
+    /// known to have let it go on.
     pub activity: Activity,
     /// The wake by which the path came here from the step before, a position in the schedule's wakes.
     pub via: Option<usize>,
@@ -72,8 +73,19 @@ pub fn critical_path(schedule: &Schedule) -> Vec<PathStep> {
             _ => None,
         };
         if let Some(wake) = released {
+            let of = &schedule.wakes[wake];
+            if of.is_message() {
+                path.push(PathStep {
+                    lane,
+                    segment,
+                    start: of.sent(),
+                    end: at,
+                    activity,
+                    via: None,
+                });
+            }
             arrive(&mut path, wake);
-            (lane, before) = (schedule.wakes[wake].from as usize, wake);
+            (lane, before, at) = (of.from as usize, wake, of.sent());
             continue;
         }
         path.push(PathStep {
@@ -136,6 +148,19 @@ mod tests {
         );
         let path = critical_path(&schedule);
         assert_eq!(schedule.wakes[path[1].via.unwrap()].from, 1);
+    }
+
+    #[test]
+    fn a_message_on_its_way_is_on_the_path() {
+        let text = "process A\nprocess B\n0 A create B\n5 B terminate\n5 A join B\n7 A terminate\n";
+        let mut schedule = schedule(text, 2);
+        let wake = schedule.wakes.last_mut().unwrap();
+        wake.delay = SimTime::from_nanos(2);
+        let expected = [("B", 0, 3), ("A", 3, 5), ("A", 5, 7)];
+        assert_eq!(
+            steps(&schedule),
+            expected.map(|(name, start, end)| (name.to_owned(), start, end))
+        );
     }
 
     #[test]

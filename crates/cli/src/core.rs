@@ -6,12 +6,13 @@ use anyhow::{Context as _, bail};
 use foretrace_calibrate::{Calibration, Effort, Estimate, Streams};
 use foretrace_machine::Description;
 use foretrace_program::{Program, Structure};
-use foretrace_schedule::{Schedule, SimTime};
+use foretrace_schedule::{Details, Schedule, SimTime};
 use foretrace_sim::{Attempt, Choice, Costs, Course, Machine, ModelKind, Rate, Run, SchedulerKind};
 use foretrace_trace::{Error, Nanos, Trace, journal::JournalError};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::args::{Bind, Model, ModelArgs, Scheduler};
+use crate::details;
 use crate::failure::Usage;
 use crate::launch::note;
 use crate::report::pools::{self, PoolJson};
@@ -249,16 +250,45 @@ impl Study {
     /// Returns the whole course of a prediction: of the model that answered, else of the last one tried, whose deadlock
     /// is worth looking at, too.
     pub fn schedule(&self, prediction: &Prediction) -> anyhow::Result<Schedule> {
-        let attempt = prediction
-            .answered()
-            .or(prediction.result.attempts.last())
-            .context("a prediction tries at least one model")?;
         let machine = &prediction.result.machine;
         Ok(foretrace_sim::schedule(
             &self.program_on(machine.cpus),
             machine,
-            attempt.model,
+            shown(prediction)?,
         ))
+    }
+
+    /// Returns the same; `go_on` is called as by [`Self::course`], and `None` returned where it said that the rest is not wanted.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::predict`].
+    pub fn one_cpu_while(
+        &self,
+        go_on: &dyn Fn(usize, usize) -> bool,
+    ) -> anyhow::Result<Option<SimTime>> {
+        let machine = self.machine(1)?;
+        let program = self.program_on(1);
+        let answer = foretrace_sim::run_while(&program, &machine, self.choice(), go_on);
+        let strict = Choice::Only(ModelKind::Strict);
+        let run = match answer {
+            Some(run) if !run.is_complete() => {
+                foretrace_sim::run_while(&self.program, &machine, strict, go_on)
+            }
+            answer => answer,
+        };
+        Ok(run.map(|run| run.end))
+    }
+
+    /// Saves the course of a prediction, as [`Self::schedule`] returns it, with every operation of the trace that it is of.
+    pub fn save(&self, prediction: &Prediction, trace: &Trace, path: &Path) -> anyhow::Result<()> {
+        let machine = &prediction.result.machine;
+        let program = self.program_on(machine.cpus);
+        let model = shown(prediction)?;
+        let course = foretrace_sim::course(&program, machine, Choice::Only(model), &|_, _| true);
+        let course = course.context("nobody cancels it")?;
+        let details = details::of(trace, &course.schedule, course.marks);
+        write_schedule(&course.schedule, &details, path)
     }
 
     fn machine(&self, cpus: u32) -> anyhow::Result<Machine> {
@@ -268,6 +298,15 @@ impl Study {
             ..self.description.machine(cpus, &self.program, asked)?
         })
     }
+}
+
+/// Returns the model whose course is shown.
+fn shown(prediction: &Prediction) -> anyhow::Result<ModelKind> {
+    let attempt = prediction
+        .answered()
+        .or(prediction.result.attempts.last())
+        .context("a prediction tries at least one model")?;
+    Ok(attempt.model)
 }
 
 fn choice(model: Model) -> Choice {
@@ -307,6 +346,12 @@ pub fn read_trace(path: &Path) -> anyhow::Result<Trace> {
             "{}: a series of recordings, which `predict` and `info` read; name one of its traces: {}",
             path.display(),
             traces.collect::<Vec<_>>().join(", ")
+        );
+    }
+    if is_schedule(path).unwrap_or(false) {
+        bail!(
+            "{}: a saved prediction, which `view` and `export` read; name the trace that it was made from",
+            path.display()
         );
     }
     let mut trace = foretrace_trace::read(path).map_err(|error| versions_told(path, error))?;
@@ -438,20 +483,24 @@ pub fn calibrated(measured: &Calibration) -> Description {
     }
 }
 
-/// Reads a schedule; `None` where the file is something else.
-pub fn read_schedule(path: &Path) -> anyhow::Result<Option<Schedule>> {
+/// Reads a schedule and what is known of its operations; `None` where the file is something else.
+pub fn read_schedule(path: &Path) -> anyhow::Result<Option<(Schedule, Details)>> {
+    if is_schedule(path)? {
+        return Ok(Some(Schedule::load_with_details(path)?));
+    }
+    Ok(None)
+}
+
+/// Returns whether a file begins as saved schedules do.
+fn is_schedule(path: &Path) -> anyhow::Result<bool> {
     let mut start = Vec::new();
-    let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    if is_file {
+    if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
         let file =
             fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
         file.take(foretrace_schedule::file::MAGIC.len() as u64)
             .read_to_end(&mut start)?;
     }
-    if start == foretrace_schedule::file::MAGIC {
-        return Ok(Some(Schedule::load(path)?));
-    }
-    Ok(None)
+    Ok(start == foretrace_schedule::file::MAGIC)
 }
 
 /// Puts a trace file in place, whole or not at all.
@@ -459,7 +508,7 @@ pub fn save_trace(trace: &Trace, path: &Path) -> anyhow::Result<()> {
     Ok(foretrace_trace::sealed::write(trace, path)?)
 }
 
-/// Saves a schedule.
-pub fn write_schedule(schedule: &Schedule, path: &Path) -> anyhow::Result<()> {
-    Ok(schedule.save(path)?)
+/// Saves a schedule, and what is known of its operations.
+pub fn write_schedule(schedule: &Schedule, details: &Details, path: &Path) -> anyhow::Result<()> {
+    Ok(schedule.save(details, path)?)
 }

@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod core;
+mod details;
 mod failure;
 mod launch;
 mod messages;

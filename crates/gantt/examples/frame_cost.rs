@@ -8,6 +8,7 @@
 use std::{fs, time::Instant};
 
 use foretrace_gantt::{
+    arrange::{Arrangement, Heights, LaneFacts, arrange},
     pixels::Columns,
     raster::Painter,
     track::{Detail, FILLS, Fill, Track, bounds},
@@ -20,6 +21,10 @@ const COLUMNS: u32 = 1_850;
 const LINES: usize = 14;
 const FRAMES: u32 = 60;
 
+/// Lanes to be scrolled, and how many a large window shows of them.
+const THREADS: usize = 1_000;
+const SHOWN: usize = 64;
+
 fn main() {
     println!(
         "{LANES} lanes of {LINES} lines, {COLUMNS} columns; CPU ms a frame, means of {FRAMES}"
@@ -31,17 +36,83 @@ fn main() {
     for segments in [1_000_000, 10_000_000, 100_000_000] {
         measure(segments);
     }
+    println!(
+        "{THREADS} lanes, of which {SHOWN} are seen, scrolled from top to bottom; CPU ms a frame"
+    );
+    println!("| segments | arranged anew | exact, all | fast, all | exact, a 1,000th |");
+    println!("|---|---|---|---|---|");
+    for segments in [1_000_000, 10_000_000] {
+        scroll(segments);
+    }
 }
 
-fn measure(segments: usize) {
-    let raw: Vec<(Vec<u64>, Vec<Fill>)> = (0..LANES)
-        .into_par_iter()
-        .map(|lane| bursts(lane as u64 + 1, segments / LANES))
+/// Measures what frames cost while rows are scrolled.
+fn scroll(segments: usize) {
+    let (tracks, end) = tracks(THREADS, segments);
+    let facts: Vec<LaneFacts> = (0..THREADS)
+        .map(|lane| LaneFacts {
+            name: format!("worker {lane}"),
+            routine: Some(format!("routine {}", lane % 7)),
+            operations: lane,
+            ..LaneFacts::default()
+        })
         .collect();
+    let heights = Heights {
+        lane: 22.0,
+        group: 20.0,
+    };
+    let began = cpu_nanos();
+    for _ in 0..FRAMES {
+        std::hint::black_box(arrange(&facts, 1, &Arrangement::default(), heights));
+    }
+    let arranged = (cpu_nanos() - began) / 1e6 / f64::from(FRAMES);
+    let frame = |share: u64, detail: Detail| {
+        let columns = Columns::new(SimTime(0), SimTime(end.0 / share), COLUMNS);
+        let mut buffer = vec![0; COLUMNS as usize * LINES * SHOWN];
+        let began = cpu_nanos();
+        for frame in 0..FRAMES as usize {
+            let first = (THREADS - SHOWN) * frame / FRAMES as usize;
+            let seen = &tracks[first..first + SHOWN];
+            paint_all(seen, &bounds(&columns), detail, &mut buffer);
+        }
+        (cpu_nanos() - began) / 1e6 / f64::from(FRAMES)
+    };
+    println!(
+        "| {segments} | {arranged:.2} | {:.1} | {:.1} | {:.1} |",
+        frame(1, Detail::Exact),
+        frame(1, Detail::Fast),
+        frame(1_000, Detail::Exact),
+    );
+}
+
+/// Makes lanes with an index, and tells where they end.
+fn tracks(lanes: usize, segments: usize) -> (Vec<Track>, SimTime) {
+    let raw = raw(lanes, segments);
+    let end = end(&raw);
+    let index = |(starts, fills)| Track::new(starts, fills, end);
+    (raw.into_par_iter().map(index).collect(), end)
+}
+
+/// What lanes did, before there is an index.
+type Raw = Vec<(Vec<u64>, Vec<Fill>)>;
+
+fn raw(lanes: usize, segments: usize) -> Raw {
+    (0..lanes)
+        .into_par_iter()
+        .map(|lane| bursts(lane as u64 + 1, segments / lanes))
+        .collect()
+}
+
+fn end(raw: &Raw) -> SimTime {
     let ends = raw
         .iter()
         .map(|(starts, _)| starts.last().copied().unwrap_or(0));
-    let end = SimTime(ends.max().unwrap_or(0) + 1_000);
+    SimTime(ends.max().unwrap_or(0) + 1_000)
+}
+
+fn measure(segments: usize) {
+    let raw = raw(LANES, segments);
+    let end = end(&raw);
     let began = Instant::now();
     let tracks: Vec<Track> = raw
         .into_par_iter()

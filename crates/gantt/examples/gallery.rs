@@ -232,11 +232,8 @@ impl Engine {
     fn wake(&mut self, from: usize, to: usize) {
         self.change(to, State::Ready, None);
         self.ready.push_back(to);
-        self.wakes.push(Wake {
-            from: from as u32,
-            to: to as u32,
-            at: SimTime(self.now),
-        });
+        self.wakes
+            .push(Wake::at_once(from as u32, to as u32, SimTime(self.now)));
     }
 
     fn leave_cpu(&mut self, thread: usize) {
@@ -363,11 +360,7 @@ fn deadlock() -> Schedule {
         processes: vec!["dinner".to_owned()],
         lanes,
         objects: vec![fork("left fork"), fork("right fork")],
-        wakes: vec![Wake {
-            from: 0,
-            to: 1,
-            at: SimTime(2 * NANOSECOND),
-        }],
+        wakes: vec![Wake::at_once(0, 1, SimTime(2 * NANOSECOND))],
     }
 }
 

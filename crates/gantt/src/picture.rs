@@ -240,7 +240,7 @@ pub fn only_lanes(schedule: &Schedule, lanes: &[usize]) -> Schedule {
         Some(foretrace_schedule::Wake {
             from: new(wake.from)?,
             to: new(wake.to)?,
-            at: wake.at,
+            ..*wake
         })
     });
     Schedule {
@@ -295,11 +295,7 @@ mod tests {
                 (56, 60, State::Running(1)),
             ],
         );
-        let wake = |from, to, at| Wake {
-            from,
-            to,
-            at: SimTime(at),
-        };
+        let wake = |from, to, at| Wake::at_once(from, to, SimTime(at));
         let schedule = Schedule {
             source: "test".to_owned(),
             model: "direct".to_owned(),

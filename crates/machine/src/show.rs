@@ -19,10 +19,8 @@ impl Description {
     ///
     /// Where the machine cannot have so many CPUs.
     pub fn show(&self, cpus: Option<u32>) -> Result<String, MachineError> {
-        let recorded = Program {
-            recorded: true,
-            ..Program::default()
-        };
+        let mut recorded = Program::default();
+        recorded.recorded = true;
         let kind = self.file.scheduler.kind.map(SchedulerKind::from);
         let count = cpus.or(self.cpus());
         // Without a program there is no thread whose priority could matter.

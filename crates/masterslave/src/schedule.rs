@@ -88,11 +88,7 @@ pub fn schedule(grid: &Grid, run: &Run) -> Result<Schedule, GridError> {
     let mut wakes: Vec<Wake> = run
         .handovers
         .iter()
-        .map(|(from, to, at)| Wake {
-            from: *from as u32,
-            to: *to as u32,
-            at: time(*at),
-        })
+        .map(|(from, to, at)| Wake::at_once(*from as u32, *to as u32, time(*at)))
         .collect();
     wakes.sort_by_key(|wake| wake.at);
     Ok(Schedule {

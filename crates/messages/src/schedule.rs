@@ -149,11 +149,8 @@ impl Observer for Lanes {
         self.push(rank, start, end, State::Blocked(kind), operation);
     }
 
-    fn message(&mut self, from: u32, _sent: u64, to: u32, received: u64, _bytes: u64) {
-        self.wakes.push(Wake {
-            from,
-            to,
-            at: SimTime(received),
-        });
+    fn message(&mut self, from: u32, sent: u64, to: u32, received: u64, _bytes: u64) {
+        self.wakes
+            .push(Wake::message(from, SimTime(sent), to, SimTime(received)));
     }
 }

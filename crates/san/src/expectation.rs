@@ -1,6 +1,7 @@
 //! Expectations of expressions over a distribution, also of expressions that tell lumped replicas apart.
 
 use crate::{
+    error::{Problem, SanError},
     expr::Expr,
     model::{Family, Model},
     space::{Key, Space},
@@ -13,19 +14,23 @@ const MOST_CASES: f64 = 4096.0;
 ///
 /// Lumped states stand for all exchanges of replicas, which are equally probable. An expression that looks at single replicas
 /// is averaged over the states that these can be in, drawn without replacement.
+///
+/// # Errors
+///
+/// Where a result is no finite number in a state that the distribution has.
 pub(crate) fn all(
     model: &Model,
     space: &Space,
     families: &[Family],
     distribution: impl Iterator<Item = (Key, f64)>,
-) -> Vec<(String, f64)> {
+) -> Result<Vec<(String, f64)>, SanError> {
     let single: Vec<Vec<Vec<u32>>> = model
         .results
         .iter()
-        .map(|(_, expr)| {
+        .map(|wanted| {
             families
                 .iter()
-                .map(|family| told_apart(expr, family))
+                .map(|family| told_apart(&wanted.expr, family))
                 .collect()
         })
         .collect();
@@ -36,24 +41,32 @@ pub(crate) fn all(
             continue;
         }
         space.state(key, &mut state);
-        for ((sum, (_, expr)), single) in sums.iter_mut().zip(&model.results).zip(&single) {
+        for ((sum, wanted), single) in sums.iter_mut().zip(&model.results).zip(&single) {
             let value = if single.iter().all(Vec::is_empty) {
-                expr.value(&state)
+                wanted.expr.value(&state)
             } else {
-                average(expr, &mut state.clone(), families, single)
+                average(&wanted.expr, &mut state.clone(), families, single)
             };
+            if !value.is_finite() {
+                let message = format!(
+                    "the result {} is {value} in the state {}; results are finite in every state that is reached",
+                    wanted.name,
+                    model.state_text(&state)
+                );
+                return Err(Problem::new(wanted.at, message).in_file(&model.file));
+            }
             *sum += probability * value;
         }
     }
-    let names = model.results.iter().map(|(name, _)| name.clone());
-    names.zip(sums).collect()
+    let names = model.results.iter().map(|wanted| wanted.name.clone());
+    Ok(names.zip(sums).collect())
 }
 
 /// Returns whether all results can be computed where the family is lumped.
 pub(crate) fn can_be_lumped(model: &Model, family: &Family) -> bool {
     let states = model.automata[family.first as usize].states.len() as f64;
-    model.results.iter().all(|(_, expr)| {
-        let apart = told_apart(expr, family).len() as f64;
+    model.results.iter().all(|wanted| {
+        let apart = told_apart(&wanted.expr, family).len() as f64;
         states.powf(apart) <= MOST_CASES
     })
 }

@@ -21,7 +21,18 @@ pub struct Model {
     /// Which global states can be reached, where the model says so; else they are searched for.
     pub reachable: Option<(Place, Expr)>,
     /// What is to be computed: expectations of expressions, which for conditions are probabilities.
-    pub results: Vec<(String, Expr)>,
+    pub results: Vec<Wanted>,
+}
+
+/// A result that is to be computed.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Its name.
+    pub name: String,
+    /// Where it is declared.
+    pub at: Place,
+    /// Whose expectation it is.
+    pub expr: Expr,
 }
 
 /// An automaton.

@@ -4,7 +4,7 @@ use crate::{
     chain::{BYTES_PER_ARC, BYTES_PER_STATE, Chain},
     classes,
     descriptor::{self, Descriptor},
-    error::SanError,
+    error::{Bytes, SanError},
     expectation,
     generator::Partition,
     lump,
@@ -152,10 +152,38 @@ pub fn solve_watched(
     };
     match chain {
         Err(SanError::TooLarge { .. }) if may_go_without => without_matrix(model, options, watch),
+        Err(error) if allowed < options.memory && space.is_some() => {
+            Err(after_short_search(error, options))
+        }
         Err(error) => Err(error),
         Ok((space, chain)) => with_matrix(model, options, &families, (space, &chain), watch),
     }
 }
+
+/// Says of a search that was given up early how much memory there is, and how to let it go on.
+fn after_short_search(error: SanError, options: &Options) -> SanError {
+    match error {
+        SanError::TooLarge {
+            file,
+            states,
+            method,
+            needed,
+            ..
+        } => SanError::TooLarge {
+            file,
+            states,
+            method,
+            needed,
+            allowed: Bytes(options.memory),
+            remedy: SEARCH_REMEDY,
+        },
+        other => other,
+    }
+}
+
+/// What to do where a short search found no end of reachable states.
+const SEARCH_REMEDY: &str = "make replicas interchangeable so that they are lumped, give fewer or smaller automata, or, where few \
+                             of the combinations can be reached, let `--method sparse` search on until memory is full";
 
 fn goal(options: &Options) -> Goal {
     Goal {
@@ -211,7 +239,7 @@ fn with_matrix(
         space,
         families,
         keys.zip(found.distribution.iter().copied()),
-    );
+    )?;
     Ok(Solution {
         states,
         solved_states: chain.len(),
@@ -279,7 +307,7 @@ fn without_matrix(
     check(model, &found, options)?;
     let probabilities = found.distribution.iter().copied().enumerate();
     let keys = probabilities.map(|(key, probability)| (key as crate::space::Key, probability));
-    let results = expectation::all(model, &space, &[], keys);
+    let results = expectation::all(model, &space, &[], keys)?;
     Ok(Solution {
         states: reachable.count() as f64,
         solved_states: states,

@@ -153,6 +153,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "the state (up) is said to be reachable, and (down), which it leads to, is not",
     ),
     (
+        "st Machine == up",
+        "1 / (st Machine == up)",
+        "line 8, column 8: the result working is inf in the state (down)",
+    ),
+    (
         "rate 2",
         "rate 2 ? 1",
         "line 3, column 21: expected a name, a number or an operator, found `?`",
@@ -248,6 +253,20 @@ fn too_large_a_model_is_refused_with_an_estimate_before_it_is_solved() {
     assert!(said.starts_with("m.san: too large:"), "{said}");
     assert!(
         said.contains("of memory, and 95.367 MiB are allowed"),
+        "{said}"
+    );
+    // Where there is more, the search is short, and the way on is named.
+    let said = solved(
+        &many(60, 1),
+        &Options {
+            memory: 1e9,
+            ..Options::default()
+        },
+    )
+    .unwrap_err();
+    assert!(said.contains("and 953.674 MiB are allowed"), "{said}");
+    assert!(
+        said.contains("let `--method sparse` search on until memory is full"),
         "{said}"
     );
     let said = solved(

@@ -118,13 +118,25 @@ pub enum Contradiction {
         /// How many there are.
         lanes: usize,
     },
-    /// A wake is older than the one before it, or later than the schedule's end.
+    /// A wake is older than the one before it, later than the schedule's end, or was sent before its begin.
     #[error("wake {wake} is out of order at {at}")]
     WakeOrder {
         /// The wake's position.
         wake: usize,
         /// When it is.
         at: SimTime,
+    },
+    /// A lane's operations are out of order, or of events or a lane that are not there.
+    #[error("the operations of lane {lane} are out of order, or name what is not there")]
+    Marks {
+        /// The lane's position.
+        lane: usize,
+    },
+    /// An event names something that is not there.
+    #[error("event {event} names what is not there")]
+    Event {
+        /// The event's position.
+        event: usize,
     },
 }
 
@@ -267,7 +279,7 @@ impl Schedule {
                     });
                 }
             }
-            if wake.at < latest || wake.at > self.end {
+            if wake.at < latest || wake.at > self.end || wake.delay > wake.at {
                 return Err(Contradiction::WakeOrder {
                     wake: index,
                     at: wake.at,
@@ -364,6 +376,11 @@ mod tests {
         assert!(matches!(endless, Err(Contradiction::End { lane: 1, .. })));
         let late = after(|s| s.end = SimTime(10));
         assert!(matches!(late, Err(Contradiction::AfterEnd { lane: 0, .. })));
+        let early = after(|s| s.wakes[0].delay = SimTime(7));
+        assert!(matches!(
+            early,
+            Err(Contradiction::WakeOrder { wake: 0, .. })
+        ));
         let order = after(|s| s.wakes.swap(0, 1));
         assert!(matches!(
             order,

@@ -2,7 +2,10 @@
 
 use foretrace_trace::ObjectKind;
 
-use crate::{Lane, ObjectLabel, Outcome, Schedule, Segment, SimTime, State, WaitKind, Wake};
+use crate::{
+    Details, Event, EventClass, Lane, Marks, ObjectLabel, Outcome, Schedule, Segment, SimTime,
+    Site, State, WaitKind, Wake,
+};
 
 /// Makes a segment.
 fn segment(start: u64, end: u64, state: State, object: Option<u32>) -> Segment {
@@ -33,11 +36,7 @@ pub fn two_threads_and_a_lock() -> Schedule {
         segment(4, 6, State::Blocked(WaitKind::Lock), Some(0)),
         segment(6, 10, State::Running(1), None),
     ];
-    let wake = |from, to, at| Wake {
-        from,
-        to,
-        at: SimTime(at),
-    };
+    let wake = |from, to, at| Wake::at_once(from, to, SimTime(at));
     Schedule {
         source: "example".to_owned(),
         model: "direct".to_owned(),
@@ -51,5 +50,35 @@ pub fn two_threads_and_a_lock() -> Schedule {
             name: "m".to_owned(),
         }],
         wakes: vec![wake(0, 1, 6), wake(1, 0, 10)],
+    }
+}
+
+/// The operations of the example: `worker` takes the lock from 4 to 6, and ends.
+pub fn details() -> Details {
+    let mut marks = Marks::new(2);
+    marks.push(1, SimTime(4), 1);
+    marks.push(1, SimTime(10), 0);
+    let event = |name, class, object, site| Event {
+        name,
+        class,
+        lane: 1,
+        object,
+        other: None,
+        recorded_nanos: 3,
+        site,
+    };
+    Details {
+        marks,
+        events: vec![
+            event(1, EventClass::Life, None, None),
+            event(0, EventClass::Acquire, Some(0), Some(0)),
+        ],
+        names: vec!["lock".to_owned(), "terminate".to_owned()],
+        sites: vec![Site {
+            function: "work".to_owned(),
+            line: Some(("work.c".to_owned(), 7)),
+            ..Site::default()
+        }],
+        routines: vec![None, Some("work".to_owned())],
     }
 }

@@ -5,11 +5,13 @@
 //! ```text
 //! offset  bytes  field
 //!      0      8  magic: 0x89 "FTSCHD" 0x0a; the first and the last byte reveal a transfer as text
-//!      8      4  version of the format: 1
-//!     12      8  length of the schedule in bytes
-//!     20      4  CRC-32 (IEEE) of the bytes 0 to 19 and of the schedule
-//!     24      -  the schedule, encoded as in `encoding`; nothing follows
+//!      8      4  version of the format: 2
+//!     12      8  length of the rest in bytes
+//!     20      4  CRC-32 (IEEE) of the bytes 0 to 19 and of the rest
+//!     24      -  the schedule and its details, encoded as in `encoding`; nothing follows
 //! ```
+//!
+//! Version 1 held a schedule without details, and wakes without delays.
 //!
 //! A file that does not hold exactly this gives an [`Error`] that says where and what to do. So does one whose
 //! schedule contradicts itself ([`Schedule::check`]): whoever holds a loaded schedule can rely on what it promises.
@@ -20,14 +22,15 @@ use std::{
 };
 
 use foretrace_trace::{encoding, write_whole};
+use serde::{Deserialize, Serialize};
 
-use crate::{Contradiction, Schedule};
+use crate::{Contradiction, Details, Lane, ObjectLabel, Outcome, Schedule, SimTime, Wake};
 
 /// The first bytes of every schedule file.
 pub const MAGIC: [u8; 8] = *b"\x89FTSCHD\n";
 
 /// The version that is written.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The length of the header: the offset of the schedule.
 const HEADER_BYTES: usize = 24;
@@ -122,6 +125,15 @@ impl Schedule {
     ///
     /// When the file cannot be read, is not a schedule file, is damaged, or holds a schedule that contradicts itself.
     pub fn load(path: &Path) -> Result<Self, Error> {
+        Ok(Self::load_with_details(path)?.0)
+    }
+
+    /// Reads a schedule file, and what it tells of the schedule's operations.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::load`].
+    pub fn load_with_details(path: &Path) -> Result<(Self, Details), Error> {
         let bytes = fs::read(path).map_err(|cause| Error::Io {
             path: path.to_owned(),
             cause,
@@ -129,33 +141,34 @@ impl Schedule {
         Self::from_bytes(&bytes, path)
     }
 
-    /// Reads a schedule from the bytes of a file; `path` is for messages.
+    /// Reads a schedule and its details from the bytes of a file; `path` is for messages.
     ///
     /// # Errors
     ///
     /// When the bytes are not those of a schedule file, or of one that contradicts itself.
-    pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self, Error> {
-        let payload = checked_payload(bytes, path)?;
-        let schedule: Self = encoding::decode(payload).map_err(|cause| Error::Encoding {
+    pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<(Self, Details), Error> {
+        let (version, payload) = checked_payload(bytes, path)?;
+        let decoded = if version == 1 {
+            encoding::decode::<First>(payload).map(|first| (first.into(), Details::default()))
+        } else {
+            encoding::decode(payload)
+        };
+        let (schedule, details) = decoded.map_err(|cause| Error::Encoding {
             path: path.to_owned(),
             offset: HEADER_BYTES as u64,
             cause,
         })?;
-        schedule.check().map_err(|cause| Error::Contradiction {
-            path: path.to_owned(),
-            offset: HEADER_BYTES as u64,
-            cause,
-        })?;
-        Ok(schedule)
+        check(&schedule, &details, path)?;
+        Ok((schedule, details))
     }
 
     /// Writes a schedule file: the whole of it or nothing, in place of what was there.
     ///
     /// # Errors
     ///
-    /// When the file cannot be written, or the schedule contradicts itself and could not be read again.
-    pub fn save(&self, path: &Path) -> Result<(), Error> {
-        let bytes = self.to_bytes(path)?;
+    /// When the file cannot be written, or the schedule contradicts itself or its details and could not be read again.
+    pub fn save(&self, details: &Details, path: &Path) -> Result<(), Error> {
+        let bytes = self.to_bytes(details, path)?;
         write_whole(path, |out| out.write_all(&bytes)).map_err(|cause| Error::Io {
             path: path.to_owned(),
             cause,
@@ -166,14 +179,10 @@ impl Schedule {
     ///
     /// # Errors
     ///
-    /// When the schedule contradicts itself.
-    pub fn to_bytes(&self, path: &Path) -> Result<Vec<u8>, Error> {
-        self.check().map_err(|cause| Error::Contradiction {
-            path: path.to_owned(),
-            offset: HEADER_BYTES as u64,
-            cause,
-        })?;
-        let payload = encoding::encode(self).map_err(|cause| Error::Encoding {
+    /// When the schedule contradicts itself or its details.
+    pub fn to_bytes(&self, details: &Details, path: &Path) -> Result<Vec<u8>, Error> {
+        check(self, details, path)?;
+        let payload = encoding::encode(&(self, details)).map_err(|cause| Error::Encoding {
             path: path.to_owned(),
             offset: HEADER_BYTES as u64,
             cause,
@@ -188,8 +197,51 @@ impl Schedule {
     }
 }
 
-/// Checks all but the schedule itself, whose bytes it returns.
-fn checked_payload<'a>(bytes: &'a [u8], path: &Path) -> Result<&'a [u8], Error> {
+/// Checks that a schedule and its details contradict neither themselves nor each other.
+fn check(schedule: &Schedule, details: &Details, path: &Path) -> Result<(), Error> {
+    let checked = schedule.check().and_then(|()| details.check(schedule));
+    checked.map_err(|cause| Error::Contradiction {
+        path: path.to_owned(),
+        offset: HEADER_BYTES as u64,
+        cause,
+    })
+}
+
+/// A schedule as version 1 held it.
+#[derive(Serialize, Deserialize)]
+struct First {
+    source: String,
+    model: String,
+    cpus: u32,
+    end: SimTime,
+    outcome: Outcome,
+    processes: Vec<String>,
+    lanes: Vec<Lane>,
+    objects: Vec<ObjectLabel>,
+    wakes: Vec<(u32, u32, SimTime)>,
+}
+
+impl From<First> for Schedule {
+    fn from(first: First) -> Self {
+        let wakes = first.wakes.into_iter();
+        Self {
+            source: first.source,
+            model: first.model,
+            cpus: first.cpus,
+            end: first.end,
+            outcome: first.outcome,
+            processes: first.processes,
+            lanes: first.lanes,
+            objects: first.objects,
+            wakes: wakes
+                .map(|(from, to, at)| Wake::at_once(from, to, at))
+                .collect(),
+        }
+    }
+}
+
+/// Checks all but the schedule itself, whose bytes it returns with their version.
+fn checked_payload<'a>(bytes: &'a [u8], path: &Path) -> Result<(u32, &'a [u8]), Error> {
     let path = || path.to_owned();
     let told = bytes.len().min(MAGIC.len());
     if told == 0 || bytes[..told] != MAGIC[..told] {
@@ -206,7 +258,7 @@ fn checked_payload<'a>(bytes: &'a [u8], path: &Path) -> Result<&'a [u8], Error> 
         return Err(length(HEADER_BYTES as u64));
     };
     let version = u32::from_le_bytes(field(header, 8));
-    if version != VERSION {
+    if !(1..=VERSION).contains(&version) {
         return Err(Error::Version {
             path: path(),
             found: version,
@@ -225,7 +277,7 @@ fn checked_payload<'a>(bytes: &'a [u8], path: &Path) -> Result<&'a [u8], Error> 
             found,
         });
     }
-    Ok(payload)
+    Ok((version, payload))
 }
 
 /// Returns the field of `N` bytes at an offset of the header.
@@ -248,13 +300,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::example::two_threads_and_a_lock;
+    use crate::example::{details, two_threads_and_a_lock};
 
     fn example_bytes() -> Vec<u8> {
-        two_threads_and_a_lock().to_bytes(Path::new("x")).unwrap()
+        two_threads_and_a_lock()
+            .to_bytes(&details(), Path::new("x"))
+            .unwrap()
     }
 
-    fn read(bytes: &[u8]) -> Result<Schedule, Error> {
+    fn read(bytes: &[u8]) -> Result<(Schedule, Details), Error> {
         Schedule::from_bytes(bytes, Path::new("x.fts"))
     }
 
@@ -273,9 +327,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.fts");
         let schedule = two_threads_and_a_lock();
-        schedule.save(&path).unwrap();
-        schedule.save(&path).unwrap();
-        assert_eq!(Schedule::load(&path).unwrap(), schedule);
+        schedule.save(&details(), &path).unwrap();
+        schedule.save(&details(), &path).unwrap();
+        assert_eq!(
+            Schedule::load_with_details(&path).unwrap(),
+            (schedule, details())
+        );
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
@@ -285,7 +342,7 @@ mod tests {
         let (file, link) = (directory.path().join("a"), directory.path().join("b"));
         fs::write(&file, "old").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        two_threads_and_a_lock().save(&link).unwrap();
+        two_threads_and_a_lock().save(&details(), &link).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read(&file).unwrap(), example_bytes());
     }
@@ -293,7 +350,9 @@ mod tests {
     #[test]
     fn a_missing_directory_is_named() {
         let path = Path::new("/nonexistent-directory/a.fts");
-        let error = two_threads_and_a_lock().save(path).unwrap_err();
+        let error = two_threads_and_a_lock()
+            .save(&Details::default(), path)
+            .unwrap_err();
         assert!(
             error
                 .to_string()
@@ -303,10 +362,16 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_version_one_are_still_read() {
+    fn the_bytes_of_all_versions_are_still_read() {
         assert_eq!(
             read(include_bytes!("../tests/version1.fts")).unwrap(),
-            two_threads_and_a_lock()
+            (two_threads_and_a_lock(), Details::default())
+        );
+        let mut with_message = two_threads_and_a_lock();
+        with_message.wakes[0].delay = SimTime(2);
+        assert_eq!(
+            read(include_bytes!("../tests/version2.fts")).unwrap(),
+            (with_message, details())
         );
     }
 
@@ -352,10 +417,10 @@ mod tests {
     #[test]
     fn a_later_version_names_the_remedy() {
         let mut bytes = example_bytes();
-        bytes[8] = 2;
+        bytes[8] = 3;
         let message = read(&bytes).unwrap_err().to_string();
         assert!(
-            message.contains("x.fts: at byte 8: format version 2"),
+            message.contains("x.fts: at byte 8: format version 3"),
             "{message}"
         );
         assert!(message.contains("newer foretrace"), "{message}");
@@ -365,9 +430,9 @@ mod tests {
     fn a_contradiction_is_neither_saved_nor_loaded() {
         let mut schedule = two_threads_and_a_lock();
         schedule.wakes[0].to = 77;
-        let saved = schedule.to_bytes(Path::new("x"));
+        let saved = schedule.to_bytes(&Details::default(), Path::new("x"));
         assert!(matches!(saved, Err(Error::Contradiction { .. })));
-        let loaded = read(&sealed(&encoding::encode(&schedule).unwrap()));
+        let loaded = read(&sealed(&encoding::encode(&(&schedule, details())).unwrap()));
         assert!(matches!(loaded, Err(Error::Contradiction { .. })));
     }
 
@@ -380,7 +445,7 @@ mod tests {
 
     #[test]
     fn bytes_after_the_schedule_are_refused() {
-        let mut payload = encoding::encode(&two_threads_and_a_lock()).unwrap();
+        let mut payload = encoding::encode(&(two_threads_and_a_lock(), details())).unwrap();
         payload.push(0);
         assert!(matches!(
             read(&sealed(&payload)),
@@ -393,8 +458,9 @@ mod tests {
         fn hostile_content_under_a_right_checksum_gives_an_error_or_a_sound_schedule(
             payload in proptest::collection::vec(any::<u8>(), 0..200)
         ) {
-            if let Ok(schedule) = read(&sealed(&payload)) {
+            if let Ok((schedule, details)) = read(&sealed(&payload)) {
                 prop_assert_eq!(schedule.check(), Ok(()));
+                prop_assert_eq!(details.check(&schedule), Ok(()));
             }
         }
 
@@ -403,11 +469,12 @@ mod tests {
             position in any::<prop::sample::Index>(),
             byte in any::<u8>()
         ) {
-            let mut payload = encoding::encode(&two_threads_and_a_lock()).unwrap();
+            let mut payload = encoding::encode(&(two_threads_and_a_lock(), details())).unwrap();
             let position = position.index(payload.len());
             payload[position] = byte;
-            if let Ok(schedule) = read(&sealed(&payload)) {
+            if let Ok((schedule, details)) = read(&sealed(&payload)) {
                 prop_assert_eq!(schedule.check(), Ok(()));
+                prop_assert_eq!(details.check(&schedule), Ok(()));
             }
         }
     }

@@ -120,13 +120,49 @@ impl WaitKind {
     }
 }
 
-/// One thread let another go on.
+/// One thread let another go on, or sent it a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wake {
     /// The lane whose doing it was.
     pub from: u32,
     /// The lane that could go on.
     pub to: u32,
-    /// When.
+    /// When it could: of a message, when it was received.
     pub at: SimTime,
+    /// How long before that the other lane did it: of a message, the time from its send to its receive; else nothing.
+    pub delay: SimTime,
+}
+
+impl Wake {
+    /// Makes a wake that takes no time.
+    pub const fn at_once(from: u32, to: u32, at: SimTime) -> Self {
+        Self {
+            from,
+            to,
+            at,
+            delay: SimTime::ZERO,
+        }
+    }
+
+    /// Makes a message, from its send to its receive.
+    #[must_use]
+    pub fn message(from: u32, sent: SimTime, to: u32, received: SimTime) -> Self {
+        Self {
+            from,
+            to,
+            at: received,
+            delay: received.since(sent),
+        }
+    }
+
+    /// Returns when the lane that it comes from did it.
+    #[must_use]
+    pub fn sent(&self) -> SimTime {
+        self.at.since(self.delay)
+    }
+
+    /// Returns whether it took time on its way, as messages do.
+    pub fn is_message(&self) -> bool {
+        self.delay > SimTime::ZERO
+    }
 }

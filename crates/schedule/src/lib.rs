@@ -7,6 +7,7 @@
 pub mod file;
 
 mod check;
+mod details;
 #[cfg(test)]
 mod example;
 mod lane;
@@ -17,6 +18,7 @@ mod totals;
 
 pub use {
     check::Contradiction,
+    details::{Details, Event, EventClass, Site},
     lane::{Lane, Segment, State, WaitKind, Wake},
     marks::{LaneMarks, Marks},
     schedule::{BlockedThread, ObjectLabel, Outcome, Schedule},

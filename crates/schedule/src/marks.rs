@@ -2,16 +2,19 @@
 
 use std::ops::Range;
 
-use crate::SimTime;
+use serde::{Deserialize, Serialize};
+
+use crate::{SimTime, details::Step};
 
 /// The operations of all lanes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marks {
     lanes: Vec<LaneMarks>,
 }
 
 /// The operations of one lane, in order of time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Step>", into = "Vec<Step>")]
 pub struct LaneMarks {
     /// When each was done.
     pub times: Vec<SimTime>,
@@ -47,6 +50,11 @@ impl Marks {
         self.lanes.get(lane).unwrap_or(NONE)
     }
 
+    /// Returns the number of lanes.
+    pub fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
     /// Returns the number of operations.
     pub fn len(&self) -> usize {
         self.lanes.iter().map(LaneMarks::len).sum()
@@ -77,6 +85,34 @@ impl LaneMarks {
     }
 }
 
+impl From<LaneMarks> for Vec<Step> {
+    fn from(marks: LaneMarks) -> Self {
+        let (mut time, mut event) = (0, 0);
+        let steps = marks.times.iter().zip(&marks.events);
+        let step = |(at, of): (&SimTime, &u32)| {
+            let of = i64::from(*of);
+            let step = (at.0.saturating_sub(time), of - event);
+            (time, event) = (at.0, of);
+            step
+        };
+        steps.map(step).collect()
+    }
+}
+
+impl From<Vec<Step>> for LaneMarks {
+    fn from(steps: Vec<Step>) -> Self {
+        let mut marks = Self::default();
+        let (mut time, mut event) = (0_u64, 0_i64);
+        for (later, further) in steps {
+            (time, event) = (time.saturating_add(later), event.saturating_add(further));
+            marks.times.push(SimTime(time));
+            // A number that is none points nowhere, which is found when the file is checked.
+            marks.events.push(u32::try_from(event).unwrap_or(u32::MAX));
+        }
+        marks
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +130,8 @@ mod tests {
         assert!(lane.within(SimTime(8), SimTime(2)).is_empty());
         assert!(marks.lane(0).is_empty() && marks.lane(7).is_empty());
         assert_eq!(marks.len(), 4);
+        let steps = Vec::<Step>::from(marks.lane(1).clone());
+        assert_eq!(steps, [(1, 10), (3, 1), (0, 1), (5, 1)]);
+        assert_eq!(LaneMarks::from(steps), *marks.lane(1));
     }
 }

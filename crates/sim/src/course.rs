@@ -37,7 +37,7 @@ pub fn course(
     let models = models(program, choice);
     for (position, &model) in models.iter().enumerate() {
         let (run, builder) = observe(program, machine, model, CourseBuilder::new(program, go_on));
-        if builder.cancelled.get() || !go_on(builder.done, program.operations.len()) {
+        if builder.is_cancelled() || !go_on(builder.watch.done, builder.watch.of) {
             return None;
         }
         if run.is_complete() || position + 1 == models.len() {
@@ -48,17 +48,78 @@ pub fn course(
     None
 }
 
+/// Predicts how a program's run ends on a machine, by the first of the models asked for under which it does, else by the last;
+/// `None` where `go_on` said that the rest is not wanted, as in [`course`].
+pub fn run_while(
+    program: &Program,
+    machine: &Machine,
+    choice: Choice,
+    go_on: &dyn Fn(usize, usize) -> bool,
+) -> Option<Run> {
+    let mut last = None;
+    for model in models(program, choice) {
+        let (run, watch) = observe(program, machine, model, Watch::new(program, go_on));
+        if watch.is_cancelled() {
+            return None;
+        }
+        let is_complete = run.is_complete();
+        last = Some(run);
+        if is_complete {
+            break;
+        }
+    }
+    last
+}
+
 /// After so many operations progress is told.
 const TOLD_EVERY: usize = 1 << 14;
+
+/// Tells how far a run has come, and hears whether the rest is wanted.
+struct Watch<'w> {
+    done: usize,
+    of: usize,
+    go_on: &'w dyn Fn(usize, usize) -> bool,
+    cancelled: Cell<bool>,
+}
+
+impl<'w> Watch<'w> {
+    fn new(program: &Program, go_on: &'w dyn Fn(usize, usize) -> bool) -> Self {
+        Self {
+            done: 0,
+            of: program.operations.len(),
+            go_on,
+            cancelled: Cell::new(false),
+        }
+    }
+}
+
+impl Observer for Watch<'_> {
+    fn state(&mut self, _: u32, _: u64, _: State, _: Option<u32>, _: u32) {}
+
+    fn wake(&mut self, _: u32, _: u32, _: u64) {}
+
+    fn end(&mut self, _: u32, _: u64) {}
+
+    fn operation(&mut self, _: &Core<'_>, _: u32) {
+        self.done += 1;
+        if self.done.is_multiple_of(TOLD_EVERY)
+            && !self.cancelled.get()
+            && !(self.go_on)(self.done.min(self.of), self.of)
+        {
+            self.cancelled.set(true);
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.get()
+    }
+}
 
 /// Builds lanes and notes every operation.
 struct CourseBuilder<'w> {
     lanes: LaneBuilder,
     marks: Marks,
-    done: usize,
-    of: usize,
-    go_on: &'w dyn Fn(usize, usize) -> bool,
-    cancelled: Cell<bool>,
+    watch: Watch<'w>,
 }
 
 impl<'w> CourseBuilder<'w> {
@@ -66,10 +127,7 @@ impl<'w> CourseBuilder<'w> {
         Self {
             lanes: lane_builder(program),
             marks: Marks::new(program.threads.len()),
-            done: 0,
-            of: program.operations.len(),
-            go_on,
-            cancelled: Cell::new(false),
+            watch: Watch::new(program, go_on),
         }
     }
 
@@ -105,17 +163,11 @@ impl Observer for CourseBuilder<'_> {
     fn operation(&mut self, core: &Core<'_>, thread: u32) {
         self.marks
             .push(thread, SimTime(core.now), core.event(thread));
-        self.done += 1;
-        if self.done.is_multiple_of(TOLD_EVERY)
-            && !self.cancelled.get()
-            && !(self.go_on)(self.done.min(self.of), self.of)
-        {
-            self.cancelled.set(true);
-        }
+        self.watch.operation(core, thread);
     }
 
     fn is_cancelled(&self) -> bool {
-        self.cancelled.get()
+        self.watch.is_cancelled()
     }
 }
 
@@ -170,5 +222,11 @@ mod tests {
         };
         assert_eq!(course(&program, &machine, Choice::Auto, &go_on), None);
         assert_eq!(told.get(), 3);
+        told.set(0);
+        assert_eq!(run_while(&program, &machine, Choice::Auto, &go_on), None);
+        assert_eq!(told.get(), 3);
+        let run = run_while(&program, &machine, Choice::Auto, &|_, _| true);
+        let answer = crate::predict(&program, &machine, Choice::Auto);
+        assert_eq!(run.as_ref(), answer.answer());
     }
 }

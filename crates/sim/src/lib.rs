@@ -41,7 +41,7 @@ mod speed;
 mod tournament;
 
 pub use {
-    course::{Course, course},
+    course::{Course, course, run_while},
     machine::{Bind, Costs, Handover, Machine, SchedulerKind, ThreadSetting},
     memory::Memory,
     models::ModelKind,

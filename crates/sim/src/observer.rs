@@ -95,11 +95,7 @@ impl Observer for LaneBuilder {
 
     fn wake(&mut self, from: u32, to: u32, now: u64) {
         if from != to {
-            self.wakes.push(Wake {
-                from,
-                to,
-                at: SimTime(now),
-            });
+            self.wakes.push(Wake::at_once(from, to, SimTime(now)));
         }
     }
 

@@ -130,3 +130,27 @@ impl Seen {
         fs::write(path, bytes).map_err(|error| format!("cannot write {}: {error}", path.display()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dialog_that_is_not_there_is_told_of_and_one_that_was_closed_is_not() {
+        let absent = ask(|| None, "drop the file into the window").unwrap_err();
+        assert!(
+            absent.contains("no dialog") && absent.ends_with("drop the file into the window"),
+            "{absent}"
+        );
+        let closed = ask(
+            || {
+                std::thread::sleep(SEEN);
+                None
+            },
+            "",
+        );
+        assert_eq!(closed, Ok(None));
+        let path = PathBuf::from("a.ftrace");
+        assert_eq!(ask(|| Some(path.clone()), ""), Ok(Some(path.clone())));
+    }
+}

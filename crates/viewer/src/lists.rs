@@ -1,6 +1,6 @@
 //! The lists beside the picture: objects and call sites by how long threads waited, in the predicted run.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use foretrace_gantt::picture::Picture;
 use foretrace_schedule::{SimTime, State};
@@ -29,7 +29,7 @@ pub struct SiteWaits {
     /// The site.
     pub site: u32,
     /// The operation.
-    pub operation: &'static str,
+    pub operation: Cow<'static, str>,
     /// Its waits.
     pub waits: Waits,
 }
@@ -64,7 +64,7 @@ impl Waits {
 }
 
 type ByObject = BTreeMap<u32, Waits>;
-type BySite = BTreeMap<(u32, &'static str), Waits>;
+type BySite = BTreeMap<(u32, Cow<'static, str>), Waits>;
 
 impl Lists {
     /// Counts the waits of a prediction, on all CPUs.
@@ -85,7 +85,8 @@ impl Lists {
                         objects.entry(object).or_default().add(length, at);
                     }
                     let event = segment.event.and_then(|event| source.event(event));
-                    if let Some((event, site)) = event.and_then(|event| Some((event, event.site?)))
+                    if let Some(event) = event
+                        && let Some(site) = event.site
                     {
                         sites
                             .entry((site, event.operation))
@@ -102,7 +103,7 @@ impl Lists {
                 objects.entry(*object).or_default().add_all(waits);
             }
             for (site, waits) in of_sites {
-                sites.entry(*site).or_default().add_all(waits);
+                sites.entry(site.clone()).or_default().add_all(waits);
             }
         }
         let mut lists = Self {

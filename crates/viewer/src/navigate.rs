@@ -250,7 +250,7 @@ pub fn releaser(loaded: &Loaded, source: &dyn ScheduleSource, wake: usize) -> Op
     let wake = loaded.picture.schedule.wakes.get(wake)?;
     let lane = wake.from as usize;
     let marks = loaded.picture.marks.lane(lane);
-    let at_once = marks.within(wake.at, wake.at);
+    let at_once = marks.within(wake.sent(), wake.sent());
     let lets_go = |mark: &usize| {
         source.event(marks.events[*mark]).is_some_and(|event| {
             let to_them = event.other.is_none_or(|other| other == wake.to);
@@ -263,10 +263,15 @@ pub fn releaser(loaded: &Loaded, source: &dyn ScheduleSource, wake: usize) -> Op
             what: Selected::Mark(mark),
         });
     }
-    let before = SimTime(wake.at.0.saturating_sub(1));
+    // A release ends what its thread did; a send begins what it does.
+    let doing = if wake.is_message() {
+        wake.sent()
+    } else {
+        SimTime(wake.at.0.saturating_sub(1))
+    };
     let what = loaded
         .picture
-        .segment_at(lane, before)
+        .segment_at(lane, doing)
         .map_or(Selected::Lane, Selected::Segment);
     Some(Selection { lane, what })
 }

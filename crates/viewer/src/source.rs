@@ -1,6 +1,7 @@
 //! What the window asks of those who simulate: predictions, and what stands behind their events.
 
 use std::{
+    borrow::Cow,
     path::Path,
     sync::{
         Arc, Mutex,
@@ -8,6 +9,7 @@ use std::{
     },
 };
 
+pub use foretrace_schedule::{EventClass, Site as SiteInfo};
 use foretrace_schedule::{Marks, Schedule, SimTime};
 
 /// Opens files. Implemented by the command line; called off the window's thread.
@@ -118,60 +120,11 @@ pub struct Curve {
     pub points: Vec<(u32, SimTime, f64)>,
 }
 
-/// What sort of thing an event is, as marks show it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EventClass {
-    /// Takes something: a lock, a token.
-    Acquire,
-    /// Gives something back.
-    Release,
-    /// Waits for a signal, a barrier, a message, a thread's end.
-    Wait,
-    /// Lets waiters go on.
-    Signal,
-    /// Creates a thread, or ends one.
-    Life,
-    /// Sends or receives a message.
-    Message,
-    /// Reads, writes, sleeps.
-    Io,
-    /// Anything else.
-    Other,
-}
-
-impl EventClass {
-    /// All classes, as legends list them.
-    pub const ALL: [Self; 8] = [
-        Self::Acquire,
-        Self::Release,
-        Self::Wait,
-        Self::Signal,
-        Self::Life,
-        Self::Message,
-        Self::Io,
-        Self::Other,
-    ];
-
-    /// Returns its name for legends.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Acquire => "acquire",
-            Self::Release => "release",
-            Self::Wait => "wait",
-            Self::Signal => "signal",
-            Self::Life => "create, end",
-            Self::Message => "message",
-            Self::Io => "I/O, sleep",
-            Self::Other => "other",
-        }
-    }
-}
-
 /// What an event is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventInfo {
     /// The operation, as in text traces.
-    pub operation: &'static str,
+    pub operation: Cow<'static, str>,
     /// What sort of thing it is.
     pub class: EventClass,
     /// The thread.
@@ -184,19 +137,6 @@ pub struct EventInfo {
     pub recorded_nanos: u64,
     /// Where it was called.
     pub site: Option<u32>,
-}
-
-/// A place in the source.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SiteInfo {
-    /// The function, or the file and offset where nothing better is known.
-    pub function: String,
-    /// The source file and line, where they are known.
-    pub line: Option<(String, u32)>,
-    /// The functions that it was called through: name, and file and line.
-    pub callers: Vec<(String, Option<(String, u32)>)>,
-    /// Why the line is not known, and what helps.
-    pub note: Option<String>,
 }
 
 /// How far work has come, and whether it is still wanted. Shared between who works and who waits.

@@ -107,11 +107,7 @@ pub fn schedule(cpus: u32) -> Schedule {
             kind: foretrace_trace::ObjectKind::Mutex,
             name: "gate".to_owned(),
         }],
-        wakes: vec![Wake {
-            from: 0,
-            to: 1,
-            at: SimTime(50 * MILLI),
-        }],
+        wakes: vec![Wake::at_once(0, 1, SimTime(50 * MILLI))],
     }
 }
 
@@ -136,10 +132,17 @@ impl ScheduleSource for ExampleSource {
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
+        if self.about.path.contains("gone-later") && what.cpus > 2 {
+            let path = &self.about.path;
+            return Err(format!("{path}: cannot be read any more; put it back"));
+        }
         if what.cpus == 13 {
             return Err("no machine has 13 CPUs; ask for 12".to_owned());
         }
         let mut schedule = schedule(what.cpus);
+        if self.about.path.contains("message") {
+            schedule.wakes[0].delay = SimTime(20 * MILLI);
+        }
         if self.about.path.contains("deadlock") {
             let waits = |thread: &str, other: &str| BlockedThread {
                 thread: thread.to_owned(),
@@ -183,7 +186,7 @@ impl ScheduleSource for ExampleSource {
             _ => ("other", EventClass::Other, 0),
         };
         Some(EventInfo {
-            operation,
+            operation: operation.into(),
             class,
             lane,
             object: matches!(event, 1 | 3 | 4).then_some(0),

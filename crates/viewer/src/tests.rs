@@ -286,6 +286,90 @@ fn what_cannot_be_opened_is_told_and_the_window_stays_usable() {
     harness.get_by_label("makespan 100 ms");
 }
 
+/// A file that is dropped.
+#[derive(Debug)]
+struct Dropped(PathBuf);
+
+impl egui::DroppedFile for Dropped {
+    fn path(&self) -> &std::path::Path {
+        &self.0
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, String> {
+        Ok(Vec::new())
+    }
+}
+
+#[test]
+fn a_file_that_is_dropped_is_opened_in_front() {
+    let mut harness = window("example.ftrace");
+    let dropped = |name: &str| -> egui::DroppedFileHandle { Arc::new(Dropped(name.into())) };
+    let files = vec![dropped("other.ftrace"), dropped("damaged.ftrace")];
+    harness.input_mut().dropped_files = files;
+    harness.run_steps(1);
+    settle(&mut harness);
+    // The last one is in front; what came before it is behind a tab.
+    harness.get_by_label("damaged.ftrace: is damaged at byte 12; record the program again");
+    let ctx = harness.ctx.clone();
+    harness.state_mut().open(&ctx, "other.ftrace".to_owned());
+    settle(&mut harness);
+    harness.get_by_label("makespan 100 ms");
+    assert_eq!(harness.state().documents.len(), 3);
+}
+
+#[test]
+fn a_desktop_without_dialogs_is_told_of_and_the_window_stays_usable() {
+    let mut harness = window("example.ftrace");
+    let told = "this desktop has no dialog for files; drop the file into the window";
+    let absent = crate::jobs::Job::start(|_| Err(told.to_owned()), || ());
+    harness.state_mut().dialog = Some(absent);
+    for _ in 0..1_000 {
+        harness.run_steps(1);
+        if harness.state().dialog.is_none() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    harness.run_steps(2);
+    harness.get_by_label(told);
+    press(&mut harness, Modifiers::NONE, Key::W);
+    harness.get_by_label("makespan 100 ms");
+}
+
+#[test]
+fn a_file_that_is_gone_meanwhile_leaves_what_is_shown() {
+    let mut harness = window("gone-later.ftrace");
+    press(
+        &mut harness,
+        Modifiers::CTRL | Modifiers::COMMAND,
+        Key::ArrowUp,
+    );
+    settle(&mut harness);
+    harness.get_by_label("gone-later.ftrace: cannot be read any more; put it back");
+    harness.get_by_label("makespan 100 ms");
+    let shown = open(&mut harness).shown.as_ref().unwrap().what.clone();
+    open(&mut harness).set(shown);
+    settle(&mut harness);
+    click(&mut harness, 1, 35);
+    harness.get_by_label("blocked: lock gate");
+}
+
+#[test]
+fn a_message_is_told_with_both_its_times() {
+    let mut harness = window("message.ftrace");
+    click(&mut harness, 1, 35);
+    harness.get_by_label(
+        "by a message of main, sent at 30.0 ms, received at 50.0 ms: 20.0 ms on its way",
+    );
+    press(&mut harness, Modifiers::NONE, Key::C);
+    // What the sender did when it sent.
+    let selection = open(&mut harness).selection.unwrap();
+    assert_eq!((selection.lane, selection.what), (0, Selected::Segment(0)));
+    let arrows = open(&mut harness).arrows.1.clone();
+    assert_eq!(arrows.len(), 1);
+    harness.render().expect("a software renderer is there");
+}
+
 #[test]
 fn a_long_prediction_can_be_cancelled() {
     let mut harness = window("slow.ftrace");

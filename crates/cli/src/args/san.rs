@@ -104,7 +104,7 @@ The residual is the greatest component of the product of the distribution and th
 
 Examples:
   foretrace san solve propagation-async.san --param N=5 --param K=40
-  foretrace san solve propagation-async.san --param N=1..8 --param NS=16 --csv
+  foretrace san solve propagation-async.san --param N=1..8 --param NS=16 --csv --results S_Pr,S_Tx
   foretrace san solve propagation-async.san --param K=1..60 --param N=2,4 --svg k.svg --results S_Tx
   foretrace san solve propagation-async.san --at-time 0.5";
 
@@ -124,8 +124,8 @@ pub struct SolveArgs {
     /// Tell of this time after the start, in the model's unit, instead of the long run
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub at_time: Option<f64>,
-    /// The results to draw [default: all]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "svg")]
+    /// The results to tell and to draw [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub results: Vec<String>,
     /// Draw the results over the first parameter that has several values
     #[arg(long, value_name = "FILE")]

@@ -36,7 +36,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Finish> {
         )
     })?;
     let mut contents = Vec::new();
-    if let Some(schedule) = core::read_schedule(&args.file)? {
+    if let Some((schedule, _)) = core::read_schedule(&args.file)? {
         format.export(Source::Schedule(&schedule), &mut contents)?;
     } else {
         let mut trace = core::read_trace(&args.file)?;

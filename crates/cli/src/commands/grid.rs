@@ -10,6 +10,7 @@ use foretrace_masterslave::{
     select::select,
     simulate::{Workload, simulate},
 };
+use foretrace_schedule::Details;
 
 use super::grid_fit;
 use crate::{
@@ -81,7 +82,8 @@ fn simulated(args: &SimulateArgs) -> anyhow::Result<Finish> {
     let run = simulate(&grid, &plan.rates, candidate.master, &slaves, &workload)?;
     if let Some(path) = &args.output {
         let schedule = schedule(&grid, &run)?;
-        core::write_schedule(&schedule, path).context("cannot save the schedule")?;
+        core::write_schedule(&schedule, &Details::default(), path)
+            .context("cannot save the schedule")?;
     }
     if args.json {
         output::print_json(&RunJson::new(&grid, &run))?;

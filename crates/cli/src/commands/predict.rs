@@ -57,7 +57,7 @@ fn predict_one(args: &PredictArgs, file: &Path, seed: Option<u64>) -> anyhow::Re
     let cpus = cpus(args, &study);
     let predictions = predict_with_seed(&study, &cpus, seed)?;
     if let (Some(path), Some(last)) = (&args.output, predictions.last()) {
-        core::write_schedule(&study.schedule(last)?, path)?;
+        study.save(last, &trace, path)?;
     }
     if args.json {
         output::print_json(&PredictDocument::new(&trace, extent, &predictions))?;
@@ -112,8 +112,10 @@ fn predict_several(args: &PredictArgs, files: &[PathBuf], seeds: &[u64]) -> anyh
     let answers = (0..cpus.len()).filter_map(|index| Answer::new(&ways, index));
     let answers: Vec<Answer> = answers.collect();
     if let (Some(path), Some(last)) = (&args.output, answers.last()) {
-        let study = &recordings[last.middle.recording].study;
-        core::write_schedule(&study.schedule(last.prediction)?, path)?;
+        let recorded = &recordings[last.middle.recording];
+        recorded
+            .study
+            .save(last.prediction, &recorded.trace, path)?;
     }
     if args.json {
         output::print_json(&SeveralDocument::new(&recordings, &answers))?;

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use foretrace_interchange::{Messages, Source};
+use foretrace_schedule::Details;
 
 use crate::{
     args::{Bind, ExportArgs, PredictArgs},
@@ -32,7 +33,8 @@ pub fn run(args: &PredictArgs, messages: Messages) -> anyhow::Result<Finish> {
         replay.predict(args.how.model)?
     };
     if let Some(path) = &args.output {
-        core::write_schedule(&replay.schedule(shown(&attempts)), path)?;
+        let schedule = replay.schedule(shown(&attempts));
+        core::write_schedule(&schedule, &Details::default(), path)?;
     }
     if args.json {
         output::print_json(&report::json(&replay, &attempts))?;

@@ -8,7 +8,7 @@ use foretrace_trace::Trace;
 use super::predict::predict_watched;
 use crate::{
     args::{CpuList, PredictArgs},
-    core::{self, Prediction, Study},
+    core::{Prediction, Study},
     failure::{Finish, Usage},
     output,
     report::{json::SeriesDocument, prediction},
@@ -49,7 +49,7 @@ pub fn run(args: &PredictArgs, file: &Path, series: &Series) -> anyhow::Result<F
         let predicted = predict_watched(&study, &[run.cpus])?;
         let is_last = predictions.len() + 1 == asked.len();
         if let (Some(path), Some(last), true) = (&args.output, predicted.last(), is_last) {
-            core::write_schedule(&study.schedule(last)?, path)?;
+            study.save(last, &trace, path)?;
         }
         predictions.extend(predicted.into_iter().map(|prediction| Prediction {
             one_cpu,

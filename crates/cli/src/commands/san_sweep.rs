@@ -31,7 +31,21 @@ pub fn run(args: &SolveArgs) -> anyhow::Result<Finish> {
         at_time: args.at_time,
         ..options(&args.solver)
     };
-    let points = solve_all(&source, &combinations, &options)?;
+    let declared: Vec<&str> = source.results().collect();
+    if !declared.is_empty() {
+        check_names(&declared, &args.results)?;
+    }
+    let mut points = solve_all(&source, &combinations, &options)?;
+    if !args.results.is_empty() {
+        // Without declared results there is one for each local state.
+        let first = points.first().map(|point| &point.solution.results);
+        let found = first.into_iter().flatten().map(|(name, _)| name.as_str());
+        check_names(&found.collect::<Vec<_>>(), &args.results)?;
+        for point in &mut points {
+            let results = &mut point.solution.results;
+            results.retain(|(name, _)| args.results.contains(name));
+        }
+    }
     let varying: Vec<String> = args
         .param
         .iter()
@@ -39,7 +53,7 @@ pub fn run(args: &SolveArgs) -> anyhow::Result<Finish> {
         .map(|list| list.name.clone())
         .collect();
     if let Some(path) = &args.svg {
-        draw(args, path, &source, &points, &varying)?;
+        draw(args, path, &points, &varying)?;
     }
     match points.as_slice() {
         [only] if varying.is_empty() && args.json => {
@@ -55,29 +69,26 @@ pub fn run(args: &SolveArgs) -> anyhow::Result<Finish> {
     Ok(Finish::Fine)
 }
 
-fn draw(
-    args: &SolveArgs,
-    path: &Path,
-    source: &Source,
-    points: &[Point],
-    varying: &[String],
-) -> anyhow::Result<()> {
+/// Refuses names of results that the model does not have.
+fn check_names(known: &[&str], names: &[String]) -> anyhow::Result<()> {
+    let unknown = names.iter().find(|name| !known.contains(&name.as_str()));
+    match unknown {
+        None => Ok(()),
+        Some(unknown) => {
+            let message = format!(
+                "--results: the model has no result {unknown}; it has {}",
+                known.join(", ")
+            );
+            Err(Usage(message).into())
+        }
+    }
+}
+
+fn draw(args: &SolveArgs, path: &Path, points: &[Point], varying: &[String]) -> anyhow::Result<()> {
     if varying.is_empty() {
         let message =
             "--svg draws results over a parameter: give one several values, as in --param N=1..8";
         return Err(Usage(message.to_owned()).into());
-    }
-    let known: Vec<&str> = source.results().collect();
-    if let Some(unknown) = args
-        .results
-        .iter()
-        .find(|name| !known.contains(&name.as_str()))
-    {
-        let message = format!(
-            "--results: the model has no result {unknown}; it has {}",
-            known.join(", ")
-        );
-        return Err(Usage(message).into());
     }
     let panels = sweep_panels(points, varying, &args.results);
     let title = args.file.file_stem().unwrap_or_default().to_string_lossy();

@@ -4,8 +4,9 @@ mod events;
 mod saved;
 mod traced;
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, os::unix::fs::MetadataExt as _, path::Path, sync::Arc};
 
+use foretrace_schedule::Details;
 use foretrace_viewer::source::{Opener, Progress, ScheduleSource, WhatIf};
 
 use crate::{
@@ -36,15 +37,20 @@ impl Files {
         progress: &Progress,
     ) -> anyhow::Result<Arc<dyn ScheduleSource>> {
         check_size(path)?;
-        if let Some(schedule) = core::read_schedule(path)? {
-            return Ok(Arc::new(saved::Saved::new(path, schedule, &self.how)));
+        if let Some((schedule, details)) = core::read_schedule(path)? {
+            let saved = saved::Saved::new(path, schedule, details, &self.how);
+            return Ok(Arc::new(saved));
         }
         if let Some(messages) = messages::load(path)? {
+            if self.network.network.is_none() {
+                return Err(needs_network(path));
+            }
             let replay = messages::Replay::new(messages, &self.network)?;
             progress.begin("replaying the messages");
             let attempts = replay.predict(self.how.model)?;
             let schedule = replay.schedule(messages::shown(&attempts));
-            return Ok(Arc::new(saved::Saved::new(path, schedule, &self.how)));
+            let saved = saved::Saved::new(path, schedule, Details::default(), &self.how);
+            return Ok(Arc::new(saved));
         }
         let trace = core::read_trace(path)?;
         progress.begin("finding out what the program is");
@@ -59,18 +65,27 @@ impl Opener for Files {
     }
 }
 
+/// Says how a program that passes messages is looked at: the window does not know what messages cost.
+fn needs_network(path: &Path) -> anyhow::Error {
+    let name = path.display();
+    anyhow::anyhow!(
+        "{name}: a program that passes messages, which is predicted on a network: name one, as in `foretrace view \
+         --network infiniband {name}`"
+    )
+}
+
 /// A file takes about so many times its size in memory: the trace, the program, the predicted run and its index.
 const TIMES_IN_MEMORY: u64 = 14;
 
 /// Refuses files that are too large for memory: running out of it would end the window without a word.
 fn check_size(path: &Path) -> anyhow::Result<()> {
-    let (Ok(metadata), Some(free)) = (fs::metadata(path), free_memory()) else {
+    let (Ok(bytes), Some(free)) = (size(path), free_memory()) else {
         // What is not there is told when it is read.
         return Ok(());
     };
-    let needed = metadata.len().saturating_mul(TIMES_IN_MEMORY);
+    let needed = bytes.saturating_mul(TIMES_IN_MEMORY);
     anyhow::ensure!(
-        !metadata.is_file() || needed <= free,
+        needed <= free,
         "{}: too large for this machine's memory: looking at it takes about {} GB, and {} GB are free; close other programs, \
          or look at it on a larger machine",
         path.display(),
@@ -78,6 +93,20 @@ fn check_size(path: &Path) -> anyhow::Result<()> {
         gigabytes(free)
     );
     Ok(())
+}
+
+/// Returns the size of a file, or what is written of those in a directory.
+fn size(path: &Path) -> std::io::Result<u64> {
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_dir() {
+        return Ok(metadata.len());
+    }
+    let mut bytes = 0_u64;
+    for entry in fs::read_dir(path)? {
+        let metadata = entry?.metadata()?;
+        bytes = bytes.saturating_add(metadata.blocks().saturating_mul(512));
+    }
+    Ok(bytes)
 }
 
 fn gigabytes(bytes: u64) -> String {
@@ -166,6 +195,8 @@ mod tests {
         }
     }
 
+    const RING: &[u8] = b"num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 0\n}\nrank 1 {\nl1: recv 8b from 0 tag 0\n}\n";
+
     #[test]
     fn what_is_no_trace_is_an_error_that_names_it() {
         let directory = tempfile::tempdir().unwrap();
@@ -184,12 +215,59 @@ mod tests {
             ("empty", b"", "is empty"),
             ("bad.fts", b"\x89FTSCHD\nxxxx", "bad.fts"),
             ("bad.txt", b"foretrace-text 1\n0 A nonsense\n", "nonsense"),
+            ("ring.goal", RING, "foretrace predict --network NETWORK"),
         ] {
             let error = open(name, bytes);
             assert!(error.contains(name) && error.contains(said), "{error}");
         }
         let gone = files.open(&directory.path().join("gone"), &Progress::default());
         assert!(gone.err().unwrap().contains("gone"));
+    }
+
+    #[test]
+    fn a_file_too_large_for_memory_is_refused_before_it_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("large.ftrace");
+        // It takes no room on the disk: nothing was written but its end.
+        let file = std::fs::File::create(&path).unwrap();
+        file.set_len(1 << 42).unwrap();
+        let files = Files {
+            how: ModelArgs::default(),
+            cpus: None,
+        };
+        let error = files.open(&path, &Progress::default()).err().unwrap();
+        assert!(error.contains("large.ftrace: too large"), "{error}");
+        assert!(error.contains("takes about 61572.7 GB"), "{error}");
+        // Of a journal, a directory, counts what was written of its files, not what they have room for.
+        assert!(size(directory.path()).unwrap() < 1 << 20);
+        std::fs::write(directory.path().join("small"), [7; 5000]).unwrap();
+        assert!(size(directory.path()).unwrap() >= 5000);
+    }
+
+    #[test]
+    fn a_trace_is_predicted_from_after_its_file_is_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.txt");
+        let text = "foretrace-text 1\nprocess A\nprocess B\n0 A create B\n5 B terminate\n9 A join B\n10 A terminate\n";
+        std::fs::write(&path, text).unwrap();
+        let files = Files {
+            how: ModelArgs::default(),
+            cpus: Some(2),
+        };
+        let progress = Progress::default();
+        let open = files.open(&path, &progress).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        for cpus in 1..4 {
+            let what = WhatIf {
+                cpus,
+                ..open.about().first.clone()
+            };
+            let shown = open.predict(&what, &progress).unwrap();
+            assert_eq!(shown.schedule.cpus, cpus);
+        }
+        assert!(open.event(0).is_some());
+        let again = files.open(&path, &progress).err().unwrap();
+        assert!(again.contains("a.txt"), "{again}");
     }
 
     #[test]

@@ -2,24 +2,25 @@
 
 use std::path::Path;
 
-use foretrace_schedule::{Marks, Schedule};
+use foretrace_schedule::{Details, Schedule};
 use foretrace_viewer::source::{
     About, Curve, EventInfo, Prediction, Progress, ScheduleSource, SiteInfo, WhatIf,
 };
 
 use super::{traced::Traced, what_if};
-use crate::{args::ModelArgs, core};
+use crate::{args::ModelArgs, core, details};
 
 /// An open schedule.
 pub struct Saved {
     about: About,
     schedule: Schedule,
+    details: Details,
     trace: Option<Traced>,
 }
 
 impl Saved {
-    /// Takes a schedule, and looks for its trace.
-    pub fn new(path: &Path, schedule: Schedule, how: &ModelArgs) -> Self {
+    /// Takes a schedule with what is known of its operations, and looks for its trace.
+    pub fn new(path: &Path, mut schedule: Schedule, mut details: Details, how: &ModelArgs) -> Self {
         let saved = WhatIf {
             cpus: schedule.cpus,
             model: schedule.model.clone(),
@@ -40,9 +41,24 @@ impl Saved {
         if trace.is_none() {
             about.summary = format!("a schedule predicted from {}", schedule.source);
             about.models = vec![saved.model.clone()];
+            if details.is_empty() {
+                // Numbers of events mean nothing without what they were of.
+                for segment in schedule
+                    .lanes
+                    .iter_mut()
+                    .flat_map(|lane| &mut lane.segments)
+                {
+                    segment.event = None;
+                }
+                details = details::of_messages(&schedule);
+            }
+            let unknown = if details.sites.is_empty() {
+                "call sites are not known, and "
+            } else {
+                ""
+            };
             about.warnings.push(format!(
-                "{} is not there any more, or another one: events and call sites are not known, and nothing can be predicted \
-                 anew",
+                "{} is no trace, not there any more, or another one than it was: {unknown}nothing can be predicted anew",
                 schedule.source
             ));
         }
@@ -50,6 +66,7 @@ impl Saved {
         Self {
             about,
             schedule,
+            details,
             trace,
         }
     }
@@ -76,13 +93,13 @@ impl ScheduleSource for Saved {
         if *what != self.about.first {
             return anew.unwrap_or_else(|| Err("the schedule's trace is not there".to_owned()));
         }
-        // Its operations are not in the file; where the same run can be predicted again, they are those of that.
+        // Where the same run can be predicted again, more is known of that: what else was tried, and one CPU.
         let again = anew
             .and_then(Result::ok)
             .filter(|again| again.schedule == self.schedule);
         Ok(again.unwrap_or_else(|| Prediction {
             schedule: self.schedule.clone(),
-            marks: Marks::default(),
+            marks: self.details.marks.clone(),
             failed: Vec::new(),
             one_cpu: None,
             machine: "as saved".to_owned(),
@@ -102,17 +119,34 @@ impl ScheduleSource for Saved {
     }
 
     fn event(&self, event: u32) -> Option<EventInfo> {
-        self.trace.as_ref()?.event(event)
+        if let Some(trace) = &self.trace {
+            return trace.event(event);
+        }
+        let event = self.details.events.get(event as usize)?;
+        Some(EventInfo {
+            operation: self.details.names.get(event.name as usize)?.clone().into(),
+            class: event.class,
+            lane: event.lane,
+            object: event.object,
+            other: event.other,
+            recorded_nanos: event.recorded_nanos,
+            site: event.site,
+        })
     }
 
     fn site(&self, site: u32) -> SiteInfo {
-        self.trace
-            .as_ref()
-            .map_or_else(SiteInfo::default, |trace| trace.site(site))
+        if let Some(trace) = &self.trace {
+            return trace.site(site);
+        }
+        let site = self.details.sites.get(site as usize);
+        site.cloned().unwrap_or_default()
     }
 
     fn routine(&self, lane: usize) -> Option<String> {
-        self.trace.as_ref()?.routine(lane)
+        match &self.trace {
+            Some(trace) => trace.routine(lane),
+            None => self.details.routines.get(lane)?.clone(),
+        }
     }
 
     fn check_machine(&self, file: &Path) -> Result<(), String> {
@@ -124,9 +158,15 @@ impl ScheduleSource for Saved {
 
 #[cfg(test)]
 mod tests {
-    use foretrace_schedule::{Lane, Outcome, SimTime};
+    use foretrace_schedule::{EventClass, Lane, Outcome, SimTime, Wake};
 
     use super::*;
+    use crate::core::Study;
+
+    fn saved(schedule: Schedule, details: Details) -> Saved {
+        let how = ModelArgs::default();
+        Saved::new(Path::new("x.ftsched"), schedule, details, &how)
+    }
 
     #[test]
     fn a_schedule_without_its_trace_is_shown_as_it_is() {
@@ -134,18 +174,14 @@ mod tests {
             source: "/nowhere/prog.ftrace".to_owned(),
             model: "direct".to_owned(),
             cpus: 3,
-            end: SimTime(0),
+            end: SimTime(20),
             outcome: Outcome::Completed,
             processes: vec!["prog".to_owned()],
-            lanes: vec![Lane::default()],
+            lanes: vec![Lane::default(), Lane::default()],
             objects: Vec::new(),
-            wakes: Vec::new(),
+            wakes: vec![Wake::message(1, SimTime(5), 0, SimTime(9))],
         };
-        let saved = Saved::new(
-            Path::new("x.ftsched"),
-            schedule.clone(),
-            &ModelArgs::default(),
-        );
+        let saved = saved(schedule.clone(), Details::default());
         assert!(!saved.about().can_predict && saved.about().warnings[0].contains("/nowhere"));
         let progress = Progress::default();
         let shown = saved.predict(&saved.about().first, &progress).unwrap();
@@ -155,6 +191,39 @@ mod tests {
             ..saved.about().first.clone()
         };
         assert!(saved.predict(&other, &progress).is_err());
-        assert_eq!(saved.event(0), None);
+        // Of messages it is known what was done.
+        assert_eq!(shown.marks.lane(1).times, [SimTime(5)]);
+        assert_eq!(shown.marks.lane(0).times, [SimTime(9)]);
+        let sent = saved.event(0).unwrap();
+        assert_eq!((sent.operation.as_ref(), sent.other), ("send", Some(0)));
+        assert_eq!(sent.class, EventClass::Message);
+        assert_eq!(saved.event(2), None);
+    }
+
+    #[test]
+    fn a_saved_prediction_tells_of_its_operations_without_its_trace() {
+        let text = "foretrace-text 1\nprocess A\nprocess B\n0 A create B\n1 A lock m\n5 A unlock m\n6 B lock m\n9 B unlock m\n\
+                    9 B terminate\n9 A join B\n10 A terminate\n";
+        let mut trace = foretrace_trace::text::parse(text, "/nowhere/prog.txt").unwrap();
+        let study = Study::new(&mut trace, &ModelArgs::default(), false).unwrap();
+        let prediction = study.predict(&[2], None, || ()).unwrap().remove(0);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("saved.fts");
+        study.save(&prediction, &trace, &path).unwrap();
+        let (schedule, details) = core::read_schedule(&path).unwrap().unwrap();
+        assert_eq!(schedule, study.schedule(&prediction).unwrap());
+        let saved = saved(schedule, details);
+        let shown = saved
+            .predict(&saved.about().first, &Progress::default())
+            .unwrap();
+        let names = |lane: usize| {
+            let events = shown.marks.lane(lane).events.iter();
+            let names = events.map(|event| saved.event(*event).unwrap().operation);
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(names(1), ["lock", "unlock", "terminate"]);
+        let lock = saved.event(shown.marks.lane(1).events[0]).unwrap();
+        let object = lock.object.unwrap() as usize;
+        assert_eq!(shown.schedule.objects[object].name, "m");
     }
 }

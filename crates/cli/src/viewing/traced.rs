@@ -87,7 +87,7 @@ impl Traced {
         let Some((course, machine)) = course else {
             bail!(CANCELLED);
         };
-        let one_cpu = self.one_cpu(&study, what)?;
+        let one_cpu = self.one_cpu(&study, what, progress)?;
         Ok(Prediction {
             schedule: course.schedule,
             marks: course.marks,
@@ -101,13 +101,23 @@ impl Traced {
         })
     }
 
-    fn one_cpu(&self, study: &Study, what: &WhatIf) -> anyhow::Result<SimTime> {
+    /// Returns the makespan on one CPU: what is known already, or what a run gives that can be cancelled like any other.
+    fn one_cpu(
+        &self,
+        study: &Study,
+        what: &WhatIf,
+        progress: &Progress,
+    ) -> anyhow::Result<SimTime> {
         let key = format!("{:?} {:?} {}", what.machine, what.scheduler, what.model);
         let known = || self.one_cpu.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(time) = known().get(&key).copied() {
             return Ok(time);
         }
-        let time = study.one_cpu()?;
+        progress.begin("predicting one CPU");
+        let time = study.one_cpu_while(&|done, of| progress.tell(done, of))?;
+        let Some(time) = time else {
+            bail!(CANCELLED);
+        };
         known().insert(key, time);
         Ok(time)
     }
@@ -118,9 +128,9 @@ impl Traced {
         cpus: &[u32],
         progress: &Progress,
     ) -> anyhow::Result<Vec<Curve>> {
-        progress.begin("predicting");
         let study = self.study.under(&model_args(what, &self.how), true)?;
-        let one_cpu = study.one_cpu()?;
+        let one_cpu = self.one_cpu(&study, what, progress)?;
+        progress.begin("predicting");
         let done = AtomicUsize::new(0);
         let predictions: anyhow::Result<Vec<core::Prediction>> = cpus
             .par_iter()

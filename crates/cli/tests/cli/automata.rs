@@ -97,6 +97,8 @@ fn sweeps_become_tables_values_documents_and_pictures() {
         swept["points"][1]["parameters"],
         serde_json::json!({"N": 1.0, "NS": 6.0})
     );
+    let told = swept["points"][1]["results"].as_object();
+    assert_eq!(told.map(serde_json::Map::len), Some(2));
     let picture = fs::read_to_string(environment.path("curves.svg")).expect("it was written");
     assert!(
         picture.contains("NS = 6") && picture.contains("S_Tx") && !picture.contains("M_Rx"),

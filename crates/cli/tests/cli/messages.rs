@@ -118,6 +118,8 @@ fn a_replay_is_drawn() {
         "loggopsim",
     ]);
     assert!(svg.contains("<svg") && svg.contains("rank 2"), "{svg}");
+    // Its arrows go from sends to receives.
+    assert!(svg.contains(">messages<"), "{svg}");
     let saved = environment.run(&[
         "predict",
         "ping.dim",
@@ -129,7 +131,7 @@ fn a_replay_is_drawn() {
     assert!(saved.contains("exit code: 0"), "{saved}");
     let again = environment.run(&["export", "ping.fts", "--format", "svg"]);
     assert!(
-        again.contains("<svg") && again.contains("rank 1"),
+        again.contains("<svg") && again.contains("rank 1") && again.contains(">messages<"),
         "{again}"
     );
 }

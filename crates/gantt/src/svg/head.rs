@@ -4,7 +4,7 @@ use foretrace_schedule::{Activity, BlockedThread, Outcome, Schedule, SimTime, To
 
 use super::{
     MARGIN, SvgOptions,
-    arrows::arrow_head,
+    arrows::{Drawn, arrow_head},
     document::{Document, Style},
 };
 use crate::{
@@ -123,8 +123,8 @@ fn deadlock_lines(at: SimTime, blocked: &[BlockedThread]) -> Vec<String> {
 pub struct Legend {
     /// The time spent in each activity, within the picture.
     pub totals: Totals,
-    /// Whether there are arrows.
-    pub arrows: bool,
+    /// What arrows there are.
+    pub arrows: Drawn,
 }
 
 /// The size of the legend's font.
@@ -153,9 +153,14 @@ impl Legend {
         };
         let has_blocked = self.totals.blocked() > SimTime::ZERO;
         let blocked = has_blocked.then(|| entry(Sign::Fill(palette.blocked), "blocked on any"));
-        let arrows = self.arrows.then(|| entry(Sign::Arrow, "wakes"));
+        let wakes = self
+            .arrows
+            .wakes
+            .then(|| entry(Sign::Arrow(UPRIGHT), "wakes"));
+        let messages = self.arrows.messages;
+        let messages = messages.then(|| entry(Sign::Arrow(SLANTED), "messages"));
         let (mut x, mut y) = (left, top);
-        for entry in activities.chain(blocked).chain(arrows) {
+        for entry in activities.chain(blocked).chain(wakes).chain(messages) {
             let width = entry.width();
             if x > left && x + width > right {
                 (x, y) = (left, y + 20.0);
@@ -177,8 +182,15 @@ struct Entry {
 /// What an entry explains.
 enum Sign {
     Fill(Rgb),
-    Arrow,
+    /// Between two points within its square.
+    Arrow([(f64, f64); 2]),
 }
+
+/// A wake, as the legend shows it.
+const UPRIGHT: [(f64, f64); 2] = [(6.0, 0.0), (6.0, 14.0)];
+
+/// A message, likewise.
+const SLANTED: [(f64, f64); 2] = [(0.0, 1.0), (12.0, 14.0)];
 
 impl Entry {
     fn width(&self) -> f64 {
@@ -188,11 +200,22 @@ impl Entry {
     fn draw(&self, document: &mut Document, palette: &Palette, x: f64, y: f64) {
         match self.sign {
             Sign::Fill(fill) => document.rect((x, y + 1.0, 12.0, 12.0), fill, None),
-            Sign::Arrow => {
+            Sign::Arrow([from, to]) => {
                 let colour = palette.arrow;
-                let line = format!("M{} {}V{}", Px(x + 6.0), Px(y), Px(y + 10.0));
+                let (across, down) = (to.0 - from.0, to.1 - from.1);
+                let length = across.hypot(down);
+                let along = (across / length, down / length);
+                let tip = (x + to.0, y + to.1);
+                let (end_x, end_y) = (tip.0 - 4.0 * along.0, tip.1 - 4.0 * along.1);
+                let line = format!(
+                    "M{} {}L{} {}",
+                    Px(x + from.0),
+                    Px(y + from.1),
+                    Px(end_x),
+                    Px(end_y)
+                );
                 document.path(line, format_args!("stroke=\"{colour}\" fill=\"none\""));
-                let head = arrow_head(x + 6.0, y + 14.0, true);
+                let head = arrow_head(tip, along);
                 document.path(head, format_args!("fill=\"{colour}\""));
             }
         }

@@ -94,7 +94,7 @@ pub fn render(schedule: &Schedule, options: &SvgOptions) -> String {
     strip.draw(&mut body, &plot);
     let captions = rows::draw(&mut body, &plot, label_width);
     let arrows = arrows::draw(&mut body, &plot, options.arrows);
-    rows::draw_captions(&mut body, &captions, arrows);
+    rows::draw_captions(&mut body, &captions, arrows.any());
     axis::draw_deadlock(&mut body, &plot, &strip);
     let bottom = axis::draw_axis(&mut body, &plot);
     let legend = head::Legend {

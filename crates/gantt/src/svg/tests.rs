@@ -57,11 +57,7 @@ fn two_threads() -> Schedule {
         &[(30, State::Running(1)), (30, LOCKED), (40, RUNNING)],
     );
     let mut schedule = schedule(vec![main, worker]);
-    schedule.wakes.push(Wake {
-        from: 0,
-        to: 1,
-        at: SimTime(60),
-    });
+    schedule.wakes.push(Wake::at_once(0, 1, SimTime(60)));
     schedule
 }
 
@@ -214,6 +210,30 @@ fn arrows_are_drawn_up_to_their_limit() {
     schedule.wakes[0].to = 0;
     schedule.wakes[1].to = 99;
     assert_eq!(count(&schedule, 200), 0);
+}
+
+#[test]
+fn a_message_is_a_slanted_arrow_from_its_send_to_its_receive() {
+    let mut schedule = two_threads();
+    schedule.wakes = vec![Wake::message(0, SimTime(20), 1, SimTime(60))];
+    let picture = render(&schedule, &SvgOptions::default());
+    let said = texts(&picture);
+    assert!(said.contains(&"messages".to_owned()) && !said.contains(&"wakes".to_owned()));
+    let xml = Xml::parse(&picture).unwrap();
+    let shafts = xml
+        .descendants()
+        .filter_map(|node| node.attribute("d").filter(|_| node.has_attribute("stroke")));
+    let ends: Vec<Vec<f64>> = shafts
+        .map(|data| {
+            data.split(['M', 'L', ' '])
+                .filter_map(|number| number.parse().ok())
+                .collect()
+        })
+        .collect();
+    // Forty of a hundred picoseconds to the right, and down.
+    let is_slanted =
+        |line: &&Vec<f64>| matches!(line[..], [x0, y0, x1, y1] if x1 - x0 > 200.0 && y1 > y0);
+    assert!(ends.iter().any(|line| is_slanted(&line)), "{ends:?}");
 }
 
 #[test]

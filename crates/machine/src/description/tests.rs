@@ -222,10 +222,8 @@ fn what_is_shown_is_the_same_machine_when_it_is_read() {
         let description = described(text);
         let cpus = description.cpus().unwrap_or(3);
         let shown = description.show(Some(cpus)).expect("it has so many");
-        let program = Program {
-            recorded: true,
-            ..Program::default()
-        };
+        let mut program = Program::default();
+        program.recorded = true;
         let again = described(&shown);
         assert_eq!(again.cpus(), Some(cpus));
         assert_eq!(

@@ -36,6 +36,8 @@ struct Engine<'a, O> {
     count: u64,
     needs: Vec<u32>,
     done: Vec<bool>,
+    /// When each send began.
+    sent: Vec<u64>,
     /// When each CPU is free, and each interface to send and to receive.
     cpu_free: Vec<u64>,
     send_free: Vec<u64>,
@@ -61,6 +63,7 @@ pub(crate) fn run<O: Observer>(graph: &TaskGraph, network: &Network, observer: O
         count: 0,
         needs: graph.needs.clone(),
         done: vec![false; graph.tasks.len()],
+        sent: vec![0; graph.tasks.len()],
         cpu_free: vec![0; ranks * graph.cpus as usize],
         send_free: vec![0; ranks * graph.nics as usize],
         receive_free: vec![0; ranks * graph.nics as usize],
@@ -206,6 +209,7 @@ impl<O: Observer> Engine<'_, O> {
         self.occupy(rank, next.task, next.at, busy_until);
         let nic = self.nic(rank, next.task);
         self.send_free[nic] = next.at + gap;
+        self.sent[next.task as usize] = next.at;
         self.push(arrival, next.task, true);
         if is_eager {
             self.over(next.task);
@@ -248,8 +252,9 @@ impl<O: Observer> Engine<'_, O> {
             .map_or(0, |own| own.interface_gap(task.value).0);
         self.occupy(rank, next.task, next.at, end);
         self.receive_free[nic] = next.at + gap;
+        let sent = self.sent[next.task as usize];
         self.observer
-            .message(sender, next.at, rank, next.at, task.value);
+            .message(sender, sent, rank, next.at, task.value);
         if let Some(receive) = self.wanted.take(rank, sender, task.tag) {
             self.release(next.task, next.at);
             self.over(receive.task);

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::{Place, Problem, SanError},
     expr::Expr,
-    model::{Automaton, Family, Model},
+    model::{Automaton, Family, Model, Wanted},
 };
 
 /// As many automata or events as one declaration makes.
@@ -159,7 +159,11 @@ fn parameters<'a>(
             at,
             format!(
                 "the model has no parameter {unknown}; it has {}",
-                known.join(", ")
+                if known.is_empty() {
+                    "none".to_owned()
+                } else {
+                    known.join(", ")
+                }
             ),
         ));
     }
@@ -335,20 +339,27 @@ pub(super) fn labels(
 }
 
 /// Makes the results; where the file asks for none, the probability of every local state.
-fn results(file: &File, names: &Names<'_>) -> Result<Vec<(String, Expr)>, Problem> {
+fn results(file: &File, names: &Names<'_>) -> Result<Vec<Wanted>, Problem> {
     let mut seen = BTreeSet::new();
     let mut results = Vec::new();
     for item in &file.items {
         if let Item::Result { name, value } = item {
             once(&mut seen, name)?;
-            results.push((name.text.clone(), names.expr(value, &[])?));
+            results.push(Wanted {
+                name: name.text.clone(),
+                at: name.at,
+                expr: names.expr(value, &[])?,
+            });
         }
     }
     if results.is_empty() {
         for (position, automaton) in names.all.iter().enumerate() {
             for (local, state) in automaton.states.iter().enumerate() {
-                let name = format!("{}.{state}", automaton.name);
-                results.push((name, Expr::Is(position as u32, local as u16)));
+                results.push(Wanted {
+                    name: format!("{}.{state}", automaton.name),
+                    at: automaton.at,
+                    expr: Expr::Is(position as u32, local as u16),
+                });
             }
         }
     }

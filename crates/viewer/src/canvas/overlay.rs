@@ -1,12 +1,15 @@
 //! What lies on the lanes: arrows, operations, the critical path, a deadlock, what is selected, measured and pointed at.
 
 use eframe::egui::{self, Mesh, Rect, Shape, Stroke, pos2};
-use foretrace_gantt::{arrows, scale::TimeScale};
-use foretrace_schedule::{Activity, SimTime};
+use foretrace_gantt::{
+    arrows::{self, Line},
+    scale::TimeScale,
+};
+use foretrace_schedule::{Activity, SimTime, Wake};
 
 use super::{
     Scene, badge, input,
-    shapes::{arrow, sign},
+    shapes::{arrow, heights, sign},
 };
 use crate::{
     navigate::{self, Selected, Selection},
@@ -24,14 +27,15 @@ const SHAPES: usize = 2_500;
 
 /// Finds the arrows in view anew where that has changed and, where there are very many, does not change on.
 pub fn refresh(open: &mut Open, scene: &Scene<'_>, moving: bool) {
-    let wakes = &scene.loaded.picture.schedule.wakes;
+    let picture = &scene.loaded.picture;
+    let wakes = &picture.schedule.wakes;
     if open.arrows.0 == open.cache.version || (moving && wakes.len() > MANY_WAKES) {
         return;
     }
     let scale = scene.layout.scale(&open.view);
     open.arrows = (
         open.cache.version,
-        arrows::arrows(wakes, &scale, &open.rows, ARROWS),
+        arrows::arrows(wakes, &picture.wakes, &scale, &open.rows, ARROWS),
     );
 }
 
@@ -94,6 +98,11 @@ impl Over<'_> {
         self.scene.layout.lanes.y_range().intersects(bar.y_range())
     }
 
+    /// Lays a wake out between two bars.
+    fn line(&self, wake: &Wake, from: Rect, to: Rect) -> Line {
+        Line::of(wake, &self.scale, heights(from, to))
+    }
+
     fn arrows(&self) {
         let drawn = &self.open.arrows.1;
         // Where there are many they recede, lest they hide what they are about.
@@ -101,7 +110,7 @@ impl Over<'_> {
             0..40 => 0.9,
             40..150 => 0.5,
             150..600 => 0.28,
-            _ => 0.18,
+            many => (108.0 / many as f32).max(0.03),
         };
         let mut mesh = Mesh::default();
         for one in drawn {
@@ -115,7 +124,8 @@ impl Over<'_> {
                 1.0
             };
             let colour = self.scene.colours.arrow().gamma_multiply(strength);
-            arrow(&mut mesh, (from, to), one.x as f32, thick, colour);
+            let wake = &self.scene.loaded.picture.schedule.wakes[one.wake];
+            arrow(&mut mesh, &self.line(wake, from, to), thick, colour);
         }
         self.painter.add(mesh);
     }
@@ -322,7 +332,7 @@ impl Over<'_> {
             if let (Some(from), Some(to)) = bars
                 && from != to
             {
-                arrow(&mut mesh, (from, to), self.x(wake.at), 2.5, accent);
+                arrow(&mut mesh, &self.line(&wake, from, to), 2.5, accent);
             }
         };
         if let Some((wake, _)) = navigate::cause(loaded, &*self.open.source, &selection) {

@@ -1,27 +1,38 @@
 //! Arrows and signs, as triangles of a mesh: thousands of them cost one draw call.
 
 use eframe::egui::{self, Color32, Mesh, Rect, pos2, vec2};
+use foretrace_gantt::arrows::Line;
 
 use crate::source::EventClass;
 
-/// Adds an arrow between two bars to a mesh: one draw call for all of them.
-pub fn arrow(mesh: &mut Mesh, (from, to): (Rect, Rect), x: f32, thick: f32, colour: Color32) {
-    let down = from.top() < to.top();
-    let (start, tip) = if down {
+/// Returns between which heights an arrow goes from one bar to another.
+pub fn heights(from: Rect, to: Rect) -> (f64, f64) {
+    let (start, tip) = if from.top() < to.top() {
         (from.bottom() - 4.0, to.top())
     } else {
         (from.top() + 4.0, to.bottom())
     };
-    let half = thick / 2.0;
-    let shaft = Rect::from_two_pos(pos2(x - half, start), pos2(x + half, tip));
-    mesh.add_colored_rect(shaft, colour);
-    let back = if down { tip - 6.0 } else { tip + 6.0 };
-    let wide = 3.0 + half;
-    triangle(
-        mesh,
-        [pos2(x, tip), pos2(x - wide, back), pos2(x + wide, back)],
-        colour,
-    );
+    (f64::from(start), f64::from(tip))
+}
+
+/// Adds an arrow to a mesh: one draw call for all of them.
+pub fn arrow(mesh: &mut Mesh, line: &Line, thick: f32, colour: Color32) {
+    let point = |(x, y): (f64, f64)| pos2(x as f32, y as f32);
+    let (start, tip) = (point(line.start), point(line.end));
+    let (x, y) = line.direction();
+    let along = vec2(x as f32, y as f32);
+    let half = along.rot90() * (thick / 2.0);
+    let first = mesh.vertices.len() as u32;
+    for corner in [start - half, start + half, tip + half, tip - half] {
+        mesh.colored_vertex(corner, colour);
+    }
+    mesh.add_triangle(first, first + 1, first + 2);
+    mesh.add_triangle(first, first + 2, first + 3);
+    if line.has_tip {
+        let back = tip - along * 6.0;
+        let wide = along.rot90() * (3.0 + thick / 2.0);
+        triangle(mesh, [tip, back - wide, back + wide], colour);
+    }
 }
 
 fn triangle(mesh: &mut Mesh, corners: [egui::Pos2; 3], colour: Color32) {

@@ -71,7 +71,7 @@ impl Inspector<'_> {
         let loaded = self.loaded;
         let share = 100.0 * loaded.path_waits.0 as f64 / loaded.end().0.max(1) as f64;
         ui.label(format!(
-            "The critical path has {} steps; {share:.1} % of it waits for a CPU or for time to pass.",
+            "The critical path has {} steps; {share:.1} % of it waits for a CPU, a message or for time to pass.",
             loaded.path.len()
         ));
         if !loaded.path.is_empty() && ui.button("Follow it from the begin (N)").clicked() {
@@ -162,7 +162,7 @@ impl Inspector<'_> {
             fact("other thread", self.loaded.lane(other as usize).to_owned());
         }
         if let Selected::Segment(_) = selection.what {
-            fact("leads to", info.operation.to_owned());
+            fact("leads to", info.operation.to_string());
         }
         let nanos = foretrace_schedule::SimTime::from_nanos(info.recorded_nanos);
         fact("recorded at", format!("{nanos} (event {event})"));
@@ -176,12 +176,18 @@ impl Inspector<'_> {
             }
             return;
         };
-        let at = self.loaded.picture.schedule.wakes[wake].at;
+        let wake = &self.loaded.picture.schedule.wakes[wake];
+        let (name, at) = (self.loaded.lane(cause.lane), wake.at);
         ui.horizontal_wrapped(|ui| {
-            ui.label(format!(
-                "let go on by {} at {at}",
-                self.loaded.lane(cause.lane)
-            ));
+            ui.label(if wake.is_message() {
+                format!(
+                    "by a message of {name}, sent at {}, received at {at}: {} on its way",
+                    wake.sent(),
+                    wake.delay
+                )
+            } else {
+                format!("let go on by {name} at {at}")
+            });
             if ui
                 .button("Jump there")
                 .on_hover_text("C or Shift+]")
@@ -222,12 +228,18 @@ impl Inspector<'_> {
             .iter()
             .take(5)
         {
-            let lane = wakes[*wake as usize].to as usize;
+            let wake = &wakes[*wake as usize];
+            let lane = wake.to as usize;
             ui.horizontal_wrapped(|ui| {
-                ui.label(format!("lets {} go on", self.loaded.lane(lane)));
+                let name = self.loaded.lane(lane);
+                ui.label(if wake.is_message() {
+                    format!("a message to {name}, received at {}", wake.at)
+                } else {
+                    format!("lets {name} go on")
+                });
                 if ui.button("Jump there").clicked() {
                     let what = picture
-                        .segment_at(lane, at)
+                        .segment_at(lane, wake.at)
                         .map_or(Selected::Lane, Selected::Segment);
                     *act = Some(Act::Select(Selection { lane, what }));
                 }

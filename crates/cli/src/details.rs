@@ -1,0 +1,187 @@
+//! What the events of a trace were and where in the source they were called, for the window and for saved schedules.
+
+use foretrace_schedule::{Details, Event, EventClass, Marks, Schedule, Site};
+use foretrace_symbols::{Place, SourceMap};
+use foretrace_trace::{Operation, SiteId, Trace};
+use foretrace_viewer::source::EventInfo;
+
+/// Returns what a schedule is saved with: all events of the trace that it was predicted from.
+pub fn of(trace: &Trace, schedule: &Schedule, marks: Marks) -> Details {
+    let sources = SourceMap::new(trace);
+    let mut names: Vec<String> = Vec::new();
+    let mut events = Vec::with_capacity(trace.events.len());
+    // With another number of workers there may be fewer threads than were recorded.
+    let lane = |lane: &u32| (*lane as usize) < schedule.lanes.len();
+    let info = (0..trace.events.len() as u32).filter_map(|number| event(trace, number));
+    for info in info {
+        let known = names.iter().position(|name| *name == info.operation);
+        let name = known.unwrap_or_else(|| {
+            names.push(info.operation.to_string());
+            names.len() - 1
+        });
+        events.push(Event {
+            name: name as u32,
+            class: info.class,
+            lane: if lane(&info.lane) { info.lane } else { 0 },
+            object: info
+                .object
+                .filter(|object| (*object as usize) < schedule.objects.len()),
+            other: info.other.filter(lane),
+            recorded_nanos: info.recorded_nanos,
+            site: info.site,
+        });
+    }
+    Details {
+        marks,
+        events,
+        names,
+        sites: (0..trace.sites.len() as u32)
+            .map(|number| site(trace, &sources, number))
+            .collect(),
+        routines: (0..schedule.lanes.len())
+            .map(|lane| routine(trace, &sources, lane))
+            .collect(),
+    }
+}
+
+/// Returns what the sends and receives of a schedule were of which nothing else is known.
+pub fn of_messages(schedule: &Schedule) -> Details {
+    let mut done: Vec<(foretrace_schedule::SimTime, u32, Event)> = Vec::new();
+    for wake in schedule.wakes.iter().filter(|wake| wake.is_message()) {
+        for (name, at, lane, other) in [
+            (0, wake.sent(), wake.from, wake.to),
+            (1, wake.at, wake.to, wake.from),
+        ] {
+            let event = Event {
+                name,
+                class: EventClass::Message,
+                lane,
+                object: None,
+                other: Some(other),
+                recorded_nanos: at.as_nanos(),
+                site: None,
+            };
+            done.push((at, lane, event));
+        }
+    }
+    done.sort_by_key(|(at, ..)| *at);
+    let mut marks = Marks::new(schedule.lanes.len());
+    for (number, (at, lane, _)) in done.iter().enumerate() {
+        marks.push(*lane, *at, number as u32);
+    }
+    Details {
+        marks,
+        events: done.into_iter().map(|(.., event)| event).collect(),
+        names: vec!["send".to_owned(), "receive".to_owned()],
+        ..Details::default()
+    }
+}
+
+/// Returns what an event of a trace is.
+pub fn event(trace: &Trace, event: u32) -> Option<EventInfo> {
+    let event = trace.events.get(event as usize)?;
+    let call = trace.call(event);
+    Some(EventInfo {
+        operation: call.operation.name().into(),
+        class: class(call.operation),
+        lane: call.thread.0,
+        object: call.operation.object().map(|object| object.0),
+        other: call
+            .operation
+            .other_thread()
+            .or(call.from)
+            .map(|thread| thread.0),
+        recorded_nanos: event.time.0,
+        site: call.site.map(|site| site.0),
+    })
+}
+
+/// Returns where a call of a trace was made.
+pub fn site(trace: &Trace, sources: &SourceMap, site: u32) -> Site {
+    let site = SiteId(site);
+    if site.index() >= trace.sites.len() {
+        return Site::default();
+    }
+    let place = sources.call(site);
+    let line = line(place);
+    let note = line.is_none().then(|| note(place, &sources.notes()));
+    Site {
+        function: place.name(),
+        line,
+        callers: sources
+            .callers(site)
+            .map(|place| (place.name(), self::line(place)))
+            .collect(),
+        note,
+    }
+}
+
+/// Returns the name of a thread's start routine.
+pub fn routine(trace: &Trace, sources: &SourceMap, lane: usize) -> Option<String> {
+    let site = trace.threads.get(lane)?.start_routine?;
+    Some(sources.routine(site).name())
+}
+
+/// Returns the file and the line of a place.
+fn line(place: &Place) -> Option<(String, u32)> {
+    let frame = place.frame()?;
+    Some((frame.file.clone()?, frame.line?))
+}
+
+/// Says why the line is not known, and what helps.
+fn note(place: &Place, notes: &[String]) -> String {
+    let of_module = notes.iter().find(|note| note.contains(&place.module));
+    of_module.cloned().unwrap_or_else(|| {
+        format!(
+            "the debug information of {} does not cover this place: compile all of it with -g",
+            place.module
+        )
+    })
+}
+
+/// Returns what sort of thing an operation is.
+fn class(operation: Operation) -> EventClass {
+    match operation {
+        Operation::Lock(_)
+        | Operation::TryLock(_)
+        | Operation::TimedLock(_)
+        | Operation::SemWait(_)
+        | Operation::SemTryWait(_)
+        | Operation::SemTimedWait(_)
+        | Operation::ReadLock(_)
+        | Operation::TryReadLock(_)
+        | Operation::TimedReadLock(_)
+        | Operation::WriteLock(_)
+        | Operation::TryWriteLock(_)
+        | Operation::TimedWriteLock(_)
+        | Operation::SpinLock(_)
+        | Operation::SpinTryLock(_)
+        | Operation::TryLocks { .. } => EventClass::Acquire,
+        Operation::Unlock(_)
+        | Operation::RwUnlock(_)
+        | Operation::SpinUnlock(_)
+        | Operation::SemPost(_)
+        | Operation::LockSections { .. } => EventClass::Release,
+        Operation::CondWait { .. }
+        | Operation::CondTimedWait { .. }
+        | Operation::BarrierWait(_)
+        | Operation::Join(_)
+        | Operation::Once(_)
+        | Operation::FutexWait(_)
+        | Operation::FutexTimedWait(_) => EventClass::Wait,
+        Operation::CondSignal(_) | Operation::CondBroadcast(_) | Operation::FutexWake { .. } => {
+            EventClass::Signal
+        }
+        Operation::Create(_)
+        | Operation::Terminate
+        | Operation::Cancel(_)
+        | Operation::Detach(_) => EventClass::Life,
+        Operation::Send { .. }
+        | Operation::Wait(_)
+        | Operation::QueueSend(_)
+        | Operation::QueueReceive(_)
+        | Operation::Message(_) => EventClass::Message,
+        Operation::Io { .. } | Operation::Sleep => EventClass::Io,
+        Operation::Return | Operation::Bind { .. } => EventClass::Other,
+    }
+}
