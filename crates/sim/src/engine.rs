@@ -54,6 +54,8 @@ pub(crate) struct Engine<'p, M, O> {
     spare: Vec<(u32, u32)>,
     /// The least that a ready thread ran, as the fair scheduler counts it.
     least_ran: u64,
+    /// When each thread last lost its CPU, where caches have to be filled again after that.
+    left_at: Vec<u64>,
     /// When each CPU was last given back.
     vacated: Vec<u64>,
     /// How many threads the current operation let go on that have to come to another CPU.
@@ -65,7 +67,8 @@ fn ran_last(machine: &Machine) -> Vec<u32> {
     let costs = &machine.costs;
     let matters = [costs.switch_cost, costs.migration, costs.socket_migration]
         .iter()
-        .any(|cost| cost.0 > 0);
+        .any(|cost| cost.0 > 0)
+        || machine.memory.refill.0 > 0;
     vec![NOBODY; if matters { machine.cpus as usize } else { 0 }]
 }
 
@@ -102,6 +105,11 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             chance: machine.seed.map(Chance::new),
             spare: Vec::new(),
             least_ran: 0,
+            left_at: if machine.memory.refill.0 > 0 {
+                vec![0; program.threads.len()]
+            } else {
+                Vec::new()
+            },
             vacated: vec![0; machine.cpus as usize],
             called: 0,
         }
@@ -308,6 +316,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     }
 
     fn vacate(&mut self, cpu: u32) {
+        self.note_left(cpu);
         self.vacated[cpu as usize] = self.core.now;
         self.processors.vacate(cpu);
         if self.speeds.shared {

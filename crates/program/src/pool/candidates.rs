@@ -23,10 +23,12 @@ struct Users {
 
 /// Finds where the threads of a group take tasks; says why they do not, where so.
 pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes, String> {
-    let (sites, tokens) = users(program, &group.threads);
+    let mut threads = group.threads.clone();
+    threads.push(group.creator);
+    let (sites, tokens) = users(program, &threads);
     let mut points: Vec<(bool, u64, TakePoint)> = Vec::new();
     for (semaphore, users) in tokens {
-        if users.threads.values().any(|threads| threads.len() >= 2) {
+        if users.threads.values().any(|users| group.shares(users)) {
             points.push((false, users.count, TakePoint::Token(semaphore)));
         }
     }
@@ -35,9 +37,9 @@ pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes,
         let shared = users
             .threads
             .iter()
-            .filter(|(_, threads)| threads.len() >= 2);
+            .filter(|(_, users)| group.shares(users));
         let mutexes: Vec<ObjectId> = shared.map(|(&mutex, _)| mutex).collect();
-        if !mutexes.is_empty() && mutexes.len() <= 2 * group.threads.len() {
+        if !mutexes.is_empty() && mutexes.len() <= 2 * threads.len() {
             points.push((true, users.count, TakePoint::Lock(site, mutexes)));
         }
     }
@@ -118,7 +120,7 @@ fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
         TakePoint::Token(semaphore) => program.objects[semaphore.index()].name.clone(),
     };
     let work = takes.segment_work();
-    if takes.segments.len() < 2 || 2 * work < takes.group_work {
+    if takes.segments.len() < 2 || 2 * takes.group_segment_work < takes.group_work {
         return Err(format!(
             "less than half of their CPU time lies between one take of {name} and the next"
         ));
