@@ -352,7 +352,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     /// Completes the operation that a thread was blocked in.
     fn resume(&mut self, thread: u32, waker: u32) {
         self.observer.wake(waker, thread, self.core.now);
-        let cost = self.waiting_cost(thread);
+        let cost = self.waiting_cost(thread, waker);
         self.core.advance(thread);
         self.core.threads[thread as usize].work_left += cost;
         self.make_ready(thread);
@@ -361,17 +361,26 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     /// Lets a thread try the operation that it was blocked in again.
     fn retry(&mut self, thread: u32, waker: u32) {
         self.observer.wake(waker, thread, self.core.now);
-        self.core.threads[thread as usize].work_left += self.waiting_cost(thread);
+        self.core.threads[thread as usize].work_left += self.waiting_cost(thread, waker);
         self.make_ready(thread);
     }
 
     /// Returns the CPU time of having waited in the current operation, where that is not within the recorded times.
-    fn waiting_cost(&self, thread: u32) -> u64 {
-        let position = self.core.threads[thread as usize].position;
-        if self.machine.cpus == 1 || self.core.program.operations.waited(position) {
+    ///
+    /// It takes a thread some time to fall asleep. Until then it is on its CPU, and what it waits for may come: the kernel looks
+    /// once more before it lets a thread wait for a futex. Most waits for locks that are held for less are such.
+    fn waiting_cost(&mut self, thread: u32, waker: u32) -> u64 {
+        let now = self.core.now;
+        let state = &mut self.core.threads[thread as usize];
+        let falls_asleep = self.machine.costs.block_cost.0;
+        state.awake = waker != thread && now - state.since < falls_asleep;
+        if self.machine.cpus == 1
+            || state.awake
+            || self.core.program.operations.waited(state.position)
+        {
             return 0;
         }
-        self.machine.costs.block_cost.0
+        falls_asleep
     }
 
     fn make_ready(&mut self, thread: u32) {

@@ -14,6 +14,9 @@ use crate::Action;
 /// As many lock sites as are tried; those that most threads use come first.
 const TRIED: usize = 8;
 
+/// About the CPU time that it takes a thread to wait and to go on again, in nanoseconds.
+const WAKING_UP: u64 = 5_000;
+
 /// The threads that lock or take at some place, by object.
 #[derive(Default)]
 struct Users {
@@ -134,12 +137,15 @@ fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
             Ok(())
         };
     }
-    // Who takes a task from a list looks first and finds nothing at last; who adds up results works first.
-    let count = takes.segments.len() as u64;
-    let small = |edges: u64| {
-        u128::from(edges) * 2 * u128::from(count)
-            < u128::from(work) * u128::from(takes.edges.max(1))
+    // Who takes a task from a list looks first and finds nothing at last; who adds up results works first. Where tasks take
+    // no longer than waking up at a barrier before the first, that tells nothing; but then threads that go from one list to
+    // others are known by these.
+    let half_a_task = work / (2 * takes.segments.len() as u64);
+    let least = match &takes.point {
+        TakePoint::Lock(_, mutexes) if mutexes.len() > 1 => half_a_task.max(WAKING_UP),
+        _ => half_a_task,
     };
+    let small = |edges: u64| edges / takes.edges.max(1) < least;
     if !small(takes.prologues) {
         return Err(format!(
             "they lock {name} after their work, not to find some"
