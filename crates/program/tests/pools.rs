@@ -150,10 +150,6 @@ fn the_creator_of_a_single_thread_is_a_worker_where_it_takes_tasks_as_well() {
     assert!(matches!(&pool.queue, Queue::Mutexes(mutexes) if mutexes.len() == 2));
     let work: u64 = pool.segments.iter().map(|segment| segment.work_nanos).sum();
     assert_eq!(work, 500);
-    // One that only shares a lock with its creator, which does other things with it, is nothing to tell of.
-    let alone = STACKS.replace("cpu=100 site=a+0x20", "cpu=100 site=a+0x30");
-    let program = Program::from_trace(&foretrace_testkit::trace(&alone));
-    assert_eq!(program.no_pools, []);
 }
 
 #[test]
