@@ -49,7 +49,8 @@ pub fn take_out_refills(trace: &mut Trace, share: u64) -> u64 {
         let refills = u64::try_from(sums[thread] / BILLION).unwrap_or(u64::MAX);
         trace.events[index].cpu = Some(Nanos(cpu.saturating_sub(refills)));
     }
-    u64::try_from(rate * BILLION / (BILLION - rate)).unwrap_or(u64::MAX)
+    // Others refilled caches as well while they ran: what was cut is a share of times like theirs.
+    u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
 /// Returns, for each event, how much of its thread's CPU time since its event before came after as much of others'.
