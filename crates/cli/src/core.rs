@@ -23,6 +23,8 @@ pub struct Study {
     program: Arc<Program>,
     how: ModelArgs,
     description: Description,
+    /// How long caches take to be filled again, as the machine has it; found in the recording.
+    refill: Rate,
     all_models: bool,
 }
 
@@ -73,15 +75,35 @@ impl Study {
     ///
     /// When the trace has no events, or the machine's file cannot be used.
     pub fn new(trace: &mut Trace, how: &ModelArgs, all_models: bool) -> anyhow::Result<Self> {
+        Self::on(description(how)?, trace, how, all_models)
+    }
+
+    /// Prepares predictions for a machine of this description, whatever file is named.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub fn on(
+        description: Description,
+        trace: &mut Trace,
+        how: &ModelArgs,
+        all_models: bool,
+    ) -> anyhow::Result<Self> {
         if trace.events.is_empty() {
             bail!(
                 "{}: holds no events, so there is nothing to predict; record the program again and let it run longer",
                 trace.source
             );
         }
-        let program = Program::from_trace(trace);
+        let (program, refill) = match description.refill() {
+            Rate(0) => (Program::from_trace(trace), Rate(0)),
+            Rate(share) => {
+                let mut without = trace.clone();
+                let refill = foretrace_program::take_out_refills(&mut without, share);
+                (Program::from_trace(&without), Rate(refill))
+            }
+        };
         trace.warnings.extend_from_slice(&program.warnings);
-        let description = description(how)?;
         trace.warnings.extend(description.warnings(&program));
         trace.warnings.extend(pools::warnings(trace, &program));
         let other_models = all_models || !matches!(how.model, Model::Auto | Model::Pool);
@@ -97,6 +119,7 @@ impl Study {
             program: Arc::new(program),
             how: how.clone(),
             description,
+            refill,
             all_models,
         })
     }
@@ -156,7 +179,7 @@ impl Study {
         })
     }
 
-    /// Returns a study of the same program under other conditions.
+    /// Returns a study of the same program under other conditions; what it was assumed to spend on refilling caches stays.
     ///
     /// # Errors
     ///
@@ -166,6 +189,7 @@ impl Study {
             program: Arc::clone(&self.program),
             how: how.clone(),
             description: description(how)?,
+            refill: self.refill,
             all_models,
         })
     }
@@ -293,10 +317,10 @@ impl Study {
 
     fn machine(&self, cpus: u32) -> anyhow::Result<Machine> {
         let asked = self.how.scheduler.map(scheduler);
-        Ok(Machine {
-            bind: bind(self.how.bind),
-            ..self.description.machine(cpus, &self.program, asked)?
-        })
+        let mut machine = self.description.machine(cpus, &self.program, asked)?;
+        machine.bind = bind(self.how.bind);
+        machine.memory.refill = self.refill;
+        Ok(machine)
     }
 }
 
@@ -432,7 +456,11 @@ pub fn findings(trace: &Trace) -> Findings {
 }
 
 /// Returns what is said of the machine.
-fn description(how: &ModelArgs) -> anyhow::Result<Description> {
+///
+/// # Errors
+///
+/// When the machine's file cannot be used.
+pub fn description(how: &ModelArgs) -> anyhow::Result<Description> {
     let description = read_machine(how.machine.as_deref())?;
     Ok(match how.memory_bound {
         Some(bound) => description.with_memory_bound(bound),

@@ -77,6 +77,21 @@ impl Description {
         self
     }
 
+    /// Returns it with a program that spends this share of its CPU time on one CPU on filling caches that other threads emptied.
+    #[must_use]
+    pub fn with_refill(mut self, refill: Share) -> Self {
+        self.file.memory.refill = Some(refill);
+        self
+    }
+
+    /// Returns the share of a recording's CPU time that went on filling caches that other threads had emptied.
+    pub fn refill(&self) -> Rate {
+        self.file
+            .memory
+            .refill
+            .map_or(Rate(0), |Share(share)| share)
+    }
+
     /// Returns the file that it was read from.
     pub fn path(&self) -> Option<&Path> {
         self.source.as_ref().map(|(path, _)| path.as_path())

@@ -145,6 +145,7 @@ pub(crate) struct CostTable {
 pub(crate) struct MemoryTable {
     pub bandwidth: Option<Bandwidth>,
     pub bound: Option<Share>,
+    pub refill: Option<Share>,
 }
 
 /// `[threads]`.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use foretrace_program::Program;
-use foretrace_sim::{Machine, Memory, SchedulerKind};
+use foretrace_sim::{Machine, Memory, Rate, SchedulerKind};
 
 use crate::{
     Description, MachineError,
@@ -40,7 +40,7 @@ impl Description {
         self.show_cpus(&machine, self.cpus().or(cpus), &mut text);
         show_scheduler(&machine, kind, &mut text);
         show_costs(&machine, &mut text);
-        show_memory(machine.memory, &mut text);
+        show_memory(machine.memory, self.refill(), &mut text);
         self.show_threads(&mut text);
         Ok(text)
     }
@@ -200,7 +200,7 @@ fn show_costs(machine: &Machine, text: &mut String) {
     }
 }
 
-fn show_memory(memory: Memory, text: &mut String) {
+fn show_memory(memory: Memory, refill: Rate, text: &mut String) {
     text.push_str("\n[memory]\n");
     let bandwidth = format!("bandwidth = {}", rate_text(memory.bandwidth));
     line(
@@ -210,6 +210,12 @@ fn show_memory(memory: Memory, text: &mut String) {
     );
     let bound = format!("bound = {}", rate_text(memory.bound));
     line(text, &bound, "share of the CPU time that goes on accesses");
+    let refill = format!("refill = {}", rate_text(refill));
+    line(
+        text,
+        &refill,
+        "share of the recorded CPU time that refilled caches",
+    );
 }
 
 /// Adds a line, with what it means beside it.

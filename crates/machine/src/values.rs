@@ -1,6 +1,6 @@
 //! Values as they stand in the file, each of which knows what is possible.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use foretrace_schedule::SimTime;
 pub(crate) use foretrace_settings::{Time, time_text};
@@ -97,6 +97,12 @@ impl Share {
     pub fn nearest(number: f64) -> Self {
         let hundredths = (number.clamp(0.0, 1.0) * 100.0).round();
         Self(rate(hundredths / 100.0, 0.0, 1.0).unwrap_or(Rate(0)))
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&rate_text(self.0))
     }
 }
 

@@ -30,6 +30,7 @@ mod operations;
 mod polls;
 mod pool;
 mod program;
+mod refill;
 mod roles;
 mod sections;
 mod structure;
@@ -41,5 +42,6 @@ pub use {
     operations::Operations,
     pool::{Cut, NoPool, Origin, Queue, Segment, WorkPool, Worker},
     program::{Program, Thread},
+    refill::take_out_refills,
     structure::{Pattern, Structure},
 };

@@ -128,6 +128,31 @@ fn workers_that_end_with_their_process_may_leave_every_task_to_others() {
 }
 
 #[test]
+fn the_creator_of_a_single_thread_is_a_worker_where_it_takes_tasks_as_well() {
+    // A takes two tasks of its own stack and one of the creator's, which takes two.
+    const STACKS: &str = "foretrace-text 1\nreturns explicit\nmodule a /a\nthread main\nthread A start=a+0x10\n\
+        0 main create A cpu=0\n\
+        0 main lock m cpu=0 site=a+0x20\n0 main unlock m cpu=0 site=a+0x28\n\
+        100 main lock m cpu=100 site=a+0x20\n100 main unlock m cpu=100 site=a+0x28\n\
+        100 A lock n cpu=0 site=a+0x20\n100 A unlock n cpu=0 site=a+0x28\n\
+        200 A lock n cpu=100 site=a+0x20\n200 A unlock n cpu=100 site=a+0x28\n\
+        300 A lock n cpu=200 site=a+0x20\n300 A unlock n cpu=200 site=a+0x28\n\
+        300 A lock m cpu=200 site=a+0x20\n300 A unlock m cpu=200 site=a+0x28\n\
+        400 A lock m cpu=300 site=a+0x20\n400 A unlock m cpu=300 site=a+0x28\n400 A terminate cpu=300\n\
+        500 main lock m cpu=200 site=a+0x20\n500 main unlock m cpu=200 site=a+0x28\n\
+        500 main lock n cpu=200 site=a+0x20\n500 main unlock n cpu=200 site=a+0x28\n\
+        500 main join A cpu=200\n500 main terminate cpu=200\n";
+    let program = Program::from_trace(&foretrace_testkit::trace(STACKS));
+    let [pool] = &program.pools[..] else {
+        panic!("{:?}", program.no_pools)
+    };
+    assert_eq!(pool.workers.len(), 2);
+    assert!(matches!(&pool.queue, Queue::Mutexes(mutexes) if mutexes.len() == 2));
+    let work: u64 = pool.segments.iter().map(|segment| segment.work_nanos).sum();
+    assert_eq!(work, 500);
+}
+
+#[test]
 fn those_who_add_up_results_are_no_pool() {
     let (is_pool, reason) = refusal(&Worker {
         first: &[],

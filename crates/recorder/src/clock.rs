@@ -326,7 +326,7 @@ pub fn is_recent(since: u64) -> bool {
 pub fn may_have_blocked(state: &ThreadState) {
     state.last_tsc.set(0);
     state.switches_plus_one.set(0);
-    state.waited_at.set(u64::MAX);
+    state.waited.set(true);
 }
 
 /// Forgets what was known about this thread's past: after a fork, whose child begins with no CPU time.

@@ -58,6 +58,8 @@ pub struct ThreadState {
     pub(crate) switches_plus_one: Cell<u64>,
     /// How many calls of `vfork` this thread is in: whoever runs with this state meanwhile is a child. See `vfork`.
     pub(crate) vforks: Cell<u32>,
+    /// How many waits of any thread its turns took note of.
+    pub(crate) waits_seen: Cell<u32>,
     /// What the thread's place in its chunk was before the first of them, and the chunk's end.
     pub(crate) before_vfork: Cell<(u64, u64)>,
     /// The record of the first of them.
@@ -101,10 +103,12 @@ pub struct ThreadState {
     pub(crate) turn_began: Cell<u64>,
     /// Whether it was over when the thread last recorded that it gives something up.
     pub(crate) turn_is_over: Cell<bool>,
+    /// Whether it waited since its last turn began.
+    pub(crate) waited: Cell<bool>,
     /// By how many ticks its turn is longer than turns are at first.
     pub(crate) turn_extension: Cell<u32>,
-    /// Its CPU time when it last waited; the greatest number if that was since it was last read.
-    pub(crate) waited_at: Cell<u64>,
+    /// Its CPU time when that count changed last, or when it last waited.
+    pub(crate) worked_from: Cell<u64>,
     /// The return of the latest burst of tries of a library that passes messages; 0 for none.
     pub(crate) tries: Cell<u64>,
     /// What was tried, and from where.

@@ -4,7 +4,7 @@
 //! all the tasks that several threads would share on several CPUs. So after an unlock or a post a thread whose turn is
 //! over yields. The kernel could have interrupted it there as well; nothing that it holds is kept from others.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use foretrace_trace::journal::layout::Kind;
 
@@ -30,29 +30,49 @@ pub(crate) fn begin() {
     }
 }
 
-/// A thread that has not waited for so many turns gets longer ones.
+/// Where no thread has waited for so many turns, they get longer.
 const PATIENCE: u64 = 64;
 
 /// How many times as long as at first a turn becomes: about as long as the kernel lets a thread run anyway.
 const MOST_EXTENDED: u64 = 40;
 
+/// How often threads waited that had worked since they waited before.
+static WAITS: AtomicU32 = AtomicU32::new(0);
+
+/// How long turns are since the last of these waits, in nanoseconds: for all threads the same.
+static LENGTH: AtomicU64 = AtomicU64::new(0);
+
 /// Begins a turn of a thread that has the CPU again.
 ///
 /// Whoever takes turns with others finds the caches cold each time. What turns are for is that threads share out between
-/// two waits what they would share out on several CPUs, and for that a turn may be a small part of the time since the
-/// thread last waited.
+/// two waits what they would share out on several CPUs, and for that a turn may be a small part of the time since threads
+/// last waited.
+///
+/// All turns have to be of one length: a thread that yields forfeits what it has left of its slice (Linux 6.18), so that
+/// the kernel hands out turns, not times, and a thread with turns ten times as long gets ten times as much done. A thread
+/// that only coordinates waits often; its waits do not make turns short.
 pub(crate) fn begin_turn(state: &ThreadState, now: &Pair) {
     state.turn_began.set(now.tsc);
-    if state.waited_at.get() == u64::MAX {
-        state.waited_at.set(now.cpu_nanos);
-    }
     let nanos = NANOS.load(Ordering::Relaxed);
     let ticks = TICKS.load(Ordering::Relaxed);
     if nanos == 0 || ticks == u64::MAX {
         return;
     }
-    let since = now.cpu_nanos.saturating_sub(state.waited_at.get());
+    if state.waited.replace(false) {
+        let worked = now.cpu_nanos.saturating_sub(state.worked_from.get());
+        if worked >= nanos {
+            WAITS.fetch_add(1, Ordering::Relaxed);
+            LENGTH.store(nanos, Ordering::Relaxed);
+        }
+        state.worked_from.set(now.cpu_nanos);
+    }
+    let waits = WAITS.load(Ordering::Relaxed);
+    if state.waits_seen.replace(waits) != waits {
+        state.worked_from.set(now.cpu_nanos);
+    }
+    let since = now.cpu_nanos.saturating_sub(state.worked_from.get());
     let length = (since / PATIENCE).clamp(nanos, nanos.saturating_mul(MOST_EXTENDED));
+    let length = LENGTH.fetch_max(length, Ordering::Relaxed).max(length);
     let extension = (length - nanos).saturating_mul(ticks) / nanos;
     let extension = u32::try_from(extension).unwrap_or(u32::MAX);
     state.turn_extension.set(extension);

@@ -42,6 +42,8 @@ pub(crate) struct ThreadState {
     pub since: u64,
     /// When its slice ends.
     pub slice_end: u64,
+    /// Whether what it waited for came before it had fallen asleep.
+    pub awake: bool,
     /// How long it ran so far, brought forward when it was away for long: the fair scheduler's measure.
     pub ran: u64,
 }
@@ -87,6 +89,7 @@ impl<'p> Core<'p> {
             work_left: 0,
             since: 0,
             slice_end: u64::MAX,
+            awake: false,
             ran: 0,
         });
         let mut core = Self {

@@ -55,6 +55,8 @@ pub(crate) struct Engine<'p, M, O> {
     spare: Vec<(u32, u32)>,
     /// The least that a ready thread ran, as the fair scheduler counts it.
     least_ran: u64,
+    /// When each thread last lost its CPU, where caches have to be filled again after that.
+    left_at: Vec<u64>,
     /// When each CPU was last given back.
     vacated: Vec<u64>,
     /// How many threads the current operation let go on that have to come to another CPU.
@@ -66,7 +68,8 @@ fn ran_last(machine: &Machine) -> Vec<u32> {
     let costs = &machine.costs;
     let matters = [costs.switch_cost, costs.migration, costs.socket_migration]
         .iter()
-        .any(|cost| cost.0 > 0);
+        .any(|cost| cost.0 > 0)
+        || machine.memory.refill.0 > 0;
     vec![NOBODY; if matters { machine.cpus as usize } else { 0 }]
 }
 
@@ -103,6 +106,11 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             chance: machine.seed.map(Chance::new),
             spare: Vec::new(),
             least_ran: 0,
+            left_at: if machine.memory.refill.0 > 0 {
+                vec![0; program.threads.len()]
+            } else {
+                Vec::new()
+            },
             vacated: vec![0; machine.cpus as usize],
             called: 0,
         }
@@ -314,6 +322,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     }
 
     fn vacate(&mut self, cpu: u32) {
+        self.note_left(cpu);
         self.vacated[cpu as usize] = self.core.now;
         self.processors.vacate(cpu);
         if self.speeds.shared {
@@ -349,7 +358,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     /// Completes the operation that a thread was blocked in.
     fn resume(&mut self, thread: u32, waker: u32) {
         self.observer.wake(waker, thread, self.core.now);
-        let cost = self.waiting_cost(thread);
+        let cost = self.waiting_cost(thread, waker);
         self.core.advance(thread);
         self.core.threads[thread as usize].work_left += cost;
         self.make_ready(thread);
@@ -358,17 +367,26 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     /// Lets a thread try the operation that it was blocked in again.
     fn retry(&mut self, thread: u32, waker: u32) {
         self.observer.wake(waker, thread, self.core.now);
-        self.core.threads[thread as usize].work_left += self.waiting_cost(thread);
+        self.core.threads[thread as usize].work_left += self.waiting_cost(thread, waker);
         self.make_ready(thread);
     }
 
     /// Returns the CPU time of having waited in the current operation, where that is not within the recorded times.
-    fn waiting_cost(&self, thread: u32) -> u64 {
-        let position = self.core.threads[thread as usize].position;
-        if self.machine.cpus == 1 || self.core.program.operations.waited(position) {
+    ///
+    /// It takes a thread some time to fall asleep. Until then it is on its CPU, and what it waits for may come: the kernel looks
+    /// once more before it lets a thread wait for a futex. Most waits for locks that are held for less are such.
+    fn waiting_cost(&mut self, thread: u32, waker: u32) -> u64 {
+        let now = self.core.now;
+        let state = &mut self.core.threads[thread as usize];
+        let falls_asleep = self.machine.costs.block_cost.0;
+        state.awake = waker != thread && now - state.since < falls_asleep;
+        if self.machine.cpus == 1
+            || state.awake
+            || self.core.program.operations.waited(state.position)
+        {
             return 0;
         }
-        self.machine.costs.block_cost.0
+        falls_asleep
     }
 
     fn make_ready(&mut self, thread: u32) {

@@ -14,6 +14,10 @@ pub struct Memory {
     pub bandwidth: Rate,
     /// The share of recorded CPU time that goes on accesses to it; at most [`Rate::ONE`], and zero where it does not matter.
     pub bound: Rate,
+    /// How long a thread that gets a CPU on which others ran needs to fill the caches again, beyond the work that the program
+    /// tells: so much CPU time for each unit of time that it was away, a slice at most. Zero where that is within the recorded
+    /// times; else what [`take_out_refills`](foretrace_program::take_out_refills) returned.
+    pub refill: Rate,
 }
 
 impl Memory {
@@ -21,6 +25,7 @@ impl Memory {
     pub const AMPLE: Self = Self {
         bandwidth: Rate(2 * Rate::ONE.0),
         bound: Rate(0),
+        refill: Rate(0),
     };
 
     /// Returns whether it slows CPUs down that alone would do so much work a time together, in billionths.
@@ -37,6 +42,12 @@ impl Memory {
         // Above 2^64 only at rates that no file can ask for.
         let slower = u128::from(rate).saturating_mul(self.supply()) / self.demand(total);
         u64::try_from(slower).unwrap_or(u64::MAX).max(1)
+    }
+
+    /// Returns the CPU time, in picoseconds, that it takes to fill the caches again after others ran for so long.
+    pub(crate) fn refill_after(&self, picoseconds: u64) -> u64 {
+        let refill = u128::from(picoseconds) * u128::from(self.refill.0) / u128::from(Rate::ONE.0);
+        u64::try_from(refill).unwrap_or(u64::MAX)
     }
 
     fn demand(&self, total: u64) -> u128 {
@@ -59,6 +70,7 @@ mod tests {
         let memory = Memory {
             bandwidth: Rate(2 * ONE),
             bound: Rate(ONE / 2),
+            refill: Rate(0),
         };
         assert!(!memory.matters(4 * ONE));
         assert!(memory.matters(5 * ONE));

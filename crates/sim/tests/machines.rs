@@ -210,6 +210,22 @@ fn switching_costs_the_one_that_comes() {
 }
 
 #[test]
+fn caches_that_others_emptied_have_to_be_filled_again() {
+    let rows = "process A priority 1\nprocess B priority 1\n0 A create B\n20 A terminate\n40 B terminate\n";
+    let refilling = |slice: u64| {
+        move |machine: &mut Machine| {
+            machine.scheduler = SchedulerKind::RoundRobin;
+            machine.slice = nanos(slice);
+            machine.memory.refill = Rate(ONE / 2);
+        }
+    };
+    // Each pays for its second turn half of what the other had the CPU before, and for the third that this makes necessary.
+    assert_eq!(ends(rows, 1, refilling(10)), [50, 60]);
+    assert_eq!(ends(rows, 1, refilling(20)), [20, 40]);
+    assert_eq!(ends(rows, 2, refilling(10)), [20, 20]);
+}
+
+#[test]
 fn creating_threads_costs_their_creator_between_cpus() {
     let creating = |machine: &mut Machine| {
         machine.costs = Costs {
@@ -333,6 +349,7 @@ fn cpus_share_the_memory_evenly_once_they_ask_for_more_than_it_gives() {
             machine.memory = Memory {
                 bandwidth: Rate(bandwidth),
                 bound: Rate(bound),
+                refill: Rate(0),
             };
         }
     };

@@ -297,6 +297,7 @@ fn odd_machines_get_through(recording: &Recording) -> Result<(), TestCaseError> 
                 machine.memory = Memory {
                     bandwidth: Rate(1_300_000_000),
                     bound: Rate(700_000_001),
+                    refill: Rate(300_000_001),
                 };
                 machine.seed = Some(7);
             }

@@ -360,9 +360,13 @@ pub struct PredictArgs {
 }
 
 const VALIDATE_HELP: &str = "\
-The program is recorded once on one CPU, and then run as it is: in turn on one CPU and on as many as asked for, several \
+The program is recorded on one CPU, and then run as it is: in turn on one CPU and on as many as asked for, several \
 times, and the medians are compared with the predictions. It reads nothing and what it writes is dropped, so it must do \
 the same at every run. Other programs that use the CPUs meanwhile make real runs slower; how much they did is told.
+
+It is recorded three times, and the prediction that is in the middle counts; and as often with long turns of its threads, \
+from which it is seen how much of its CPU time goes on filling caches that threads empty for each other when they take \
+turns. Without --machine, predictions take that into account (`refill` in docs/machine.md).
 
 Columns: error is the predicted time over the real one; the speed-ups refer to the run on one CPU, predicted to predicted \
 and real to real.
@@ -391,6 +395,9 @@ pub struct ValidateArgs {
     /// How often to run on each number of CPUs
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
+    /// How often to record the program; the prediction that is in the middle counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub recordings: u32,
     #[command(flatten)]
     /// How to predict.
     pub how: ModelArgs,

@@ -12,6 +12,7 @@ use crate::{
     failure::{Finish, ProgramFailed},
     launch::{
         Launch, copies::run_beside_copies, embedded::PRELOAD, load::Load, resolve::resolve, system,
+        turns,
     },
     output,
     report::calibration::{self, Copies},
@@ -45,19 +46,23 @@ fn calibrate(command: &[OsString]) -> anyhow::Result<String> {
     let mut warnings = calibration::warnings(&measured, foreign);
     let mut description = core::calibrated(&measured);
     let mut head = calibration::head(&measured);
-    if let Some(copies) = copies {
+    if let Some((copies, refill)) = copies {
         let bandwidth = measured.streams.as_ref().and_then(core::bandwidth);
         let bound = copies.memory_bound(bandwidth);
         warnings.extend(copies.warning(bandwidth));
         head += &copies.text();
+        head += &calibration::refill_text(refill);
         description = description.with_memory_bound(Share::nearest(bound));
+        if let Some(refill) = refill {
+            description = description.with_refill(refill);
+        }
     }
     output::warn(&warnings);
     Ok(head + "\n" + &description.show(None)?)
 }
 
-/// Runs a program on one CPU, in turn alone and beside a copy of itself on each other CPU.
-fn beside_copies(command: &[OsString]) -> anyhow::Result<Copies> {
+/// Runs a program on one CPU, in turn alone, beside a copy of itself on each other CPU, and with long turns of its threads.
+fn beside_copies(command: &[OsString]) -> anyhow::Result<(Copies, Option<Share>)> {
     let allowed = system::allowed_cpus().context("cannot find out which CPUs there are")?;
     // The last CPU is the one that is looked at, as everywhere.
     let (others, cpu) = allowed.split_at(allowed.len().saturating_sub(1));
@@ -77,17 +82,19 @@ fn beside_copies(command: &[OsString]) -> anyhow::Result<Copies> {
         journal: None,
         attached: false,
     };
-    let run = |others: &[u32]| -> anyhow::Result<Nanos> {
-        let ended = run_beside_copies(&launch, others)?;
+    let run = |others: &[u32], slice: Option<Nanos>| -> anyhow::Result<Nanos> {
+        let ended = run_beside_copies(&Launch { slice, ..launch }, others)?;
         match ended.exit {
             ExitStatus::Code(0) => Ok(ended.cpu_time),
             exit => Err(ProgramFailed(exit).into()),
         }
     };
-    let [mut alone, mut beside] = [(); 2].map(|()| Vec::new());
+    let [mut alone, mut beside, mut long] = [(); 3].map(|()| Vec::new());
     for _ in 0..ROUNDS {
-        alone.push(run(&[])?);
-        beside.push(run(others)?);
+        alone.push(run(&[], None)?);
+        beside.push(run(others, None)?);
+        long.push(run(&[], Some(turns::LONG))?);
     }
-    Ok(Copies::new(allowed.len(), alone, beside))
+    let refill = turns::refill(alone.clone(), long);
+    Ok((Copies::new(allowed.len(), alone, beside), refill))
 }

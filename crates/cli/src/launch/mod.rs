@@ -14,6 +14,7 @@ mod runtime;
 mod samples;
 pub mod spins;
 pub mod system;
+pub mod turns;
 
 use std::{
     env,
@@ -41,7 +42,7 @@ const SPINNING: [&str; 3] = ["OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME
 const KERNEL_SLICE: Nanos = Nanos(1_000_000);
 
 /// What to run, and how.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     /// The program's file, as found.
     pub program: &'a Path,

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use foretrace_calibrate::{Between, Calibration, Estimate, Streams};
+use foretrace_machine::Share;
 use foretrace_trace::Nanos;
 
 /// As much of all CPUs' time as others may have used before the measurements are doubtful.
@@ -92,6 +93,16 @@ impl Copies {
             "#\n# The program took {} of CPU time alone, and {} beside copies of itself, {} in all.\n",
             self.alone, self.beside, self.cpus
         )
+    }
+}
+
+/// Returns, as comments for a file's head, what a program does not need when its threads take long turns.
+pub fn refill_text(refill: Option<Share>) -> String {
+    match refill {
+        Some(share) => format!(
+            "# Of its CPU time alone, {share} is not needed when its threads take long turns: it goes on filling caches again.\n"
+        ),
+        None => String::new(),
     }
 }
 

@@ -26,6 +26,27 @@ fn a_queue_of_a_mutex_and_a_condition_variable_is_a_pool() {
 }
 
 #[test]
+fn stacks_that_threads_take_from_each_other_are_a_pool_that_the_creator_works_in() {
+    let source = include_str!("../../../../traces/programs/stolen_stacks.c");
+    let environment = TestEnvironment::new();
+    environment.compile("stolen_stacks", source, &["-O1", "-pthread"]);
+    let command = ["./stolen_stacks", "2", "2", "150"];
+    let record = ["record", "--quiet", "-o", "out.ftrace", "--"];
+    let ended = environment.run(&[&record[..], &command[..]].concat());
+    assert!(ended.contains("exit code: 0"), "{ended}");
+    let info = environment.json(&["info", "out.ftrace", "--json"]);
+    assert_eq!(info["pools"][0]["threads"], 2, "{info}");
+    assert_eq!(info["pools"][0]["queue"].as_array().map(Vec::len), Some(2));
+    assert_eq!(info["structures"][0]["pattern"], "barrier", "{info}");
+    // However the recording shared the tasks out, two CPUs need little more than half of the time for them.
+    let predicted = environment.json(&["predict", "out.ftrace", "--cpus", "2", "--json"]);
+    let prediction = &predicted["predictions"][0];
+    assert_eq!(prediction["model"], "pool");
+    let speedup = prediction["speedup"].as_f64().expect("it is a number");
+    assert!((1.8..=2.0).contains(&speedup), "{predicted}");
+}
+
+#[test]
 fn the_number_of_workers_can_be_another_than_was_recorded() {
     let source = include_str!("../../../../traces/programs/pool_index.c");
     let environment = recorded("pool_index", source);

@@ -14,6 +14,9 @@ use crate::Action;
 /// As many lock sites as are tried; those that most threads use come first.
 const TRIED: usize = 8;
 
+/// About the CPU time that it takes a thread to wait and to go on again, in nanoseconds.
+const WAKING_UP: u64 = 5_000;
+
 /// The threads that lock or take at some place, by object.
 #[derive(Default)]
 struct Users {
@@ -23,10 +26,12 @@ struct Users {
 
 /// Finds where the threads of a group take tasks; says why they do not, where so.
 pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes, String> {
-    let (sites, tokens) = users(program, &group.threads);
+    let mut threads = group.threads.clone();
+    threads.push(group.creator);
+    let (sites, tokens) = users(program, &threads);
     let mut points: Vec<(bool, u64, TakePoint)> = Vec::new();
     for (semaphore, users) in tokens {
-        if users.threads.values().any(|threads| threads.len() >= 2) {
+        if users.threads.values().any(|users| group.shares(users)) {
             points.push((false, users.count, TakePoint::Token(semaphore)));
         }
     }
@@ -35,9 +40,9 @@ pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes,
         let shared = users
             .threads
             .iter()
-            .filter(|(_, threads)| threads.len() >= 2);
+            .filter(|(_, users)| group.shares(users));
         let mutexes: Vec<ObjectId> = shared.map(|(&mutex, _)| mutex).collect();
-        if !mutexes.is_empty() && mutexes.len() <= 2 * group.threads.len() {
+        if !mutexes.is_empty() && mutexes.len() <= 2 * threads.len() {
             points.push((true, users.count, TakePoint::Lock(site, mutexes)));
         }
     }
@@ -118,7 +123,7 @@ fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
         TakePoint::Token(semaphore) => program.objects[semaphore.index()].name.clone(),
     };
     let work = takes.segment_work();
-    if takes.segments.len() < 2 || 2 * work < takes.group_work {
+    if takes.segments.len() < 2 || 2 * takes.group_segment_work < takes.group_work {
         return Err(format!(
             "less than half of their CPU time lies between one take of {name} and the next"
         ));
@@ -132,12 +137,15 @@ fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
             Ok(())
         };
     }
-    // Who takes a task from a list looks first and finds nothing at last; who adds up results works first.
-    let count = takes.segments.len() as u64;
-    let small = |edges: u64| {
-        u128::from(edges) * 2 * u128::from(count)
-            < u128::from(work) * u128::from(takes.edges.max(1))
+    // Who takes a task from a list looks first and finds nothing at last; who adds up results works first. Where tasks take
+    // no longer than waking up at a barrier before the first, that tells nothing; but then threads that go from one list to
+    // others are known by these.
+    let half_a_task = work / (2 * takes.segments.len() as u64);
+    let least = match &takes.point {
+        TakePoint::Lock(_, mutexes) if mutexes.len() > 1 => half_a_task.max(WAKING_UP),
+        _ => half_a_task,
     };
+    let small = |edges: u64| edges / takes.edges.max(1) < least;
     if !small(takes.prologues) {
         return Err(format!(
             "they lock {name} after their work, not to find some"

@@ -35,8 +35,9 @@ pub(super) struct Takes {
     pub segments: Vec<Segment>,
     /// All takes as positions, in the order of the recording; when they are sorted.
     pub ranks: Vec<u32>,
-    /// The work of the workers of the group.
+    /// The work of the workers of the group, and that of their segments.
     pub group_work: u64,
+    pub group_segment_work: u64,
     /// Their work before their first takes, and from their last on, in each epoch.
     pub prologues: u64,
     pub tails: u64,
@@ -54,6 +55,7 @@ impl Takes {
             segments: Vec::new(),
             ranks: Vec::new(),
             group_work: 0,
+            group_segment_work: 0,
             prologues: 0,
             tails: 0,
             edges: 0,
@@ -94,6 +96,8 @@ impl Takes {
         }
         if of_group {
             self.group_work += worker.all_work;
+            let work = worker.segments.iter().map(|segment| segment.work_nanos);
+            self.group_segment_work += work.sum::<u64>();
             self.prologues += worker.prologues;
             self.tails += worker.tail_work;
             self.edges += worker.cut_epochs;

@@ -1,4 +1,4 @@
-//! Threads of one start routine that one thread created and did not join in between.
+//! Threads of one start routine that one thread created and did not join in between, and that thread itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,18 @@ use crate::{Action, Opener};
 /// Threads that may be a pool.
 pub(super) struct Group {
     pub routine: SiteId,
+    /// At least one.
     pub threads: Vec<ThreadId>,
+    /// Who created them, and may do the same as they do: many programs create one thread less than they need, and call the
+    /// start routine themselves.
+    pub creator: ThreadId,
+}
+
+impl Group {
+    /// Returns whether threads that use something share it: two of the group, or one and the creator.
+    pub fn shares(&self, users: &BTreeSet<ThreadId>) -> bool {
+        users.len() >= 2 && self.threads.iter().any(|thread| users.contains(thread))
+    }
 }
 
 /// Threads of one start routine and creator that are there together, as far as one knows.
@@ -21,7 +32,7 @@ struct Generation {
     joined: bool,
 }
 
-/// Returns the groups of two and more threads.
+/// Returns the groups of threads, those of a single one, too.
 pub(super) fn groups(program: &LaidOut<'_>) -> Vec<Group> {
     let mut groups = Vec::new();
     if program
@@ -32,11 +43,11 @@ pub(super) fn groups(program: &LaidOut<'_>) -> Vec<Group> {
     {
         return groups;
     }
-    for creator in 0..program.threads.len() {
+    for creator in (0..program.threads.len()).map(ThreadId::from_index) {
         let mut generations: BTreeMap<SiteId, Generation> = BTreeMap::new();
         let routine = |thread: ThreadId| program.trace.threads[thread.index()].start_routine;
         let mut mine = BTreeSet::new();
-        for (_, operation) in program.operations_of(ThreadId::from_index(creator)) {
+        for (_, operation) in program.operations_of(creator) {
             match operation.action {
                 Action::Create(child) => {
                     let Some(routine) = routine(child) else {
@@ -44,7 +55,7 @@ pub(super) fn groups(program: &LaidOut<'_>) -> Vec<Group> {
                     };
                     let generation = generations.entry(routine).or_default();
                     if generation.joined {
-                        keep(&mut groups, routine, std::mem::take(generation));
+                        keep(&mut groups, creator, routine, std::mem::take(generation));
                     }
                     generation.threads.push(child);
                     mine.insert(child);
@@ -62,17 +73,18 @@ pub(super) fn groups(program: &LaidOut<'_>) -> Vec<Group> {
             }
         }
         for (routine, generation) in generations {
-            keep(&mut groups, routine, generation);
+            keep(&mut groups, creator, routine, generation);
         }
     }
     groups
 }
 
-fn keep(groups: &mut Vec<Group>, routine: SiteId, generation: Generation) {
-    if generation.threads.len() >= 2 {
+fn keep(groups: &mut Vec<Group>, creator: ThreadId, routine: SiteId, generation: Generation) {
+    if !generation.threads.is_empty() {
         groups.push(Group {
             routine,
             threads: generation.threads,
+            creator,
         });
     }
 }

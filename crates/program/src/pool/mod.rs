@@ -212,6 +212,8 @@ pub(crate) fn find(program: &LaidOut<'_>) -> Pools {
             reason,
         };
         match candidates::take_points(program, &group) {
+            // A single thread is mostly alone with what it does.
+            Err(_) if group.threads.len() < 2 => {}
             Err(reason) => found.others.push(no(false, reason)),
             Ok(take) => match safety::check(program, &take) {
                 Err(reason) => found.others.push(no(true, reason)),

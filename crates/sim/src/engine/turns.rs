@@ -27,6 +27,9 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
                     }
                     self.alarms.cancel(cpu);
                     self.note_ready(loser);
+                    if let Some(left_at) = self.left_at.get_mut(loser as usize) {
+                        *left_at = self.core.now;
+                    }
                     self.vacated[cpu as usize] = self.core.now;
                     self.start(winner, cpu);
                 }
@@ -70,12 +73,13 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         }
         let polled = self.core.has_polled(thread);
         let state = &mut self.core.threads[thread as usize];
+        let awake = std::mem::take(&mut state.awake);
         state.cpu = cpu;
         state.turn = state.turn.wrapping_add(1);
         // What it costs to take turns on one CPU is within the recorded times.
         let was_idle = self.vacated[cpu as usize] != self.core.now;
         let latency = self.machine.costs.wake_latency.0;
-        if latency == 0 || !was_idle || self.machine.cpus == 1 || polled {
+        if latency == 0 || !was_idle || self.machine.cpus == 1 || polled || awake {
             return self.begin_turn(thread);
         }
         state.status = Status::Waking;
@@ -92,6 +96,13 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
             state.work_left += costs.switch_cost.0;
         }
         let ran_before = state.turn > 0;
+        if ran_before
+            && (ran_here != thread || state.cpu != cpu)
+            && let Some(left_at) = self.left_at.get(thread as usize)
+        {
+            let away = (self.core.now - left_at).min(self.machine.slice.0);
+            state.work_left += self.machine.memory.refill_after(away);
+        }
         if ran_before && state.cpu != cpu {
             let processor = |cpu: u32| self.machine.processors.get(cpu as usize);
             state.work_left += match (processor(state.cpu), processor(cpu)) {
@@ -100,6 +111,15 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
                 (Some(from), Some(to)) if from.core == to.core => 0,
                 _ => costs.migration.0,
             };
+        }
+    }
+
+    /// Notes that the thread on a CPU loses it now.
+    pub(super) fn note_left(&mut self, cpu: u32) {
+        if let Some(thread) = self.processors.occupant(cpu)
+            && let Some(left_at) = self.left_at.get_mut(thread as usize)
+        {
+            *left_at = self.core.now;
         }
     }
 
