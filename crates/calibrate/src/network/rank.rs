@@ -521,6 +521,8 @@ impl<'a, T: FnMut(&Told)> First<'a, T> {
     fn is_sent(&mut self, bytes: u64, in_calls: bool) -> bool {
         let absence = self.plan.absence;
         (0..self.plan.tries).any(|_| {
+            // The receiver may still be away from the try before.
+            self.round_trips(1, 1);
             let begun = Instant::now();
             self.command(Command::Stay {
                 micros: absence.as_micros() as u64,
