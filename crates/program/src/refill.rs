@@ -7,7 +7,7 @@
 
 use foretrace_trace::{Nanos, Trace};
 
-use crate::events::Sweep;
+use crate::events::{Following, Sweep};
 
 /// A thread that was away for longer than this finds as little of its data as one that was away for so long: about as long
 /// as kernels let a thread run while others wait.
@@ -25,7 +25,7 @@ const MOST: u128 = BILLION * 9 / 10;
 /// Returns, in billionths, how long that takes a thread for the time that others ran, which a replay has to add again where
 /// threads take turns; zero where none did, or where CPU times are not known.
 pub fn take_out_refills(trace: &mut Trace, share: u64) -> u64 {
-    if share == 0 || trace.events.iter().any(|event| event.cpu.is_none()) {
+    if share == 0 || trace.events.iter().any(|event| event.cpu().is_none()) {
         return 0;
     }
     let after_others = work_after_others(trace);
@@ -47,7 +47,7 @@ pub fn take_out_refills(trace: &mut Trace, share: u64) -> u64 {
         let (thread, cpu) = used(trace, index);
         sums[thread] += u128::from(nanos) * rate;
         let refills = u64::try_from(sums[thread] / BILLION).unwrap_or(u64::MAX);
-        trace.events[index].cpu = Some(Nanos(cpu.saturating_sub(refills)));
+        trace.events[index].set_cpu(Some(Nanos(cpu.saturating_sub(refills))));
     }
     // Others refilled caches as well while they ran: what was cut is a share of times like theirs.
     u64::try_from(rate).unwrap_or(u64::MAX)
@@ -82,20 +82,19 @@ fn work_after_others(trace: &Trace) -> Vec<u64> {
 
 /// Returns the CPU time that all threads together had used at each event; between two events of its own, a thread is taken to
 /// have run evenly.
-fn cpu_time_of_all(trace: &Trace, next: &[u32]) -> Vec<u64> {
+fn cpu_time_of_all(trace: &Trace, next: &Following) -> Vec<u64> {
     /// Rates have so many binary digits behind the point.
     const DIGITS: u32 = 32;
     let mut rates = vec![0_u128; trace.threads.len()];
     let (mut rate, mut total, mut time) = (0_u128, 0_u128, 0_u64);
     let mut all = Vec::with_capacity(trace.events.len());
-    for (index, &next) in next.iter().enumerate() {
-        let event = &trace.events[index];
+    for (index, event) in trace.events.iter().enumerate() {
         total += rate * u128::from(event.time.0.saturating_sub(time));
         time = event.time.0;
         let (thread, cpu) = used(trace, index);
         rate -= std::mem::take(&mut rates[thread]);
-        if let Some(following) = trace.events.get(next as usize) {
-            let work = following.cpu.unwrap_or_default().0.saturating_sub(cpu);
+        if let Some(following) = trace.events.get(next.after(index) as usize) {
+            let work = following.cpu().unwrap_or_default().0.saturating_sub(cpu);
             let passed = following.time.0.saturating_sub(event.time.0);
             match (u128::from(work) << DIGITS).checked_div(u128::from(passed)) {
                 Some(own) => {
@@ -114,5 +113,5 @@ fn cpu_time_of_all(trace: &Trace, next: &[u32]) -> Vec<u64> {
 fn used(trace: &Trace, event: usize) -> (usize, u64) {
     let event = &trace.events[event];
     let thread = trace.call(event).thread.index();
-    (thread, event.cpu.unwrap_or_default().0)
+    (thread, event.cpu().unwrap_or_default().0)
 }
