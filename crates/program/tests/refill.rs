@@ -12,7 +12,7 @@ const TURNS: &str = "foretrace-text 1\nreturns explicit\nmodule a /a\nthread mai
 fn cpu_times(trace: &Trace) -> Vec<u64> {
     let events = trace.events.iter();
     events
-        .map(|event| event.cpu.unwrap_or_default().0)
+        .map(|event| event.cpu().unwrap_or_default().0)
         .collect()
 }
 

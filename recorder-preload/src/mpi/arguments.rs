@@ -24,6 +24,11 @@ pub struct Arguments {
     words: [usize; MOST],
 }
 
+/// Returns the `int` that a register was passed with: the rest of it says nothing.
+fn int_of(word: usize) -> c_int {
+    (word as u32).cast_signed()
+}
+
 /// A function of MPI, called with more arguments than it looks at.
 type Function = unsafe extern "C-unwind" fn(
     usize,
@@ -76,7 +81,7 @@ impl Arguments {
     /// Returns an argument that is an `int`.
     #[inline]
     pub fn int(&self, index: usize) -> c_int {
-        self.words[index] as c_int
+        int_of(self.words[index])
     }
 
     /// Returns an argument that counts something; 0 for what cannot.
@@ -151,10 +156,15 @@ impl Arguments {
         let address = library::function(self.position);
         // SAFETY: a function of MPI has only `int`s and pointers for arguments, and ignores those beyond its own.
         let function = unsafe { core::mem::transmute::<usize, Function>(address) };
-        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = self.words;
+        let w = &self.words;
         let inside = Inside::enter();
         // SAFETY: the program's own call.
-        let result = unsafe { function(a, b, c, d, e, f, g, h, i, j, k, l, m, n) };
+        let result = unsafe {
+            function(
+                w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12],
+                w[13],
+            )
+        };
         drop(inside);
         result
     }

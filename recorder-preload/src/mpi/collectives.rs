@@ -63,7 +63,6 @@ fn amounts(arguments: &Arguments, sort: Collects, communicator: usize, root: u32
     let both = |amount: u64| (amount, amount);
     match sort {
         Collects::Barrier => (0, 0),
-        Collects::Bcast => both(amount(1, 2)),
         Collects::Reduce | Collects::Allreduce | Collects::Scan | Collects::Exscan => {
             both(amount(2, 3))
         }
@@ -84,7 +83,7 @@ fn amounts(arguments: &Arguments, sort: Collects, communicator: usize, root: u32
             amount(4, 5)
         }),
         Collects::Gatherv if is_root() => both(mean(arguments, 4, 6, communicator)),
-        Collects::Gatherv => both(amount(1, 2)),
+        Collects::Bcast | Collects::Gatherv => both(amount(1, 2)),
         Collects::Scatterv if is_root() => both(mean(arguments, 1, 3, communicator)),
         Collects::Scatterv => both(amount(5, 6)),
         Collects::Allgatherv => both(mean(arguments, 4, 6, communicator)),

@@ -7,6 +7,7 @@ use foretrace_trace::journal::mpi::{NOBODY, position};
 
 use super::arguments::Arguments;
 use super::library::{Service, constants};
+use super::requests::with_words;
 use super::{blocking, outcome};
 use crate::thread;
 
@@ -53,7 +54,7 @@ fn remote_size(communicator: usize) -> Option<usize> {
 
 /// Records the beginning: who this rank is.
 pub fn begin(arguments: &Arguments) -> c_int {
-    let result = blocking(arguments, &[], |returned| {
+    blocking(arguments, &[], |returned| {
         let constants = constants();
         let world = constants.comm_world;
         returned[..5].copy_from_slice(&[
@@ -64,8 +65,7 @@ pub fn begin(arguments: &Arguments) -> c_int {
             thread::of_libraries(),
         ]);
         5
-    });
-    result
+    })
 }
 
 /// Records that a communicator is given up.
@@ -76,13 +76,15 @@ pub fn drop(arguments: &Arguments) -> c_int {
 /// Returns where the old communicator's argument is, and the new one's.
 fn places(position: u16) -> (usize, usize) {
     match position {
-        position::Comm_dup_with_info | position::Comm_create | position::Cart_sub => (0, 2),
+        position::Comm_dup_with_info
+        | position::Comm_create
+        | position::Cart_sub
+        | position::Intercomm_merge => (0, 2),
         position::Comm_split | position::Comm_create_group => (0, 3),
         position::Comm_split_type => (0, 4),
         position::Cart_create | position::Graph_create | position::Intercomm_create => (0, 5),
         position::Dist_graph_create => (0, 8),
         position::Dist_graph_create_adjacent => (0, 9),
-        position::Intercomm_merge => (0, 2),
         position::Comm_spawn => (5, 6),
         position::Comm_spawn_multiple => (6, 7),
         _ => (0, 1),
@@ -93,15 +95,12 @@ fn places(position: u16) -> (usize, usize) {
 const AT_ONCE: usize = 64;
 
 /// The words of a return that tells of a communicator.
-struct Telling {
-    words: [u64; MOST_TOLD],
+struct Telling<'w> {
+    words: &'w mut [u64],
     count: usize,
 }
 
-/// As many words as tell of a communicator: members beyond are not told.
-const MOST_TOLD: usize = 4096 + 3;
-
-impl Telling {
+impl Telling<'_> {
     fn push(&mut self, word: u64) {
         if let Some(place) = self.words.get_mut(self.count) {
             *place = word;
@@ -120,7 +119,7 @@ impl Telling {
         while first < members {
             let count = AT_ONCE.min(members - first);
             let mut ranks: [c_int; AT_ONCE] =
-                core::array::from_fn(|index| (first + index) as c_int);
+                core::array::from_fn(|index| c_int::try_from(first + index).unwrap_or(c_int::MAX));
             let mut found: [c_int; AT_ONCE] = [-1; AT_ONCE];
             GROUP_TRANSLATE.call([
                 group,
@@ -156,21 +155,19 @@ pub fn make(arguments: &Arguments) -> c_int {
 }
 
 /// Records the return with the communicator that was made.
-#[inline(never)]
 fn tell(arguments: &Arguments, made: usize) {
     let members = size(made);
     let remote = remote_size(made);
-    let mut telling = Telling {
-        words: [0; MOST_TOLD],
-        count: 0,
-    };
-    telling.push(made as u64);
-    telling.push(members as u64);
-    telling.push(remote.unwrap_or(0) as u64);
-    telling.push_group(made, &COMM_GROUP, members);
-    if let Some(remote) = remote {
-        telling.push_group(made, &COMM_REMOTE_GROUP, remote);
-    }
-    let words = telling.words.get(..telling.count).unwrap_or_default();
-    message::put_return(arguments.position, outcome(0), words);
+    with_words(3 + members + remote.unwrap_or(0), |words| {
+        let mut telling = Telling { words, count: 0 };
+        telling.push(made as u64);
+        telling.push(members as u64);
+        telling.push(remote.unwrap_or(0) as u64);
+        telling.push_group(made, &COMM_GROUP, members);
+        if let Some(remote) = remote {
+            telling.push_group(made, &COMM_REMOTE_GROUP, remote);
+        }
+        let words = telling.words.get(..telling.count).unwrap_or_default();
+        message::put_return(arguments.position, outcome(0), words);
+    });
 }

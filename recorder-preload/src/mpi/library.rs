@@ -163,10 +163,10 @@ impl Service {
                 unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize) -> c_int,
             >(address)
         };
-        let [a, b, c, d, e] = words;
+        let [first, second, third, fourth, fifth] = words;
         let inside = Inside::enter();
         // SAFETY: the callers pass what the function wants.
-        let result = unsafe { function(a, b, c, d, e) };
+        let result = unsafe { function(first, second, third, fourth, fifth) };
         drop(inside);
         result
     }

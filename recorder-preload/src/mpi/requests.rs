@@ -24,7 +24,7 @@ pub fn named(handle: usize) -> u64 {
 }
 
 /// Does something with room for so many words.
-fn with_words<T>(count: usize, work: impl FnOnce(&mut [u64]) -> T) -> T {
+pub fn with_words<T>(count: usize, work: impl FnOnce(&mut [u64]) -> T) -> T {
     let mut few = [0; FEW];
     if let Some(words) = few.get_mut(..count) {
         return work(words);
@@ -232,7 +232,7 @@ fn answer(
             let count = places.index.map_or(0, |index| arguments.count_at(index));
             let indices = places.indices.unwrap_or(0);
             for (place, pair) in returned.chunks_exact_mut(2).take(count).enumerate() {
-                pair[0] = arguments.int_in(indices, place) as u64;
+                pair[0] = u64::try_from(arguments.int_in(indices, place)).unwrap_or(u64::MAX);
                 pair[1] = status(place);
             }
             2 * count.min(returned.len() / 2)

@@ -153,9 +153,9 @@ fn check(trace: &Trace) {
     for event in &trace.events {
         let call = trace.call(event);
         let thread = call.thread.index();
-        assert!(event.time >= time, "times decrease");
+        assert!({ event.time } >= time, "times decrease");
         time = event.time;
-        let own = event.cpu.expect("every recorded event has it");
+        let own = event.cpu().expect("every recorded event has it");
         assert!(own >= cpu[thread], "a thread's CPU time decreases");
         cpu[thread] = own;
         assert!(

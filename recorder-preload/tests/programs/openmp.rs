@@ -213,7 +213,7 @@ fn a_thread_arrives_at_a_barrier_when_it_has_done_its_tasks() {
     for event in &run.trace.events {
         let call = run.trace.call(event);
         if matches!(call.operation, Operation::BarrierWait(_)) {
-            let cpu = event.cpu.expect("it was recorded").0;
+            let cpu = event.cpu().expect("it was recorded").0;
             worked.entry(call.thread).or_insert(cpu);
         }
     }

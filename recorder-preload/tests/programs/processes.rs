@@ -70,7 +70,9 @@ fn a_program_that_becomes_another_counts_its_time_once() {
         let thread = run.trace.call(event).thread;
         run.trace.threads[thread.index()].name == "main"
     });
-    let first = first.and_then(|event| event.cpu).expect("it has events");
+    let first = first
+        .and_then(foretrace_trace::Event::cpu)
+        .expect("it has events");
     let second = Nanos(run.trace.total_cpu().0 - first.0);
     assert!(
         second.0 < first.0 * 17 / 10,

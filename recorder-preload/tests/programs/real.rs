@@ -45,7 +45,7 @@ fn compare(program: &str, flags: &[&str]) {
     assert!(run.trace.warnings.is_empty(), "{:?}", run.trace.warnings);
     // On one CPU the threads cannot have used more time than has passed.
     let wall = run.trace.events.last().expect("it has events").time;
-    let first = run.trace.events[0].cpu.expect("recorded");
+    let first = run.trace.events[0].cpu().expect("recorded");
     let total = run.trace.total_cpu();
     assert!(
         total.0 <= wall.0 + first.0 + wall.0 / 50,

@@ -26,6 +26,7 @@ Examples:
 
 /// Options of `calibrate`.
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(after_help = HELP)]
 pub struct CalibrateArgs {
     /// Measure what messages between MPI processes cost

@@ -85,7 +85,7 @@ pub fn finish(
 
 /// What the replay runs.
 enum Recorded {
-    Threads(Program),
+    Threads(Box<Program>),
     Ranks(foretrace_messages::Program),
 }
 
@@ -107,7 +107,7 @@ impl Recording {
         let trace = core::read_trace(path)?;
         let program = Program::from_trace(&trace);
         let fit = recognize(&program)?;
-        let program = Recorded::Threads(program);
+        let program = Recorded::Threads(Box::new(program));
         Ok(Self { program, fit })
     }
 

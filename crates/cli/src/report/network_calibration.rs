@@ -131,7 +131,7 @@ pub fn parameters(fit: &Fit, measured: &Measured) -> String {
             let _ = writeln!(text, "rendezvous_above = {bytes}   # S");
         }
         None => {
-            text.push_str("# No message that was tried waited for its receiver: there is no S.\n")
+            text.push_str("# No message that was tried waited for its receiver: there is no S.\n");
         }
     }
     for (name, [constant, each], growth) in [
@@ -206,10 +206,7 @@ impl Report {
             let _ = writeln!(text, "# {line}");
         }
         text.push_str("#\n");
-        for line in self
-            .table(&self.comparisons.iter().collect::<Vec<_>>())
-            .lines()
-        {
+        for line in Self::table(&self.comparisons.iter().collect::<Vec<_>>()).lines() {
             let _ = writeln!(text, "#   {line}");
         }
         text.push_str("#\n");
@@ -231,7 +228,7 @@ impl Report {
         )
     }
 
-    fn table(&self, rows: &[&Comparison]) -> String {
+    fn table(rows: &[&Comparison]) -> String {
         let columns = [
             ("bytes", Align::Right),
             ("round trip", Align::Right),
@@ -305,7 +302,7 @@ impl Report {
         text.push('\n');
         text.push_str(&self.parameter_table());
         text.push('\n');
-        text.push_str(&self.table(&self.shown()));
+        text.push_str(&Self::table(&self.shown()));
         text.push('\n');
         text.push_str(&self.summary());
         let path = path.display();

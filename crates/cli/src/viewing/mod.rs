@@ -234,6 +234,7 @@ mod tests {
         let files = Files {
             how: ModelArgs::default(),
             cpus: None,
+            network: NetworkArgs::default(),
         };
         let error = files.open(&path, &Progress::default()).err().unwrap();
         assert!(error.contains("large.ftrace: too large"), "{error}");
@@ -253,6 +254,7 @@ mod tests {
         let files = Files {
             how: ModelArgs::default(),
             cpus: Some(2),
+            network: NetworkArgs::default(),
         };
         let progress = Progress::default();
         let open = files.open(&path, &progress).unwrap();

@@ -281,7 +281,7 @@ impl Messages {
         let has_sides = remote.is_some();
         let peers = remote.clone().unwrap_or_else(|| members.clone());
         // Both sides must come to the same: the one with the smaller first rank is named first.
-        let mut sides = vec![members, remote.unwrap_or_default()];
+        let mut sides = [members, remote.unwrap_or_default()];
         if has_sides && sides[1].first() < sides[0].first() {
             sides.swap(0, 1);
         }
@@ -486,13 +486,8 @@ impl Rank {
         if handle == NO_REQUEST {
             return None;
         }
-        let number = match self.free.pop() {
-            Some(Reverse(number)) => number,
-            None => {
-                self.next += 1;
-                self.next - 1
-            }
-        };
+        let number = self.free.pop().map_or(self.next, |Reverse(free)| free);
+        self.next = self.next.max(number + 1);
         self.requests.entry(handle).or_default().push_back(Open {
             number,
             event,

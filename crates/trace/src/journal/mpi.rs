@@ -178,7 +178,7 @@ macro_rules! functions {
             $(Function { name: stringify!($name), class: $class },)*
         ];
 
-        #[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "named as the functions are")]
+        #[expect(non_camel_case_types, reason = "named as the functions are")]
         #[derive(Clone, Copy)]
         enum Position { $($name,)* }
 

@@ -129,8 +129,8 @@ pub(super) fn text(trace: &Trace, message: &Message) -> (String, String) {
     };
     let (mut request, mut mode) = (None, SendMode::Standard);
     match &message.action {
-        Action::Begin { rank, ranks } => text += &format!(" {rank} {ranks}"),
-        Action::Span { bytes: count } | Action::Tries { count } => text += &format!(" {count}"),
+        Action::Begin { rank, ranks } => add(&mut text, &[rank, ranks]),
+        Action::Span { bytes: count } | Action::Tries { count } => add(&mut text, &[count]),
         Action::Point(point) => {
             text += &triple(point);
             comm(point.communicator);
@@ -152,26 +152,34 @@ pub(super) fn text(trace: &Trace, message: &Message) -> (String, String) {
         }
         Action::Wait { requests } => {
             for request in requests {
-                text += &format!(" {request}");
+                add(&mut text, &[request]);
             }
         }
         Action::Collective(call) => {
             let root = call.root.map_or("-".to_owned(), |root| root.to_string());
-            text += &format!(" {root} {} {}", call.given, call.got);
+            add(&mut text, &[&root, &call.given, &call.got]);
             comm(call.communicator);
             request = call.request;
         }
     }
     if let Some(request) = request {
-        fields += &format!(" request={request}");
+        let _ = write!(fields, " request={request}");
     }
     if mode != SendMode::Standard {
-        fields += &format!(" mode={}", mode.name());
+        let _ = write!(fields, " mode={}", mode.name());
     }
     if message.name != usual_name(&message.action) {
-        fields += &format!(" call={}", word(&message.name));
+        let _ = write!(fields, " call={}", word(&message.name));
     }
     (text, fields)
+}
+
+/// Adds words, each behind a blank.
+fn add(text: &mut String, words: &[&dyn std::fmt::Display]) {
+    for word in words {
+        // Writing to a string cannot fail.
+        let _ = write!(text, " {word}");
+    }
 }
 
 fn peer_word(peer: Peer) -> String {
