@@ -50,7 +50,7 @@ pub fn recorded(trace: &Trace, object: u64) -> Vec<u64> {
             let object_id = operation.object();
             object_id.is_some_and(|id| trace.objects[id.index()].address == Some(object))
         })
-        .filter_map(|event| event.cpu())
+        .filter_map(foretrace_trace::Event::cpu)
         .map(|cpu| cpu.0)
         .collect()
 }

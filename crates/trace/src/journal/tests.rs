@@ -148,7 +148,7 @@ fn two_waits() -> Draft {
 }
 
 fn cpu_times(trace: &Trace) -> Vec<u64> {
-    let times = trace.events.iter().filter_map(|event| event.cpu);
+    let times = trace.events.iter().filter_map(crate::Event::cpu);
     times.map(|cpu| cpu.0).collect()
 }
 
