@@ -403,10 +403,13 @@ impl Extent {
         }
     }
 
-    /// Measures a trace, and gives back the memory of its events, which its program stands for from now on.
-    pub fn of_forgotten(trace: &mut Trace) -> Self {
+    /// Measures a trace; and gives back the memory of its events, which its program stands for from now on, unless they are to
+    /// be saved with a schedule.
+    pub fn of_read(trace: &mut Trace, is_saved: bool) -> Self {
         let extent = Self::of(trace);
-        trace.events = Vec::new();
+        if !is_saved {
+            trace.events = Vec::new();
+        }
         extent
     }
 }

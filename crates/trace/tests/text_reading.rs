@@ -152,9 +152,14 @@ fn what_cannot_be_understood_is_named_with_line_column_expectation_and_remedy() 
              name (did you mean `lock`?)",
         ),
         (
-            "0 A recv m\n",
-            "x:2:5: expected an event such as create, lock, cond_wait or terminate, found `recv`; events are listed in \
+            "0 A yield m\n",
+            "x:2:5: expected an event such as create, lock, cond_wait or terminate, found `yield`; events are listed in \
              the documentation of text traces; this version knows no others",
+        ),
+        (
+            "0 A recv B 7\n",
+            "x:2:10: expected a rank: its number, or the name of its thread, found `B`; number ranks from 0, in the order of the \
+             `process` lines",
         ),
         (
             "0 A lock\n",
@@ -190,7 +195,7 @@ fn what_cannot_be_understood_is_named_with_line_column_expectation_and_remedy() 
         ),
         (
             "proces A\n",
-            "x:2:1: expected a row that starts with a time, or a header line that starts with one of process, thread, \
+            "x:2:1: expected a row that starts with a time, or a header line that starts with one of communicator, process, thread, \
              unit, returns, program, module, site, recording, warning, event, mutex, cond, semaphore, rwlock, barrier, \
              spin, once, futex, queue, found `proces`; correct the first word (did you mean `process`?), or start a comment with `#`",
         ),

@@ -52,7 +52,7 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<Finish> {
 fn predict_one(args: &PredictArgs, file: &Path, seed: Option<u64>) -> anyhow::Result<Finish> {
     let mut trace = core::read_trace(file)?;
     let study = Study::new(&mut trace, &args.how, args.all_models)?;
-    let extent = Extent::of_forgotten(&mut trace);
+    let extent = Extent::of_read(&mut trace, args.output.is_some());
     output::warn(&trace.warnings);
     let cpus = cpus(args, &study);
     let predictions = predict_with_seed(&study, &cpus, seed)?;
@@ -78,7 +78,7 @@ fn predict_several(args: &PredictArgs, files: &[PathBuf], seeds: &[u64]) -> anyh
     let read = |file: &PathBuf| {
         let mut trace = core::read_trace(file)?;
         let study = Study::new(&mut trace, &args.how, false)?;
-        let extent = Extent::of_forgotten(&mut trace);
+        let extent = Extent::of_read(&mut trace, args.output.is_some());
         let warnings = trace.warnings.iter();
         let warnings: Vec<String> = warnings
             .map(|warning| format!("{}: {warning}", file.display()))

@@ -215,7 +215,7 @@ mod tests {
             ("empty", b"", "is empty"),
             ("bad.fts", b"\x89FTSCHD\nxxxx", "bad.fts"),
             ("bad.txt", b"foretrace-text 1\n0 A nonsense\n", "nonsense"),
-            ("ring.goal", RING, "foretrace predict --network NETWORK"),
+            ("ring.goal", RING, "foretrace view --network"),
         ] {
             let error = open(name, bytes);
             assert!(error.contains(name) && error.contains(said), "{error}");

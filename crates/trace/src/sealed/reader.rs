@@ -169,19 +169,19 @@ impl<R: Read> File<'_, R> {
     }
 
     fn metadata(&mut self) -> Result<(Trace, u64), Error> {
-        let metadata: Metadata<'static> = self.value(META)?;
+        let metadata: Metadata<'static> = self.value(META, "metadata")?;
         let event_count = metadata.event_count;
         Ok((metadata.into_trace(self.path), event_count))
     }
 
     fn messages(&mut self, trace: &mut Trace) -> Result<(), Error> {
-        let messages: Messages<'static> = self.value(MESSAGES)?;
+        let messages: Messages<'static> = self.value(MESSAGES, "messages")?;
         messages.put_into(trace);
         Ok(())
     }
 
     /// Reads the next section, which must be one that holds a value.
-    fn value<T: DeserializeOwned>(&mut self, tag: [u8; 4]) -> Result<T, Error> {
+    fn value<T: DeserializeOwned>(&mut self, tag: [u8; 4], what: &str) -> Result<T, Error> {
         let at = self.offset;
         let name = tag.escape_ascii().to_string();
         let header = match self.next_section()? {
@@ -199,7 +199,7 @@ impl<R: Read> File<'_, R> {
         let start = self.offset;
         self.payload(&header, &mut payload)?;
         encoding::decode(&payload)
-            .map_err(|error| self.damaged(start, format!("{name} in bincode"), error.to_string()))
+            .map_err(|error| self.damaged(start, format!("{what} in bincode"), error.to_string()))
     }
 
     fn events(&mut self, trace: &mut Trace, event_count: u64) -> Result<(), Error> {

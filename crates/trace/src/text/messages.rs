@@ -235,8 +235,7 @@ pub(super) fn action(
         return collective(kind, words, tables).map(Some);
     }
     Ok(Some(match name {
-        // The abstract processes' `send EVENT PROCESS` has no number.
-        "send" if words.second_is_number() => {
+        "send" if is_message(words, tables) => {
             Action::Point(point(End::Send(SendMode::Standard), words, tables)?)
         }
         "recv" => Action::Point(point(End::Receive, words, tables)?),
@@ -271,6 +270,17 @@ pub(super) fn action(
         },
         _ => return Ok(None),
     }))
+}
+
+/// Tells `send PEER BYTES TAG` from `send EVENT PROCESS OUTCOME` of abstract processes, whose names may be numbers.
+fn is_message(words: &Words<'_, '_>, tables: &Tables) -> bool {
+    let is_number = |word: &str| word.parse::<u64>().is_ok();
+    let mut left = words.left().skip(1);
+    match (left.next(), left.next()) {
+        (Some(bytes), Some(tag)) => is_number(bytes) && (is_number(tag) || tag == "any"),
+        (Some(bytes), None) => is_number(bytes) && tables.rank_named(bytes).is_none(),
+        _ => false,
+    }
 }
 
 fn count<T: std::str::FromStr>(words: &mut Words<'_, '_>, expected: &str) -> Result<T, Problem> {

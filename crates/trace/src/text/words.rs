@@ -25,10 +25,10 @@ impl<'l, 'a> Words<'l, 'a> {
         self.tokens.first().filter(|token| token.key.is_none())
     }
 
-    /// Returns whether the word after the next is a number.
-    pub fn second_is_number(&self) -> bool {
-        let second = self.tokens.get(1).filter(|token| token.key.is_none());
-        second.is_some_and(|token| token.text.starts_with(|c: char| c.is_ascii_digit()))
+    /// Returns the words that were not taken yet.
+    pub fn left(&self) -> impl Iterator<Item = &'l str> {
+        let words = self.tokens.iter().take_while(|token| token.key.is_none());
+        words.map(|token| token.text.as_ref())
     }
 
     /// Takes the next word, where there is one.
