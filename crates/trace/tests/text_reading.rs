@@ -157,11 +157,6 @@ fn what_cannot_be_understood_is_named_with_line_column_expectation_and_remedy() 
              the documentation of text traces; this version knows no others",
         ),
         (
-            "0 A recv B 7\n",
-            "x:2:10: expected a rank: its number, or the name of its thread, found `B`; number ranks from 0, in the order of the \
-             `process` lines",
-        ),
-        (
             "0 A lock\n",
             "x:2:9: expected the name of a mutex, found the end of the line; complete the line",
         ),
@@ -248,6 +243,15 @@ fn what_cannot_be_understood_is_named_with_line_column_expectation_and_remedy() 
     for (rows, expected) in cases {
         assert_eq!(message(rows), expected, "{rows}");
     }
+}
+
+#[test]
+fn ranks_that_are_not_there_are_named() {
+    assert_eq!(
+        message("0 A recv B 7\n"),
+        "x:2:10: expected a rank: its number, or the name of its thread, found `B`; number ranks from 0, in the order of the \
+         `process` lines"
+    );
 }
 
 #[test]

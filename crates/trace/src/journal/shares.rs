@@ -114,9 +114,12 @@ impl Group {
                 });
             }
             match record.kind {
-                Kind::Extension | Kind::Stack | Kind::Overhead | Kind::Stamp | Kind::Final => {
-                    continue;
-                }
+                Kind::Extension
+                | Kind::Words
+                | Kind::Stack
+                | Kind::Overhead
+                | Kind::Stamp
+                | Kind::Final => continue,
                 Kind::Return | Kind::Resume => {
                     if let Some(unread) = Unread::unpack(record.site) {
                         waits.push(unread.ticks.min(record.tsc.saturating_sub(latest)));

@@ -129,7 +129,7 @@ fn times_and_cpu_times_come_from_the_counter() {
         lines(&trace),
         ["10 main lock", "30 main unlock", "100 main terminate"]
     );
-    let cpu: Vec<_> = trace.events.iter().map(|event| event.cpu()).collect();
+    let cpu: Vec<_> = trace.events.iter().map(crate::Event::cpu).collect();
     assert_eq!(cpu, [Some(Nanos(510)), Some(Nanos(530)), Some(Nanos(530))]);
     assert!(trace.warnings.is_empty());
 }
@@ -245,7 +245,7 @@ fn a_section_is_a_lock_and_an_unlock() {
             "100 main terminate"
         ]
     );
-    let cpu: Vec<_> = trace.events.iter().map(|event| event.cpu()).collect();
+    let cpu: Vec<_> = trace.events.iter().map(crate::Event::cpu).collect();
     let expected = [510, 530 - 4, 540 - 8, 560 - 12, 548].map(|cpu| Some(Nanos(cpu)));
     assert_eq!(cpu, expected);
     let recorder = trace.recording.map(|recording| recording.recorder_cpu);
@@ -327,7 +327,7 @@ fn what_the_recorder_used_is_taken_out() {
     let cpu: Vec<u64> = trace
         .events
         .iter()
-        .filter_map(|event| event.cpu())
+        .filter_map(crate::Event::cpu)
         .map(|cpu| cpu.0)
         .collect();
     // 40 ticks of the clock's reading; 5 for the first event; 100 of other work.
@@ -496,7 +496,7 @@ fn cpu_time_is_not_counted_again_when_a_program_becomes_another() {
     let cpu: Vec<u64> = trace
         .events
         .iter()
-        .filter_map(|event| event.cpu())
+        .filter_map(crate::Event::cpu)
         .map(|cpu| cpu.0)
         .collect();
     assert_eq!(cpu, [600, 600, 600, 60, 60]);
