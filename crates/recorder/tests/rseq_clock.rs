@@ -66,11 +66,11 @@ fn short_waits_take_together_what_the_kernel_says() {
     start(true);
     let (first_reader, first_writer) = std::io::pipe().expect("two files may be opened");
     let (second_reader, second_writer) = std::io::pipe().expect("two files may be opened");
-    let other = std::thread::spawn(|| hand_over(0x4100, second_writer, first_reader));
-    let told = hand_over(0x4000, first_writer, second_reader);
+    let other = std::thread::spawn(|| hand_over(0x7_4100, second_writer, first_reader));
+    let told = hand_over(0x7_4000, first_writer, second_reader);
     let told = [told, other.join().expect("it only waits")];
     let trace = trace();
-    for (object, told) in [0x4000, 0x4100].into_iter().zip(told) {
+    for (object, told) in [0x7_4000, 0x7_4100].into_iter().zip(told) {
         let marks = recorded(&trace, object);
         let recorded = marks[1] - marks[0];
         // The recorder's own work, a tenth of it at most on this way, is taken out.
