@@ -13,6 +13,10 @@ fn compile(environment: &TestEnvironment, family: &str, source: &str) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../traces/programs")
         .join(source);
+    compile_file(environment, family, &source);
+}
+
+fn compile_file(environment: &TestEnvironment, family: &str, source: &Path) {
     let is_fortran = source.extension().is_some_and(|suffix| suffix == "f90");
     let compiler = if is_fortran { "mpif90" } else { "mpicc" };
     let status = Command::new(format!("{compiler}.{family}"))
@@ -25,18 +29,26 @@ fn compile(environment: &TestEnvironment, family: &str, source: &str) {
     assert!(status.success(), "{family}");
 }
 
-/// Records a program of so many ranks, and returns what it printed.
-fn record(environment: &TestEnvironment, family: &str, ranks: u32, arguments: &[&str]) -> String {
+/// Returns the command that records a program of so many ranks, but for the program's arguments.
+fn recording(environment: &TestEnvironment, family: &str, ranks: u32) -> Command {
     let launcher = format!("mpirun.{family}");
     let ranks = ranks.to_string();
     let mut command = environment.command(&["record", "-f", "-o", "a.ftrace", "--"]);
     command
         .args([&launcher, "-np", &ranks, "./prog"])
-        .args(arguments)
         // Open MPI does not like to be run by root, as tests in containers are.
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    let output = command.output().expect("foretrace was built");
+    command
+}
+
+/// Records a program of so many ranks, and returns what it printed.
+fn record(environment: &TestEnvironment, family: &str, ranks: u32, arguments: &[&str]) -> String {
+    let mut command = recording(environment, family, ranks);
+    let output = command
+        .args(arguments)
+        .output()
+        .expect("foretrace was built");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{family}: {errors}");
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -179,6 +191,44 @@ fn ranks_of_a_recording_are_drawn() {
     );
     let refused = environment.run(&["predict", "a.ftrace"]);
     assert!(refused.contains("--network"), "{refused}");
+}
+
+#[test]
+fn a_rank_that_died_is_waited_for_by_name() {
+    const SOURCE: &str = "#include <mpi.h>\n#include <signal.h>\n#include <unistd.h>\n\
+        int main(int count, char **arguments) {\n\
+            int rank, value = 1;\n\
+            MPI_Init(&count, &arguments);\n\
+            MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+            MPI_Barrier(MPI_COMM_WORLD);\n\
+            if (rank == 1) kill(getpid(), SIGKILL);\n\
+            MPI_Recv(&value, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
+            MPI_Finalize();\n}\n";
+    let environment = TestEnvironment::new();
+    let source = environment.file("dies.c", SOURCE, 0o644);
+    compile_file(&environment, "openmpi", &source);
+    let mut command = recording(&environment, "openmpi", 2);
+    let ended = command.output().expect("foretrace was built");
+    assert!(!ended.status.success());
+    let predicted = environment.run(&["predict", "a.ftrace", "--network", "gigabit-ethernet"]);
+    assert!(predicted.contains("exit code: 1"), "{predicted}");
+    let waits = "rank 0 waits in recv from rank 1, tag 3, communicator world";
+    assert!(predicted.contains(waits), "{predicted}");
+    assert!(predicted.contains("the ends of rank"), "{predicted}");
+}
+
+#[test]
+fn ranks_under_the_launcher_of_another_implementation_are_said_so() {
+    let environment = TestEnvironment::new();
+    compile(&environment, "mpich", "mpi_fortran.f90");
+    let mut command = recording(&environment, "openmpi", 2);
+    // Alone, each finds no partner and fails, or prints what one rank makes of it.
+    let _ = command.output().expect("foretrace was built");
+    let info = environment.run(&["info", "a.ftrace"]);
+    assert!(
+        info.contains("were each the only rank of their program"),
+        "{info}"
+    );
 }
 
 #[test]

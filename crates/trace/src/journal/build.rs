@@ -141,10 +141,14 @@ impl<'a> Builder<'a> {
             for thread in &mut self.trace.threads {
                 if thread.process == process {
                     let own = thread.name.rsplit('/').next().unwrap_or_default();
-                    thread.name = match own {
+                    let renamed = match own {
                         "main" => name.clone(),
                         own => format!("{name}/{own}"),
                     };
+                    let old = std::mem::replace(&mut thread.name, renamed);
+                    for endless in self.endless.iter_mut().filter(|known| **known == old) {
+                        endless.clone_from(&thread.name);
+                    }
                 }
             }
         }

@@ -64,6 +64,21 @@ impl Builder<'_> {
                 list(&self.endless)
             ));
         }
+        let begun = self.trace.ranks();
+        let alone = begun.iter().filter(|(_, _, ranks)| *ranks == 1);
+        if let processes @ 2.. = alone.count() {
+            self.trace.warnings.push(format!(
+                "{processes} processes that use MPI were each the only rank of their program: start them with the launcher of the \
+                 implementation that they are linked to (mpirun of Open MPI and of MPICH do not know each other's ranks)"
+            ));
+        }
+        let warnings = &mut self.trace.warnings;
+        if self.messages.unclear > 0 {
+            warnings.push(format!(
+                "{} calls of MPI were cut short or name communicators that were not seen being made, and are missing",
+                self.messages.unclear
+            ));
+        }
         if self.unrecorded > 0 {
             warnings.push(format!(
                 "{} processes that were started were not recorded (static, setuid, without the environment's LD_PRELOAD, or ended before they began): waits for them take as long as they took",
