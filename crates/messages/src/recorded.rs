@@ -5,10 +5,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use foretrace_network::CollectiveKind as Kind;
 use foretrace_trace::{
-    Action, Collective as Call, CollectiveKind, End, Operation as Event, Peer, Point, SendMode,
-    Trace,
+    Action, Collective as Call, End, Operation as Event, Peer, Point, SendMode, Trace,
 };
 
 use crate::{ANY, Builder, Collective, Mode, Operation, Program};
@@ -114,7 +112,7 @@ fn unused_request(trace: &Trace) -> u32 {
             _ => None,
         };
         let points = message.action.points().filter_map(|point| point.request);
-        points.chain(collective).collect::<Vec<u32>>()
+        points.chain(collective)
     });
     requests.max().map_or(0, |most| most + 1)
 }
@@ -290,20 +288,8 @@ impl<'t> Lowering<'t> {
             self.spans += 1;
             return;
         };
-        let kind = match call.kind {
-            CollectiveKind::Barrier => Kind::Barrier,
-            CollectiveKind::Bcast => Kind::Bcast,
-            CollectiveKind::Gather => Kind::Gather,
-            CollectiveKind::Scatter => Kind::Scatter,
-            CollectiveKind::Allgather => Kind::Allgather,
-            CollectiveKind::Alltoall => Kind::Alltoall,
-            CollectiveKind::Reduce => Kind::Reduce,
-            CollectiveKind::Allreduce => Kind::Allreduce,
-            CollectiveKind::ReduceScatter => Kind::ReduceScatter,
-            CollectiveKind::Scan => Kind::Scan,
-        };
         let collective = Collective {
-            kind,
+            kind: call.kind,
             root: call.root.unwrap_or(0),
             sent: call.given,
             received: call.got,

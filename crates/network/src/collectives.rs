@@ -1,91 +1,9 @@
 //! How collective operations are carried out.
 
+use foretrace_trace::CollectiveKind;
 use serde::Deserialize;
 
 use crate::Growth;
-
-/// A collective operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CollectiveKind {
-    /// Everybody waits for everybody.
-    Barrier,
-    /// One gives the same to all.
-    Bcast,
-    /// One gets something from each.
-    Gather,
-    /// One gives something to each.
-    Scatter,
-    /// Everybody gets something from each.
-    Allgather,
-    /// Everybody gives something else to each.
-    Alltoall,
-    /// One gets what all have together.
-    Reduce,
-    /// Everybody gets what all have together.
-    Allreduce,
-    /// Everybody gets a part of what all have together.
-    ReduceScatter,
-    /// Everybody gets what those up to it have together.
-    Scan,
-}
-
-impl CollectiveKind {
-    /// All kinds.
-    pub const ALL: [Self; 10] = [
-        Self::Barrier,
-        Self::Bcast,
-        Self::Gather,
-        Self::Scatter,
-        Self::Allgather,
-        Self::Alltoall,
-        Self::Reduce,
-        Self::Allreduce,
-        Self::ReduceScatter,
-        Self::Scan,
-    ];
-
-    /// Returns its name in files and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Barrier => "barrier",
-            Self::Bcast => "bcast",
-            Self::Gather => "gather",
-            Self::Scatter => "scatter",
-            Self::Allgather => "allgather",
-            Self::Alltoall => "alltoall",
-            Self::Reduce => "reduce",
-            Self::Allreduce => "allreduce",
-            Self::ReduceScatter => "reduce-scatter",
-            Self::Scan => "scan",
-        }
-    }
-
-    /// Returns the algorithms that carry it out; the first is the one for small messages.
-    pub fn algorithms(self) -> &'static [Algorithm] {
-        use Algorithm as A;
-        match self {
-            Self::Barrier => &[
-                A::Dissemination,
-                A::Linear,
-                A::Binomial,
-                A::RecursiveDoubling,
-            ],
-            Self::Bcast => &[A::Binomial, A::Linear, A::Ring],
-            Self::Gather | Self::Scatter | Self::Reduce => &[A::Binomial, A::Linear],
-            Self::Allgather => &[A::RecursiveDoubling, A::Ring, A::Linear],
-            Self::Alltoall => &[A::Linear, A::Pairwise],
-            Self::Allreduce => &[
-                A::RecursiveDoubling,
-                A::Rabenseifner,
-                A::Ring,
-                A::Binomial,
-                A::Linear,
-            ],
-            Self::ReduceScatter => &[A::RecursiveDoubling, A::Pairwise, A::Ring],
-            Self::Scan => &[A::RecursiveDoubling, A::Linear],
-        }
-    }
-}
 
 /// An algorithm of a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -108,6 +26,34 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
+    /// Returns those that carry a collective operation out; the first is the one for small messages.
+    pub fn of(kind: CollectiveKind) -> &'static [Self] {
+        use Algorithm as A;
+        match kind {
+            CollectiveKind::Barrier => &[
+                A::Dissemination,
+                A::Linear,
+                A::Binomial,
+                A::RecursiveDoubling,
+            ],
+            CollectiveKind::Bcast => &[A::Binomial, A::Linear, A::Ring],
+            CollectiveKind::Gather | CollectiveKind::Scatter | CollectiveKind::Reduce => {
+                &[A::Binomial, A::Linear]
+            }
+            CollectiveKind::Allgather => &[A::RecursiveDoubling, A::Ring, A::Linear],
+            CollectiveKind::Alltoall => &[A::Linear, A::Pairwise],
+            CollectiveKind::Allreduce => &[
+                A::RecursiveDoubling,
+                A::Rabenseifner,
+                A::Ring,
+                A::Binomial,
+                A::Linear,
+            ],
+            CollectiveKind::ReduceScatter => &[A::RecursiveDoubling, A::Pairwise, A::Ring],
+            CollectiveKind::Scan => &[A::RecursiveDoubling, A::Linear],
+        }
+    }
+
     /// Returns its name in files.
     pub fn name(self) -> &'static str {
         match self {
@@ -159,7 +105,7 @@ impl Collectives {
                 Algorithm::Pairwise
             }
             CollectiveKind::Bcast if bytes >= 64 * LARGE && members > 8 => Algorithm::Ring,
-            _ => kind.algorithms()[0],
+            _ => Algorithm::of(kind)[0],
         }
     }
 }

@@ -6,8 +6,8 @@ use foretrace_schedule::SimTime;
 use foretrace_settings::{Fault, Time};
 
 use crate::{
-    Amakata, CollectiveKind, Collectives, Computer, Dimemas, Growth, Limits, LogGopSim, LogGps,
-    Mse, NetworkError, NetworkModel, Nodes, Pair, PerByte, Style, Topology, Wire,
+    Algorithm, Amakata, CollectiveKind, Collectives, Computer, Dimemas, Growth, Limits, LogGopSim,
+    LogGps, Mse, NetworkError, NetworkModel, Nodes, Pair, PerByte, Style, Topology, Wire,
     file::{
         AmakataFile, CollectiveTable, ContentionTable, DimemasFile, GrowthName, LogGopSimFile,
         LogGpsFile, ModelName, MseFile, NodeTable, TopologyName, WhichModel,
@@ -348,8 +348,11 @@ fn collectives(table: &CollectiveTable) -> Result<Collectives, Fault> {
     let mut chosen = Vec::new();
     for (kind, algorithm) in said {
         let Some(algorithm) = algorithm else { continue };
-        if !kind.algorithms().contains(algorithm.get_ref()) {
-            let known: Vec<&str> = kind.algorithms().iter().map(|known| known.name()).collect();
+        if !Algorithm::of(kind).contains(algorithm.get_ref()) {
+            let known: Vec<&str> = Algorithm::of(kind)
+                .iter()
+                .map(|known| known.name())
+                .collect();
             let message = format!(
                 "{} is no algorithm of {}; it has {}",
                 algorithm.get_ref().name(),

@@ -40,11 +40,12 @@ mod values;
 
 pub use {
     amakata::{Amakata, Computer},
-    collectives::{Algorithm, CollectiveKind, Collectives, Style},
+    collectives::{Algorithm, Collectives, Style},
     description::{Description, Network},
     dimemas::{Dimemas, Growth, Limits, Wire},
     error::NetworkError,
     flows::{FlowId, Flows},
+    foretrace_trace::CollectiveKind,
     loggopsim::LogGopSim,
     loggps::{Line, LogGps, Overhead, Pair, Protocol},
     model::{Handshake, Link, NetworkModel, ReceiveRule},

@@ -136,27 +136,27 @@ pub struct Collective {
 }
 
 /// A sort of collective operation; those whose ranks may have different amounts are of the same sort as those that may not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum CollectiveKind {
-    /// `MPI_Barrier`; also the making of communicators, which needs everybody.
+    /// Everybody waits for everybody: `MPI_Barrier`; also the making of communicators.
     Barrier,
-    /// `MPI_Bcast`
+    /// One gives the same to all: `MPI_Bcast`.
     Bcast,
-    /// `MPI_Gather`, `MPI_Gatherv`
+    /// One gets something from each: `MPI_Gather`, `MPI_Gatherv`.
     Gather,
-    /// `MPI_Scatter`, `MPI_Scatterv`
+    /// One gives something to each: `MPI_Scatter`, `MPI_Scatterv`.
     Scatter,
-    /// `MPI_Allgather`, `MPI_Allgatherv`
+    /// Everybody gets something from each: `MPI_Allgather`, `MPI_Allgatherv`.
     Allgather,
-    /// `MPI_Alltoall`, `MPI_Alltoallv`, `MPI_Alltoallw`
+    /// Everybody gives something else to each: `MPI_Alltoall`, `MPI_Alltoallv`, `MPI_Alltoallw`.
     Alltoall,
-    /// `MPI_Reduce`
+    /// One gets what all have together: `MPI_Reduce`.
     Reduce,
-    /// `MPI_Allreduce`
+    /// Everybody gets what all have together: `MPI_Allreduce`.
     Allreduce,
-    /// `MPI_Reduce_scatter`, `MPI_Reduce_scatter_block`
+    /// Everybody gets a part of what all have together: `MPI_Reduce_scatter`, `MPI_Reduce_scatter_block`.
     ReduceScatter,
-    /// `MPI_Scan`, `MPI_Exscan`
+    /// Everybody gets what those up to it have together: `MPI_Scan`, `MPI_Exscan`.
     Scan,
 }
 
@@ -175,7 +175,7 @@ impl CollectiveKind {
         Self::Scan,
     ];
 
-    /// Returns its name in text traces.
+    /// Returns its name in files and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Barrier => "barrier",

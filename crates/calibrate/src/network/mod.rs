@@ -105,8 +105,8 @@ pub struct Settings {
 /// What was measured.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// What the library calls itself.
-    pub library: String,
+    /// What the library of MPI calls itself.
+    pub implementation: String,
     /// The CPUs of the first two ranks.
     pub cpus: [u32; 2],
     /// Whether they share a core.
@@ -210,7 +210,7 @@ fn larger(before: Option<u64>, now: Option<u64>) -> Option<u64> {
 
 fn take(measured: &mut Measured, told: Told) {
     match told {
-        Told::Library(name) => measured.library = name,
+        Told::Library(name) => measured.implementation = name,
         Told::Cpus(cpus, share_core) => {
             measured.cpus = cpus;
             measured.share_core = share_core;

@@ -45,8 +45,8 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "CMD", requires = "network", conflicts_with = "mpi")]
     pub launcher: Option<String>,
     /// The library of MPI that belongs to the launcher [default: the one that is installed with it]
-    #[arg(long, value_name = "FILE", requires = "network")]
-    pub library: Option<PathBuf>,
+    #[arg(long = "library", value_name = "FILE", requires = "network")]
+    pub mpi_library: Option<PathBuf>,
     /// The numbers of ranks to fit the growth of overheads to; a single one for overheads that do not grow
     #[arg(
         long,

@@ -142,7 +142,7 @@ fn launcher(args: &CalibrateArgs) -> anyhow::Result<Launcher> {
         (None, None) => Choice::Any,
     };
     let mut launcher = Launcher::find(&choice, env::var_os("PATH").as_deref())?;
-    if let Some(library) = &args.library {
+    if let Some(library) = &args.mpi_library {
         if !library.is_file() {
             bail!(
                 "there is no library {}; --library names a file",

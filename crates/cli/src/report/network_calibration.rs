@@ -108,13 +108,13 @@ pub fn parameters(fit: &Fit, measured: &Measured) -> String {
     } else {
         format!("between {here} and {there}")
     };
-    let library = measured.library.replace(['"', '\\'], "");
+    let implementation = measured.implementation.replace(['"', '\\'], "");
     let model = if fit.growth.is_some() {
         "mse"
     } else {
         "loggps"
     };
-    let _ = writeln!(text, "name = \"{library} {between}\"");
+    let _ = writeln!(text, "name = \"{implementation} {between}\"");
     let _ = writeln!(text, "source = \"foretrace calibrate --network\"");
     let _ = writeln!(text, "model = \"{model}\"");
     let Some((base, larger)) = fit.pieces.split_first() else {
@@ -222,7 +222,7 @@ impl Report {
         let [here, there] = &self.measured.hosts;
         format!(
             "MPI        {}, started by {}\nmessages   over {}, between CPU {first} of {here} and CPU {second} of {there}\n",
-            self.measured.library,
+            self.measured.implementation,
             self.launcher,
             transport_name(self.transport),
         )
@@ -426,7 +426,7 @@ impl Report {
             Transport::SharedMemory => "shm",
         };
         json!({
-            "library": self.measured.library,
+            "library": self.measured.implementation,
             "launcher": self.launcher,
             "transport": transport,
             "cpus": self.measured.cpus,
@@ -521,7 +521,7 @@ mod tests {
             launcher: "mpirun".to_owned(),
             transport: Transport::Tcp,
             measured: Measured {
-                library: "Some \"MPI\"".to_owned(),
+                implementation: "Some \"MPI\"".to_owned(),
                 hosts: ["here".to_owned(), "there".to_owned()],
                 eager_up_to: Some(4_040),
                 unaided_up_to: Some(256),

@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::rc::Rc;
 
 use super::hash::FastMap;
 use super::layout::{OUTCOME_BUSY, OUTCOME_SUCCESS};
@@ -23,7 +24,7 @@ use crate::{
 struct Known {
     number: u32,
     /// The ranks that its members talk to, as ranks of the world.
-    peers: Vec<u32>,
+    peers: Rc<[u32]>,
     /// Whether those are others than its members.
     has_sides: bool,
 }
@@ -41,6 +42,8 @@ struct Open {
 #[derive(Debug, Default)]
 struct Rank {
     communicators: FastMap<u64, Known>,
+    /// The ranks that members talk to, by the number of the communicator.
+    peers: FastMap<u32, Rc<[u32]>>,
     /// How many communicators there were with the same members.
     made: FastMap<(Vec<u32>, usize), u32>,
     requests: FastMap<u64, VecDeque<Open>>,
@@ -78,8 +81,6 @@ pub(super) struct Messages {
     told: FastMap<usize, MessageId>,
     numbers: FastMap<(Vec<u32>, usize, u32), u32>,
     pub(super) communicators: Vec<Communicator>,
-    /// Threads of the libraries' own, of all processes.
-    pub(super) library_threads: u64,
     /// Calls whose words are not whole, or that name what is not known.
     pub(super) unclear: u64,
 }
@@ -250,11 +251,10 @@ impl Messages {
         event: usize,
         words: &[u64],
     ) -> Vec<Amendment> {
-        let &[rank, ranks, world, own, threads] = words else {
+        let &[rank, ranks, world, own, ..] = words else {
             self.unclear += 1;
             return Vec::new();
         };
-        self.library_threads += threads;
         let (rank, ranks) = (rank as u32, ranks as u32);
         self.know(process, world, (0..ranks).collect(), None);
         self.know(process, own, vec![rank], None);
@@ -279,7 +279,7 @@ impl Messages {
     /// Notes a communicator of a process.
     fn know(&mut self, process: usize, handle: u64, members: Vec<u32>, remote: Option<Vec<u32>>) {
         let has_sides = remote.is_some();
-        let peers = remote.clone().unwrap_or_else(|| members.clone());
+        let peers: Rc<[u32]> = remote.as_ref().unwrap_or(&members).as_slice().into();
         // Both sides must come to the same: the one with the smaller first rank is named first.
         let mut sides = [members, remote.unwrap_or_default()];
         if has_sides && sides[1].first() < sides[0].first() {
@@ -303,6 +303,7 @@ impl Messages {
             };
             self.communicators.push(Communicator { name, members: all });
         }
+        rank.peers.insert(number, Rc::clone(&peers));
         let known = Known {
             number,
             peers,
@@ -472,12 +473,9 @@ impl Rank {
     /// Puts the sender into a receive from anybody.
     fn meet(&self, point: &mut Point, envelope: u64) {
         let (rank, _) = opened(envelope);
-        let known = self
-            .communicators
-            .values()
-            .find(|known| known.number == point.communicator);
-        if let (Peer::Any(got), Some(known)) = (&mut point.peer, known) {
-            *got = known.peers.get(rank as usize).copied();
+        let peers = self.peers.get(&point.communicator);
+        if let (Peer::Any(got), Some(peers)) = (&mut point.peer, peers) {
+            *got = peers.get(rank as usize).copied();
         }
     }
 

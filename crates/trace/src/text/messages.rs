@@ -53,7 +53,7 @@ impl Fields {
     }
 
     /// Completes a call.
-    pub fn complete(self, action: &mut Action) -> Message {
+    pub fn complete(self, mut action: Action) -> Message {
         let name = self.name;
         let communicator = self.communicator.unwrap_or(0);
         let (request, mode) = (self.request, self.mode.unwrap_or_default());
@@ -64,7 +64,7 @@ impl Fields {
                 *own = mode;
             }
         };
-        match action {
+        match &mut action {
             Action::Point(point) => set(point, request),
             Action::Exchange { sent, received } => {
                 set(sent, None);
@@ -77,8 +77,8 @@ impl Fields {
             _ => {}
         }
         Message {
-            name: name.unwrap_or_else(|| usual_name(action).to_owned()),
-            action: action.clone(),
+            name: name.unwrap_or_else(|| usual_name(&action).to_owned()),
+            action,
         }
     }
 }

@@ -97,7 +97,7 @@ pub(super) fn row(
         tables,
         line,
     };
-    let mut message = messages::action(name, row.words, row.tables)?;
+    let message = messages::action(name, row.words, row.tables)?;
     let mut operation = match message {
         Some(_) => Operation::Message(MessageId(0)),
         None => row.operation(name)?,
@@ -134,7 +134,7 @@ pub(super) fn row(
             _ => return Err(unknown_field(token, key, &FIELDS)),
         }
     }
-    if let Some(action) = &mut message {
+    if let Some(action) = message {
         operation = Operation::Message(row.tables.message(of_message.complete(action)));
     } else if of_message.is_any() {
         let expected = "fields `comm`, `request`, `mode` and `call` with messages only";
