@@ -20,11 +20,11 @@ hooks! {
     select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set,
         timeout: *mut timeval) -> Ready = Other(Poll);
     epoll_wait(epoll: c_int, events: *mut epoll_event, room: c_int, timeout: c_int) -> Ready
-        = Epoll;
+        = Epoll(timeout != 0);
     epoll_pwait(epoll: c_int, events: *mut epoll_event, room: c_int, timeout: c_int,
-        mask: *const sigset_t) -> Ready = Epoll;
+        mask: *const sigset_t) -> Ready = Epoll(timeout != 0);
     epoll_pwait2(epoll: c_int, events: *mut epoll_event, room: c_int, timeout: *const timespec,
-        mask: *const sigset_t) -> Ready = Epoll;
+        mask: *const sigset_t) -> Ready = Epoll(false);
 
     pause() -> c_int = Other(Signal);
     sigsuspend(mask: *const sigset_t) -> c_int = Other(Signal);

@@ -32,11 +32,19 @@ pub enum Target {
     Process(u32, u64),
     /// A message or tokens of the object of this name, with the record's further operands.
     Take(Kind, u64, Option<(u64, u64)>),
-    /// One of the files that an epoll instance watches. The instance is not asked what it is: it has its inode in common
-    /// with all others.
-    Epoll,
+    /// One of the files that an epoll instance watches, and whether the call surely waits where none is ready. The instance
+    /// is not asked what it is: it has its inode in common with all others.
+    Epoll(bool),
     /// Something that is done with no file, or with several.
     Other(IoKind),
+}
+
+impl Target {
+    /// Returns whether a thread that was disturbed in the call may be taken to have waited: one that found something ready is
+    /// back before anything is likely to happen to it. Who is wrong has a wait recorded that others filled with work.
+    fn is_wait(self) -> bool {
+        matches!(self, Self::Time | Self::Epoll(true))
+    }
 }
 
 /// A count that nobody asked for.
@@ -156,7 +164,12 @@ fn end_slowly(begun: Begun, target: Target, outcome: u8, site: u64) {
         return;
     }
     let before = clock::tsc();
-    let switches_plus_one = sys::voluntary_switches() + 1;
+    let is_wait = target.is_wait() && clock::notices();
+    let mut switches_plus_one = if is_wait {
+        begun.switches_plus_one + 1
+    } else {
+        sys::voluntary_switches() + 1
+    };
     if switches_plus_one <= begun.switches_plus_one {
         if unread::resume(state, begun.tsc, before) {
             state.switches_plus_one.set(switches_plus_one);
@@ -174,6 +187,10 @@ fn end_slowly(begun: Begun, target: Target, outcome: u8, site: u64) {
         return;
     }
     clock::may_have_blocked(state);
+    if is_wait {
+        // What was taken for granted is put right now and then.
+        switches_plus_one = sys::voluntary_switches() + 1;
+    }
     let tsc = synchronize(state, before, switches_plus_one);
     call.put_return(state, tsc, outcome);
 }
@@ -264,7 +281,7 @@ fn call(target: Target) -> Call {
             object,
             operands,
         },
-        Target::Epoll => no_file(IoKind::Poll, FileKind::Epoll),
+        Target::Epoll(_) => no_file(IoKind::Poll, FileKind::Epoll),
         Target::Other(kind) => no_file(kind, FileKind::None),
     }
 }
