@@ -31,10 +31,14 @@ pub(crate) fn begin() {
 }
 
 /// Where no thread has waited for so many turns, they get longer.
-const PATIENCE: u64 = 64;
+const PATIENCE: u64 = 32;
 
-/// How many times as long as at first a turn becomes: about as long as the kernel lets a thread run anyway.
-const MOST_EXTENDED: u64 = 40;
+/// How many times as long as at first a turn becomes. Beyond that the kernel's clock alone ends it: turns that end about as often
+/// by a yield as by the clock would be shorter than either alone.
+const MOST_EXTENDED: u64 = 20;
+
+/// A turn that only the kernel ends.
+const ENDLESS: u64 = u64::MAX;
 
 /// How often threads waited that had worked since they waited before.
 static WAITS: AtomicU32 = AtomicU32::new(0);
@@ -71,7 +75,10 @@ pub(crate) fn begin_turn(state: &ThreadState, now: &Pair) {
         state.worked_from.set(now.cpu_nanos);
     }
     let since = now.cpu_nanos.saturating_sub(state.worked_from.get());
-    let length = (since / PATIENCE).clamp(nanos, nanos.saturating_mul(MOST_EXTENDED));
+    let length = match since / PATIENCE {
+        length if length > nanos.saturating_mul(MOST_EXTENDED) => ENDLESS,
+        length => length.max(nanos),
+    };
     let length = LENGTH.fetch_max(length, Ordering::Relaxed).max(length);
     let extension = (length - nanos).saturating_mul(ticks) / nanos;
     let extension = u32::try_from(extension).unwrap_or(u32::MAX);
