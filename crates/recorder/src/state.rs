@@ -88,6 +88,8 @@ pub struct ThreadState {
     pub region_sites: [AtomicU64; SITES],
     /// For each depth in regions, the largest team of this thread's that the journal knows the objects of.
     pub teams: [Cell<u16>; 4],
+    /// For each depth in regions, what is known of the loop with iterations that wait for each other that the thread is in.
+    pub loops: [Cell<u32>; SITES],
     /// The record of the latest burst of calls; see [`spun`](crate::spun).
     pub(crate) burst: Cell<u64>,
     /// The counter at the latest `sched_yield`.

@@ -6,9 +6,7 @@ mod common;
 use std::io::{Read as _, Write as _};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use common::{
-    check_fork, check_intervals, check_migration, mark, recorded, start, trace, work,
-};
+use common::{check_fork, check_intervals, check_migration, mark, recorded, start, trace, work};
 use foretrace_recorder::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, record, returned_from_wait, sys};
 
 #[test]

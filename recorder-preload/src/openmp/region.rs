@@ -66,6 +66,11 @@ impl Team {
         self.barrier(1)
     }
 
+    /// Forgets the loops of the region before that the calling thread was in.
+    pub fn begin_loops(self) {
+        ThreadState::current().loops[self.depth() % SITES].set(0);
+    }
+
     fn sites(self) -> &'static [AtomicU64; SITES] {
         let state = (self.0 - self.0 % DEPTHS) as *const ThreadState;
         // SAFETY: the master's state lives while its region does, and the sites in it are atomic.
@@ -178,6 +183,7 @@ impl Member {
         };
         let guard = Guard(member.outer);
         state.member.set((&raw const member).cast());
+        state.loops[(member.depth as usize - 1) % SITES].set(0);
         let result = call();
         drop(guard);
         result

@@ -218,12 +218,16 @@ pub fn check_fork(object: u64) {
     assert_eq!(own.len(), told.len());
     check_sum(&own, &told, object);
     let (first, second) = bytes.split_at(8);
-    let told = [first, second].map(|bytes| {
-        u64::from_le_bytes(bytes.try_into().expect("eight bytes were split off"))
-    });
+    let told = [first, second]
+        .map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes were split off")));
     let childs = recorded(&trace, object + 1);
     assert_eq!(childs.len(), 2);
     check_sum(&childs, &told, object + 1);
     // What the parent did before is none of the child's, whose time begins at 0.
-    assert!(childs[0] <= told[0], "{} ns after {} ns", childs[0], told[0]);
+    assert!(
+        childs[0] <= told[0],
+        "{} ns after {} ns",
+        childs[0],
+        told[0]
+    );
 }
