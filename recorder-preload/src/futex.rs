@@ -35,11 +35,11 @@ impl Call {
     /// Makes the call.
     fn make(self) -> c_long {
         let arguments = [
-            self.futex as c_long,
+            self.futex.cast_signed(),
             self.operation,
             self.value,
             self.timeout as c_long,
-            self.second_futex as c_long,
+            self.second_futex.cast_signed(),
             self.third_value,
         ];
         // SAFETY: the program's own call.
@@ -145,7 +145,7 @@ pub unsafe extern "C-unwind" fn futex_2_wait(
     clock: c_long,
 ) -> c_long {
     let arguments = [
-        futex as c_long,
+        futex.cast_signed(),
         value,
         mask,
         flags,
@@ -168,7 +168,7 @@ pub unsafe extern "C-unwind" fn futex_2_wake(
     count: c_long,
     flags: c_long,
 ) -> c_long {
-    let arguments = [futex as c_long, mask, count, flags, 0, 0];
+    let arguments = [futex.cast_signed(), mask, count, flags, 0, 0];
     // SAFETY: the program's own call.
     let call = || unsafe { system_call(SYS_FUTEX_WAKE, arguments) };
     if !recording() {

@@ -182,8 +182,8 @@ pub unsafe extern "C-unwind" fn gomp_post(indices: *const i64, site: u64) {
     // SAFETY: the program's own call; so are all below.
     unsafe {
         post(indices, site, || {
-            functions::GOMP_doacross_post(indices, site)
-        })
+            functions::GOMP_doacross_post(indices, site);
+        });
     };
 }
 
@@ -191,8 +191,8 @@ pub unsafe extern "C-unwind" fn gomp_post_ull(indices: *const i64, site: u64) {
     // SAFETY: as above.
     unsafe {
         post(indices, site, || {
-            functions::GOMP_doacross_ull_post(indices, site)
-        })
+            functions::GOMP_doacross_ull_post(indices, site);
+        });
     };
 }
 
@@ -273,9 +273,13 @@ unsafe fn wait(function: &'static Function, saved: *const i64, stack: *const i64
     // SAFETY: the function takes as many as there are, and does not look at more.
     let function = unsafe { core::mem::transmute::<*mut c_void, Wait>(address) };
     let all: [i64; MOST_LOOPS] = core::array::from_fn(index);
-    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = all;
     // SAFETY: as above.
-    let call = || unsafe { function(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) };
+    let call = || unsafe {
+        function(
+            all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7], all[8], all[9],
+            all[10], all[11], all[12], all[13], all[14], all[15],
+        );
+    };
     match Iteration::current(index) {
         Some(iteration) => iteration.wait(site, call),
         None => call(),

@@ -131,12 +131,12 @@ pub fn check_migration(object: u64) {
     const MARKS: usize = 300;
     let cpus = allowed();
     let (number, sent) = std::sync::mpsc::channel();
-    let (begin, begun) = std::sync::mpsc::channel();
+    let (starter, start) = std::sync::mpsc::channel();
     let worker_cpus = cpus.clone();
     let worker = std::thread::spawn(move || {
         let own = libc::pid_t::try_from(sys::gettid()).expect("threads have small numbers");
         number.send(own).expect("the other side listens");
-        begun.recv().expect("the other side begins");
+        start.recv().expect("the other side begins");
         let told: Vec<u64> = (0..MARKS)
             .map(|index| {
                 if index % 2 == 0 {
@@ -150,7 +150,7 @@ pub fn check_migration(object: u64) {
         told
     });
     let thread = sent.recv().expect("the thread tells it");
-    begin.send(()).expect("the thread waits for it");
+    starter.send(()).expect("the thread waits for it");
     let mut turn = 0;
     while !worker.is_finished() {
         turn += 1;

@@ -367,6 +367,9 @@ pub const OUTCOME_FAILED: u8 = 16;
 /// Outcome byte: not known yet; a [`Kind::Return`] will say.
 pub const OUTCOME_PENDING: u8 = 255;
 
+/// The directory, among the journals, that shows the CPUs which a program is made to believe in as `/sys/devices/system/cpu` would.
+pub const CPU_DIRECTORY: &str = "cpus";
+
 /// Packs the last eight bytes of a record.
 #[inline]
 pub const fn pack_tail(kind: Kind, outcome: u8, site: u64) -> u64 {
