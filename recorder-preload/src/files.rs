@@ -28,6 +28,15 @@ static SCANDIR: Next = Next::new(c"scandir", None);
 static SCANDIR64: Next = Next::new(c"scandir64", None);
 static ACCESS: Next = Next::new(c"access", None);
 static FACCESSAT: Next = Next::new(c"faccessat", None);
+static STAT: Next = Next::new(c"stat", None);
+static STAT64: Next = Next::new(c"stat64", None);
+static LSTAT: Next = Next::new(c"lstat", None);
+static LSTAT64: Next = Next::new(c"lstat64", None);
+static FSTATAT: Next = Next::new(c"fstatat", None);
+static FSTATAT64: Next = Next::new(c"fstatat64", None);
+static GETXATTR: Next = Next::new(c"getxattr", None);
+static LGETXATTR: Next = Next::new(c"lgetxattr", None);
+static STATX: Next = Next::new(c"statx", None);
 
 /// Returns whether a path begins so.
 #[inline]
@@ -183,10 +192,13 @@ fn open_stream(
     stream
 }
 
-/// Asks for something else about a path.
-fn ask((directory, path): (c_int, *const c_char), call: impl Fn(*const c_char) -> c_int) -> c_int {
+/// Asks for something else about a path; a result below 0 is an error.
+fn ask<T: PartialOrd + Default>(
+    (directory, path): (c_int, *const c_char),
+    call: impl Fn(*const c_char) -> T,
+) -> T {
     match find(directory, path) {
-        Some(instead) => instead.call(path, |&result| result >= 0, call),
+        Some(instead) => instead.call(path, |result| *result >= T::default(), call),
         None => call(path),
     }
 }
@@ -277,4 +289,31 @@ opening! {
     faccessat, before_faccessat, instead_of_faccessat, FACCESSAT:
         (directory: c_int, path: *const c_char, mode: c_int, flags: c_int) path -> c_int,
         may_tell_at(directory, path), ask (directory, path);
+    stat, before_stat, instead_of_stat, STAT:
+        (path: *const c_char, status: *mut c_void) path -> c_int,
+        may_tell(path), ask (-1, path);
+    stat64, before_stat64, instead_of_stat64, STAT64:
+        (path: *const c_char, status: *mut c_void) path -> c_int,
+        may_tell(path), ask (-1, path);
+    lstat, before_lstat, instead_of_lstat, LSTAT:
+        (path: *const c_char, status: *mut c_void) path -> c_int,
+        may_tell(path), ask (-1, path);
+    lstat64, before_lstat64, instead_of_lstat64, LSTAT64:
+        (path: *const c_char, status: *mut c_void) path -> c_int,
+        may_tell(path), ask (-1, path);
+    fstatat, before_fstatat, instead_of_fstatat, FSTATAT:
+        (directory: c_int, path: *const c_char, status: *mut c_void, flags: c_int) path -> c_int,
+        may_tell_at(directory, path), ask (directory, path);
+    fstatat64, before_fstatat64, instead_of_fstatat64, FSTATAT64:
+        (directory: c_int, path: *const c_char, status: *mut c_void, flags: c_int) path -> c_int,
+        may_tell_at(directory, path), ask (directory, path);
+    statx, before_statx, instead_of_statx, STATX:
+        (directory: c_int, path: *const c_char, flags: c_int, mask: c_uint, status: *mut c_void) path -> c_int,
+        may_tell_at(directory, path), ask (directory, path);
+    getxattr, before_getxattr, instead_of_getxattr, GETXATTR:
+        (path: *const c_char, name: *const c_char, value: *mut c_void, bytes: usize) path -> isize,
+        may_tell(path), ask (-1, path);
+    lgetxattr, before_lgetxattr, instead_of_lgetxattr, LGETXATTR:
+        (path: *const c_char, name: *const c_char, value: *mut c_void, bytes: usize) path -> isize,
+        may_tell(path), ask (-1, path);
 }

@@ -396,8 +396,9 @@ pub mod exports {
     };
     pub use crate::confine::{prctl, syscall};
     pub use crate::files::{
-        __open_2, __open64_2, __openat_2, __openat64_2, access, faccessat, fopen, fopen64, open,
-        open64, openat, openat64, opendir, scandir, scandir64,
+        __open_2, __open64_2, __openat_2, __openat64_2, access, faccessat, fopen, fopen64, fstatat,
+        fstatat64, getxattr, lgetxattr, lstat, lstat64, open, open64, openat, openat64, opendir,
+        scandir, scandir64, stat, stat64, statx,
     };
     pub use crate::libraries::{dlclose, dlmopen, dlopen};
     pub use crate::mapping::{mmap, mmap64, shmat};
