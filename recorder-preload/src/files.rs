@@ -56,7 +56,7 @@ unsafe fn may_tell(path: *const c_char) -> bool {
 }
 
 /// How paths below a directory begin that may tell of CPUs.
-const BELOW: [&CStr; 12] = [
+const BELOW: [&CStr; 13] = [
     c"cpu",
     c"online",
     c"possible",
@@ -66,6 +66,7 @@ const BELOW: [&CStr; 12] = [
     c"thread",
     c"core_",
     c"physical",
+    c"kernel_max",
     c"package",
     c"die_",
     c"shared_",

@@ -24,6 +24,8 @@ pub enum CpuFile {
     Topology(Topology, u32),
     /// Others of these.
     OfCpu(u32),
+    /// `/sys/devices/system/cpu/kernel_max`: the highest number that the kernel may give a CPU.
+    Highest,
     /// `/sys/devices/system/cpu` itself.
     Directory,
     /// `/sys/devices/system/node/nodeK/cpulist`, and whether it is the first.
@@ -209,6 +211,8 @@ pub fn recognize(path: &[u8]) -> Option<CpuFile> {
         let lists: [&[u8]; 3] = [b"online", b"possible", b"present"];
         return if lists.contains(&name) {
             Some(CpuFile::Range)
+        } else if name == b"kernel_max" {
+            Some(CpuFile::Highest)
         } else {
             Topology::recognize(name)
         };
@@ -250,6 +254,17 @@ pub fn replace(real: Fd, file: CpuFile, told: Told) {
         }
         CpuFile::Limit(text) => out.text(text),
         CpuFile::Topology(topology, cpu) => topology.write(cpu, told.cpus, &mut out),
+        CpuFile::Highest => {
+            let mut source = Source::from_start(real);
+            let digits = core::iter::from_fn(|| source.next()).take_while(u8::is_ascii_digit);
+            let highest = digits.fold(0_u32, |number, digit| {
+                number
+                    .saturating_mul(10)
+                    .saturating_add(u32::from(digit - b'0'))
+            });
+            out.number(highest.max(told.cpus - 1));
+            out.put(b'\n');
+        }
         // All CPUs are the first node's.
         CpuFile::NodeList(is_first) => {
             if is_first {
@@ -486,6 +501,9 @@ mod tests {
     fn lists_and_masks_tell_the_same() {
         assert_eq!(told("/sys/devices/system/cpu/online", 6, 0), "0-5\n");
         assert_eq!(told("/sys/devices/system/cpu/possible", 1, 0), "0\n");
+        let highest = "/sys/devices/system/cpu/kernel_max";
+        assert_eq!(told(highest, 1_000_000, 0), "999999\n");
+        assert!(told(highest, 2, 0).trim().parse::<u32>().expect("a number") >= 1);
         let text = told("/proc/self/status", 40, 0);
         assert_eq!(value(&text, "Cpus_allowed"), ["000000ff,ffffffff"]);
         assert_eq!(value(&text, "Cpus_allowed_list"), ["0-39"]);
