@@ -1,6 +1,9 @@
 //! Opening files that tell how many CPUs there are, also below a directory that was opened before, and listing them.
 //!
 //! All other files are none of our business: the hooks look at a path's first bytes and jump.
+//!
+//! Deliberately absent: paths that begin at the current directory where that is one of these, and what the C library looks at by
+//! itself (`glob`).
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::Ordering;

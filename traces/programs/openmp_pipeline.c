@@ -1,4 +1,4 @@
-/* A loop that runs on several threads, but one iteration after the other, since each waits for the one before. */
+/* A loop that runs on several threads, but one iteration after the other, since each waits for the one before; in two regions. */
 #include <stdio.h>
 
 enum { LENGTH = 64 };
@@ -10,11 +10,13 @@ static void work(void) {
 }
 
 int main(void) {
+    for (int region = 0; region < 2; region++) {
 #pragma omp parallel for ordered(1) schedule(static, 1) num_threads(4)
-    for (int i = 0; i < LENGTH; i++) {
+        for (int i = 0; i < LENGTH; i++) {
 #pragma omp ordered depend(sink : i - 1)
-        work();
+            work();
 #pragma omp ordered depend(source)
+        }
     }
     printf("%lu\n", state);
     return 0;

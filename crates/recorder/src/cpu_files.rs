@@ -4,6 +4,7 @@
 
 use core::ffi::CStr;
 
+use crate::cpu_topology::Topology;
 use crate::memory_file::{MemoryFile, Source, is_read_only};
 use crate::sys::{self, Fd};
 
@@ -32,83 +33,6 @@ pub enum CpuFile {
     NodeList(bool),
     /// `/sys/devices/system/node/nodeK/cpumap`, and whether it is the first.
     NodeMask(bool),
-}
-
-/// What a file of `/sys/devices/system/cpu/cpuK` tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Topology {
-    /// A list of CPUs: this one alone.
-    OwnList,
-    /// A mask of CPUs: this one alone.
-    OwnMask,
-    /// A list of CPUs: all.
-    AllList,
-    /// A mask of CPUs: all.
-    AllMask,
-    /// Its own number.
-    Number,
-    /// That of the first of what all are in.
-    First,
-}
-
-impl Topology {
-    /// The files' names: each CPU is a core with caches of its own, but for the last, and all are in one socket.
-    const FILES: [(&'static [u8], Self); 26] = [
-        (b"topology/thread_siblings_list", Self::OwnList),
-        (b"topology/thread_siblings", Self::OwnMask),
-        (b"topology/core_cpus_list", Self::OwnList),
-        (b"topology/core_cpus", Self::OwnMask),
-        (b"topology/cluster_cpus_list", Self::OwnList),
-        (b"topology/cluster_cpus", Self::OwnMask),
-        (b"topology/core_siblings_list", Self::AllList),
-        (b"topology/core_siblings", Self::AllMask),
-        (b"topology/package_cpus_list", Self::AllList),
-        (b"topology/package_cpus", Self::AllMask),
-        (b"topology/die_cpus_list", Self::AllList),
-        (b"topology/die_cpus", Self::AllMask),
-        (b"topology/core_id", Self::Number),
-        (b"topology/physical_package_id", Self::First),
-        (b"cache/index0/shared_cpu_list", Self::OwnList),
-        (b"cache/index0/shared_cpu_map", Self::OwnMask),
-        (b"cache/index1/shared_cpu_list", Self::OwnList),
-        (b"cache/index1/shared_cpu_map", Self::OwnMask),
-        (b"cache/index2/shared_cpu_list", Self::OwnList),
-        (b"cache/index2/shared_cpu_map", Self::OwnMask),
-        (b"cache/index3/shared_cpu_list", Self::AllList),
-        (b"cache/index3/shared_cpu_map", Self::AllMask),
-        (b"cache/index0/id", Self::Number),
-        (b"cache/index1/id", Self::Number),
-        (b"cache/index2/id", Self::Number),
-        (b"cache/index3/id", Self::First),
-    ];
-
-    /// Tells such a file, or another of a CPU's, by the path below `/sys/devices/system/cpu/`.
-    fn recognize(path: &[u8]) -> Option<CpuFile> {
-        let path = path.strip_prefix(b"cpu")?;
-        let digits = path.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let (number, rest) = path.split_at(digits);
-        let cpu = core::str::from_utf8(number).ok()?.parse().ok()?;
-        let file = match rest {
-            [] => return Some(CpuFile::OfCpu(cpu)),
-            [b'/', file @ ..] => file,
-            _ => return None,
-        };
-        let known = Self::FILES.iter().find(|(name, _)| *name == file);
-        Some(known.map_or(CpuFile::OfCpu(cpu), |&(_, topology)| {
-            CpuFile::Topology(topology, cpu)
-        }))
-    }
-
-    fn write(self, cpu: u32, cpus: u32, out: &mut MemoryFile) {
-        match self {
-            Self::OwnList | Self::Number => out.number(cpu),
-            Self::OwnMask => mask(cpus, |other| other == cpu, out),
-            Self::AllList => range(0, cpus - 1, out),
-            Self::AllMask => mask(cpus, |_| true, out),
-            Self::First => out.put(b'0'),
-        }
-        out.put(b'\n');
-    }
 }
 
 /// Where the CPUs' files are.
@@ -380,7 +304,7 @@ fn status_field(name: &[u8], told: Told, out: &mut MemoryFile) -> bool {
 }
 
 /// Writes a mask of CPUs, 32 a word.
-fn mask(cpus: u32, is_in: impl Fn(u32) -> bool, out: &mut MemoryFile) {
+pub(crate) fn mask(cpus: u32, is_in: impl Fn(u32) -> bool, out: &mut MemoryFile) {
     for word in (0..cpus.div_ceil(32)).rev() {
         let from = word * 32;
         let bits = (from..cpus.min(from + 32))
@@ -393,7 +317,7 @@ fn mask(cpus: u32, is_in: impl Fn(u32) -> bool, out: &mut MemoryFile) {
     }
 }
 
-fn range(first: u32, last: u32, out: &mut MemoryFile) {
+pub(crate) fn range(first: u32, last: u32, out: &mut MemoryFile) {
     out.number(first);
     if last > first {
         out.put(b'-');

@@ -41,6 +41,7 @@ mod chunk;
 pub mod clock;
 mod cost;
 pub mod cpu_files;
+pub mod cpu_topology;
 mod file;
 pub mod maps;
 mod memory_file;

@@ -62,8 +62,11 @@ impl Iteration {
         Some(Self { team, number })
     }
 
+    /// Returns what no other iteration is likely to have, nor the same one in another region.
     fn hash(self) -> u64 {
-        (self.team ^ self.number.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
+        let region = Team::of_barrier(self.team).map_or(0, Team::region);
+        let word = self.team ^ self.number.rotate_left(20) ^ u64::from(region).rotate_left(40);
+        word.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
     }
 
     fn done(self) -> &'static AtomicU64 {

@@ -5,7 +5,7 @@ use foretrace_sim::ModelKind;
 use foretrace_trace::{ObjectKind, Operation};
 
 use crate::harness::{Run, compile, compile_with, record_command};
-use crate::openmp::{check_doacross, check_that_it_stays, record_for, record_program};
+use crate::openmp::{check_doacross, check_pipeline, record_for, record_program};
 
 /// Compiles with Clang and records, as with GCC.
 fn record(source: &str) -> Run {
@@ -113,7 +113,7 @@ fn iterations_wait_for_the_iterations_that_they_depend_on() {
 
 #[test]
 fn a_loop_of_which_each_iteration_waits_for_the_one_before_is_not_predicted_to_be_faster() {
-    check_that_it_stays(&record("openmp_pipeline.c"));
+    check_pipeline(&record("openmp_pipeline.c"));
 }
 
 #[test]

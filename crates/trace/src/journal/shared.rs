@@ -5,9 +5,11 @@
 //! looked up among its children's.
 
 use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
+use std::path::Path;
 
 use super::file::Journal;
 use super::hash::FastState;
+use super::layout;
 use super::modules::Snapshot;
 
 /// A range of addresses that is shared.
@@ -108,7 +110,12 @@ fn parse_line(line: &str) -> Option<Range> {
     let (start, end) = fields.next()?.split_once('-')?;
     let permissions = fields.next()?.as_bytes();
     let (may_write, is_shared) = (permissions.get(1)? == &b'w', permissions.get(3)? == &b's');
-    if !may_write || !is_shared {
+    // Journals are mapped so, too, in many parts.
+    let path = Path::new(line.trim_end());
+    let is_journal = path
+        .extension()
+        .is_some_and(|extension| extension == layout::FILE_EXTENSION);
+    if !may_write || !is_shared || is_journal {
         return None;
     }
     let number = |text| u64::from_str_radix(text, 16).ok();
@@ -141,10 +148,12 @@ mod tests {
 
     #[test]
     fn memory_of_one_process_or_that_nobody_writes_has_no_name() {
-        let memory =
-            SharedMemory::of_maps(&["1000-3000 rw-p 0 00:00 0\n4000-5000 r--s 0 fe:00 9 /x\n"]);
+        let memory = SharedMemory::of_maps(&[
+            "1000-3000 rw-p 0 00:00 0\n4000-5000 r--s 0 fe:00 9 /x\n6000-7000 rw-s 0 fe:00 8 /a b/1-2-0.ftj\n",
+        ]);
         assert_eq!(memory.name(0, 0x1010), None);
         assert_eq!(memory.name(0, 0x4010), None);
+        assert_eq!(memory.name(0, 0x6010), None);
         assert_eq!(memory.name(7, 0x1010), None);
     }
 }
