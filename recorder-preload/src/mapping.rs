@@ -1,6 +1,9 @@
 //! Memory that a program shares with others. What lies in it is told by the copies of the maps, so that another is due.
 //!
 //! These hooks jump on: whoever asks for memory may be an allocator in the midst of something.
+//!
+//! Deliberately absent: memory shared by raw system calls, and what a program maps after the copies that are taken for it, unless a
+//! child forked later has it. Objects there are each process's own.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
