@@ -14,7 +14,11 @@ fn prose() -> String {
     while text.len() < BYTES {
         // Small numbers are frequent, as frequent words are in a language.
         let word = random() % 20_000 * (random() % 1_000) / 1_000;
-        let end = if random() % 16 == 0 { '\n' } else { ' ' };
+        let end = if random().is_multiple_of(16) {
+            '\n'
+        } else {
+            ' '
+        };
         write!(text, "{word:x}{end}").expect("a string can be written");
     }
     text
