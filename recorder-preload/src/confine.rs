@@ -8,7 +8,9 @@ use foretrace_recorder::process;
 
 use crate::affinity;
 use crate::filter::Filter;
-use crate::futex::futex;
+use crate::futex::{
+    SYS_FUTEX_WAIT, SYS_FUTEX_WAKE, futex, futex_2_wait, futex_2_wake, futex_of_several,
+};
 use crate::jump::jump;
 use crate::next::Next;
 
@@ -101,13 +103,34 @@ pub unsafe extern "C-unwind" fn syscall() {
     core::arch::naked_asm!(
         "cmp rdi, {futex_number}",
         "je 2f",
+        "cmp rdi, {several_number}",
+        "je 3f",
+        "cmp rdi, {wait_number}",
+        "je 4f",
+        "cmp rdi, {wake_number}",
+        "je 5f",
         "jmp {other}",
         "2:",
         "mov rdi, qword ptr [rsp]",
         "jmp {futex}",
+        "3:",
+        "mov rdi, qword ptr [rsp]",
+        "jmp {several}",
+        "4:",
+        "mov rdi, qword ptr [rsp]",
+        "jmp {wait}",
+        "5:",
+        "mov rdi, qword ptr [rsp]",
+        "jmp {wake}",
         futex_number = const libc::SYS_futex,
+        several_number = const libc::SYS_futex_waitv,
+        wait_number = const SYS_FUTEX_WAIT,
+        wake_number = const SYS_FUTEX_WAKE,
         other = sym other_syscall,
         futex = sym futex,
+        several = sym futex_of_several,
+        wait = sym futex_2_wait,
+        wake = sym futex_2_wake,
     )
 }
 

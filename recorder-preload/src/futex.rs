@@ -3,7 +3,9 @@
 
 use core::ffi::{c_int, c_long};
 
-use foretrace_recorder::{Kind, OUTCOME_SUCCESS, Slot, outcome_of, record_extended};
+use foretrace_recorder::{
+    Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, Slot, outcome_of, record, record_extended,
+};
 use libc::timespec;
 
 use crate::confine::SYSCALL;
@@ -12,6 +14,10 @@ use crate::yields;
 
 /// Commands that the `libc` crate does not name.
 const FUTEX_LOCK_PI2: c_int = 13;
+
+/// System calls that it does not name.
+pub const SYS_FUTEX_WAKE: c_long = 454;
+pub const SYS_FUTEX_WAIT: c_long = 455;
 
 /// The arguments of one futex call, as `syscall` got them.
 #[derive(Clone, Copy)]
@@ -28,30 +34,16 @@ struct Call {
 impl Call {
     /// Makes the call.
     fn make(self) -> c_long {
-        type Function = unsafe extern "C-unwind" fn(
-            c_long,
-            u64,
-            c_long,
-            c_long,
-            *const timespec,
-            u64,
-            c_long,
-        ) -> c_long;
-        // SAFETY: `syscall` takes a number and six arguments of one register each.
-        let function =
-            unsafe { core::mem::transmute::<*mut core::ffi::c_void, Function>(SYSCALL.address()) };
+        let arguments = [
+            self.futex.cast_signed(),
+            self.operation,
+            self.value,
+            self.timeout as c_long,
+            self.second_futex.cast_signed(),
+            self.third_value,
+        ];
         // SAFETY: the program's own call.
-        unsafe {
-            function(
-                libc::SYS_futex,
-                self.futex,
-                self.operation,
-                self.value,
-                self.timeout,
-                self.second_futex,
-                self.third_value,
-            )
-        }
+        unsafe { system_call(libc::SYS_futex, arguments) }
     }
 
     fn command(self) -> c_int {
@@ -97,15 +89,133 @@ pub unsafe extern "C-unwind" fn futex(
     }
 }
 
-/// Records a wait: always as a call and a return, since only the kernel knows whether there is anything to wait for.
-fn wait(call: Call, site: u64) -> c_long {
-    let kind = if call.timeout.is_null() {
+/// What `futex_waitv` is given for each futex.
+#[repr(C)]
+pub struct Waiter {
+    value: u64,
+    futex: u64,
+    flags: u32,
+    reserved: u32,
+}
+
+/// Stands in for `syscall(SYS_futex_waitv, ...)`: a wait for one of several futexes. It is recorded as a wait for the one that
+/// woke the thread, which is known only then; until then for the first.
+pub unsafe extern "C-unwind" fn futex_of_several(
+    site: u64,
+    waiters: *const Waiter,
+    count: c_long,
+    flags: c_long,
+    timeout: *const timespec,
+    clock: c_long,
+) -> c_long {
+    // SAFETY: the program's own call, of six arguments at most.
+    let call = || unsafe {
+        system_call(
+            libc::SYS_futex_waitv,
+            [waiters as c_long, count, flags, timeout as c_long, clock, 0],
+        )
+    };
+    if !recording() || waiters.is_null() || count <= 0 {
+        return call();
+    }
+    let kind = if timeout.is_null() {
         Kind::FutexWait
     } else {
         Kind::FutexTimedWait
     };
-    let pending = Pending::wait(kind, call.futex, site);
-    let result = call.make();
+    // SAFETY: the program says that there are so many; the kernel reads them too.
+    let futex = |index: usize| unsafe { (*waiters.add(index)).futex };
+    let slot = record(kind, futex(0), OUTCOME_PENDING, site);
+    let result = call();
+    let woken = usize::try_from(result).unwrap_or(0);
+    slot.set_object(futex(woken));
+    Pending::of(kind, futex(woken), slot).returned(outcome(error_of(result)));
+    yields::came_back();
+    result
+}
+
+/// Stands in for `syscall(SYS_futex_wait, ...)`, of newer kernels.
+pub unsafe extern "C-unwind" fn futex_2_wait(
+    site: u64,
+    futex: u64,
+    value: c_long,
+    mask: c_long,
+    flags: c_long,
+    timeout: *const timespec,
+    clock: c_long,
+) -> c_long {
+    let arguments = [
+        futex.cast_signed(),
+        value,
+        mask,
+        flags,
+        timeout as c_long,
+        clock,
+    ];
+    // SAFETY: the program's own call.
+    let call = || unsafe { system_call(SYS_FUTEX_WAIT, arguments) };
+    if !recording() {
+        return call();
+    }
+    wait_for((futex, !timeout.is_null()), site, call)
+}
+
+/// Stands in for `syscall(SYS_futex_wake, ...)`, of newer kernels.
+pub unsafe extern "C-unwind" fn futex_2_wake(
+    site: u64,
+    futex: u64,
+    mask: c_long,
+    count: c_long,
+    flags: c_long,
+) -> c_long {
+    let arguments = [futex.cast_signed(), mask, count, flags, 0, 0];
+    // SAFETY: the program's own call.
+    let call = || unsafe { system_call(SYS_FUTEX_WAKE, arguments) };
+    if !recording() {
+        return call();
+    }
+    let slot = record_wake(futex, count.cast_unsigned(), site);
+    let result = call();
+    if result < 0 {
+        slot.set_outcome(outcome(error_of(result)));
+    } else {
+        slot.set_second(result.cast_unsigned());
+    }
+    result
+}
+
+/// Makes a system call as the program would.
+unsafe fn system_call(number: c_long, arguments: [c_long; 6]) -> c_long {
+    type Function = unsafe extern "C-unwind" fn(
+        c_long,
+        c_long,
+        c_long,
+        c_long,
+        c_long,
+        c_long,
+        c_long,
+    ) -> c_long;
+    // SAFETY: `syscall` takes a number and six arguments of one register each.
+    let function =
+        unsafe { core::mem::transmute::<*mut core::ffi::c_void, Function>(SYSCALL.address()) };
+    let [first, second, third, fourth, fifth, sixth] = arguments;
+    // SAFETY: by the caller's promise.
+    unsafe { function(number, first, second, third, fourth, fifth, sixth) }
+}
+
+/// Records a wait: always as a call and a return, since only the kernel knows whether there is anything to wait for.
+fn wait(call: Call, site: u64) -> c_long {
+    wait_for((call.futex, !call.timeout.is_null()), site, || call.make())
+}
+
+fn wait_for((futex, is_timed): (u64, bool), site: u64, call: impl FnOnce() -> c_long) -> c_long {
+    let kind = if is_timed {
+        Kind::FutexTimedWait
+    } else {
+        Kind::FutexWait
+    };
+    let pending = Pending::wait(kind, futex, site);
+    let result = call();
     pending.returned(outcome(error_of(result)));
     yields::came_back();
     result

@@ -4,7 +4,7 @@
 /// Defines a hook that calls a function of ours, which gets the first arguments and returns an address, and then
 /// jumps to that address with all arguments as they were.
 ///
-/// `local` makes one that is only jumped to from another hook; with `caller` our function gets the caller's address
+/// With `first_and_caller` our function gets the first argument and the caller's address. `local` makes one that is only jumped to from another hook; with `caller` our function gets the caller's address
 /// instead of the arguments.
 macro_rules! jump {
     (caller $name:ident, $before:path) => {
@@ -17,6 +17,18 @@ macro_rules! jump {
         #[unsafe(naked)]
         pub unsafe extern "C-unwind" fn $name() {
             $crate::jump::jump!(@body $before, "mov rdi, qword ptr [rsp + 48]",)
+        }
+    };
+    (first_and_caller $name:ident, $before:path) => {
+        #[doc = concat!("Stands in for the library's `", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        ///
+        /// As the library's.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C-unwind" fn $name() {
+            $crate::jump::jump!(@body $before, "mov rsi, qword ptr [rsp + 48]",)
         }
     };
     (local $name:ident, $before:path) => {

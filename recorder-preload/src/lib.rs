@@ -38,6 +38,7 @@ mod init;
 mod io;
 mod jump;
 mod libraries;
+mod mapping;
 mod mpi;
 mod mutex;
 mod next;
@@ -318,6 +319,11 @@ pub mod exports {
         __kmpc_critical / 3 => openmp::sections::critical;
         __kmpc_critical_with_hint / 4 => openmp::sections::critical_with_hint;
         __kmpc_end_critical / 3 => openmp::sections::end_critical;
+        GOMP_doacross_post / 1 => openmp::doacross::gomp_post;
+        GOMP_doacross_ull_post / 1 => openmp::doacross::gomp_post_ull;
+        __kmpc_doacross_init / 4 => openmp::doacross::kmpc_init;
+        __kmpc_doacross_post / 3 => openmp::doacross::kmpc_post;
+        __kmpc_doacross_wait / 3 => openmp::doacross::kmpc_wait;
         __kmpc_end_ordered / 2 => openmp::sections::end_ordered;
 
         omp_init_lock / 1 => openmp::locks::c::init;
@@ -344,6 +350,14 @@ pub mod exports {
         omp_test_nest_lock_ / 1 => openmp::locks::fortran::test_nest;
     }
 
+    pub use crate::openmp::doacross::{
+        GOMP_doacross_ull_wait, GOMP_doacross_wait, GOMP_loop_doacross_dynamic_start,
+        GOMP_loop_doacross_guided_start, GOMP_loop_doacross_runtime_start,
+        GOMP_loop_doacross_start, GOMP_loop_doacross_static_start,
+        GOMP_loop_ull_doacross_dynamic_start, GOMP_loop_ull_doacross_guided_start,
+        GOMP_loop_ull_doacross_runtime_start, GOMP_loop_ull_doacross_start,
+        GOMP_loop_ull_doacross_static_start,
+    };
     pub use crate::openmp::pieces::{
         __kmpc_dispatch_next_4, __kmpc_dispatch_next_4u, __kmpc_dispatch_next_8,
         __kmpc_dispatch_next_8u, GOMP_loop_dynamic_next, GOMP_loop_guided_next,
@@ -382,8 +396,10 @@ pub mod exports {
     };
     pub use crate::confine::{prctl, syscall};
     pub use crate::files::{
-        __open_2, __open64_2, __openat_2, __openat64_2, fopen, fopen64, open, open64, openat,
-        openat64,
+        __open_2, __open64_2, __openat_2, __openat64_2, access, faccessat, fopen, fopen64, fstatat,
+        fstatat64, getxattr, lgetxattr, lstat, lstat64, open, open64, openat, openat64, opendir,
+        scandir, scandir64, stat, stat64, statx,
     };
     pub use crate::libraries::{dlclose, dlmopen, dlopen};
+    pub use crate::mapping::{mmap, mmap64, shmat};
 }

@@ -6,7 +6,7 @@ use foretrace_recorder::{Kind, OUTCOME_SUCCESS, record, record_extended, turns};
 use libc::{clockid_t, sem_t, timespec};
 
 use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock};
-use crate::next;
+use crate::{mapping, next};
 
 fn errno() -> c_int {
     // SAFETY: the address of this thread's own.
@@ -72,6 +72,7 @@ pub unsafe extern "C-unwind" fn open(
     value: c_uint,
     site: u64,
 ) -> *mut sem_t {
+    mapping::shares();
     // SAFETY: the program's own call; a function with variable arguments takes integers as any other does.
     let semaphore = unsafe { next::sem_open(name, flags, mode, value) };
     if !semaphore.is_null() && recording() {

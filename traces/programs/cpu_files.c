@@ -39,6 +39,16 @@ int main(void) {
     /* What the C library's headers make of a call with flags that are not constant. */
     show("checked", __open_2(online, O_RDONLY));
     show("checked at", __openat_2(AT_FDCWD, online, O_RDONLY));
+    int cpus = open("/sys/devices/system/cpu", O_RDONLY | O_DIRECTORY);
+    show("below", openat(cpus, "online", O_RDONLY));
+    char last[64], socket[64];
+    snprintf(last, sizeof last, "cpu%d/topology/core_id", get_nprocs() - 1);
+    show("last", openat(cpus, last, O_RDONLY));
+    snprintf(socket, sizeof socket, "/sys/devices/system/cpu/cpu%d/topology/core_siblings_list", get_nprocs() - 1);
+    show("socket", open(socket, O_RDONLY));
+    snprintf(last, sizeof last, "/sys/devices/system/cpu/cpu%d", get_nprocs());
+    printf("beyond %d\n", access(last, F_OK));
+    close(cpus);
     printf("cpuinfo %d stat %d\n", count("/proc/cpuinfo", "processor\t"), count("/proc/stat", "cpu") - 1);
     printf("nprocs %d\n", get_nprocs());
 

@@ -109,36 +109,68 @@ fn recording_in(directory: &Path) -> Result<(), String> {
     peers::compare(directory)
 }
 
-/// Measures whether threads that record at the same time, on CPUs of their own, cost each other anything.
+/// Lock and unlock pairs of each thread where several run at the same time.
+const PAIRS_EACH: u64 = 1_000_000;
+
+/// Measures whether threads that record at the same time cost each other anything: what a thread uses of its own CPU time, so
+/// that it does not matter if there are more of them than CPUs. As many processes, which share nothing, tell what the
+/// machine makes of that.
 fn threads(directory: &Path, program: &Path) -> Result<(), String> {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let library = "target/release/libforetrace_preload.so";
     let mut build = cargo(&["build", "--release", "--quiet", "-p", "foretrace-preload"]);
     step("Build the library by itself", &mut build)?;
     eprintln!("\n==> Threads that record at the same time, not pinned: ns of CPU time a pair");
-    let mut counts = vec![1, 2, 4, 8];
-    counts.retain(|&count| count <= cpus);
-    for threads in counts {
-        let arguments = [PAIRS.to_string(), "2".to_owned(), threads.to_string()];
-        let (mut alone, mut recorded) = (Vec::new(), Vec::new());
-        for round in 0..ROUNDS {
-            let journals = directory.join(format!("journals-{threads}-{round}"));
-            fs::create_dir(&journals).map_err(|error| error.to_string())?;
-            alone.push(nanos(Command::new(program).args(&arguments))?);
-            let mut record = Command::new(program);
-            record
-                .env("LD_PRELOAD", root().join(library))
-                .env("FORETRACE_JOURNAL", &journals);
-            recorded.push(nanos(record.args(&arguments))?);
-            fs::remove_dir_all(&journals).map_err(|error| error.to_string())?;
+    eprintln!("| threads | alone | recorded | as many processes, recorded |");
+    eprintln!("|---|---|---|---|");
+    for count in [1, 2, 4, 8] {
+        let (mut alone, mut recorded, mut processes) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let mut plain = Command::new(program);
+            alone.push(nanos(plain.args(pairs_of(count)))?);
+            recorded.push(at_once(directory, program, 1, count)?);
+            processes.push(at_once(directory, program, count, 1)?);
         }
-        let (alone, recorded) = (median(alone), median(recorded));
+        let (alone, recorded, processes) = (median(alone), median(recorded), median(processes));
         eprintln!(
-            "{threads} threads: alone {alone:.1} ns, recorded {:.1} ns more",
-            recorded - alone
+            "| {count} | {alone:.1} ns | {:.1} ns more | {:.1} ns more |",
+            recorded - alone,
+            processes - alone
         );
     }
     Ok(())
+}
+
+/// Returns the arguments of a run with so many threads.
+fn pairs_of(threads: usize) -> [String; 3] {
+    [PAIRS_EACH.to_string(), "2".to_owned(), threads.to_string()]
+}
+
+/// Records so many processes at once, of so many threads each. Returns the mean of what they say a pair costs.
+fn at_once(
+    directory: &Path,
+    program: &Path,
+    processes: usize,
+    threads: usize,
+) -> Result<f64, String> {
+    let journals = directory.join("journals");
+    fs::create_dir(&journals).map_err(|error| error.to_string())?;
+    let library = root().join("target/release/libforetrace_preload.so");
+    let costs: Result<Vec<f64>, String> = std::thread::scope(|scope| {
+        let run = || {
+            let mut command = Command::new(program);
+            command
+                .args(pairs_of(threads))
+                .env("LD_PRELOAD", &library)
+                .env("FORETRACE_JOURNAL", &journals);
+            nanos(&mut command)
+        };
+        let running: Vec<_> = (0..processes).map(|_| scope.spawn(run)).collect();
+        running
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| "a run failed".to_owned())?)
+            .collect()
+    });
+    fs::remove_dir_all(&journals).map_err(|error| error.to_string())?;
+    Ok(costs?.iter().sum::<f64>() / processes as f64)
 }
 
 fn nanos(command: &mut Command) -> Result<f64, String> {

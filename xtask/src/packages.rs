@@ -15,7 +15,7 @@ const LINK_WITH_OPENMP: &str =
     "echo 'int main(void) { return 0; }' | clang -fopenmp -x c - -o /dev/null";
 
 /// The compilers for the programs that tests record, the real programs that they record, launchers and compilers of MPI programs.
-const TOOLS: [Tool; 16] = [
+const TOOLS: [Tool; 17] = [
     Tool {
         program: "gcc",
         package: "gcc",
@@ -47,6 +47,10 @@ const TOOLS: [Tool; 16] = [
     Tool {
         program: "pbzip2",
         package: "pbzip2",
+    },
+    Tool {
+        program: "x264",
+        package: "x264",
     },
     Tool {
         program: "memcached",

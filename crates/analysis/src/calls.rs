@@ -105,6 +105,7 @@ fn may_wait(operation: Operation) -> bool {
             | Operation::SpinLock(_)
             | Operation::Once(_)
             | Operation::QueueReceive(_)
+            | Operation::DoacrossWait { .. }
     ) || always_waits(operation)
 }
 

@@ -96,6 +96,7 @@ fn is_acquisition(operation: Operation) -> bool {
             | Operation::CondBroadcast(_)
             | Operation::Send { .. }
             | Operation::FutexWake { .. }
+            | Operation::DoacrossPost { .. }
     )
 }
 

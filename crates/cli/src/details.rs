@@ -168,10 +168,12 @@ fn class(operation: Operation) -> EventClass {
         | Operation::Join(_)
         | Operation::Once(_)
         | Operation::FutexWait(_)
-        | Operation::FutexTimedWait(_) => EventClass::Wait,
-        Operation::CondSignal(_) | Operation::CondBroadcast(_) | Operation::FutexWake { .. } => {
-            EventClass::Signal
-        }
+        | Operation::FutexTimedWait(_)
+        | Operation::DoacrossWait { .. } => EventClass::Wait,
+        Operation::CondSignal(_)
+        | Operation::CondBroadcast(_)
+        | Operation::FutexWake { .. }
+        | Operation::DoacrossPost { .. } => EventClass::Signal,
         Operation::Create(_)
         | Operation::Terminate
         | Operation::Cancel(_)

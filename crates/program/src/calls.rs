@@ -63,6 +63,13 @@ impl Lowering<'_> {
                 self.logs[rwlock.index()].rwlock().unlock(release);
             }
             Op::FutexWake { futex, woken } => self.futex_wake(index, thread, (futex, woken)),
+            Op::DoacrossWait { loops, iteration } => {
+                self.doacross_wait(index, thread, (loops, iteration));
+            }
+            Op::DoacrossPost { loops, iteration } => {
+                let post = self.push(index, thread, Action::Pass);
+                self.logs[loops.index()].doacross().post(iteration, post);
+            }
             Op::Once(once) => self.once(index, thread, once, outcome),
             Op::LockSections {
                 mutex, count, held, ..
@@ -217,6 +224,7 @@ impl Lowering<'_> {
                     .write(at, &mut self.edges);
             }
             OpenKind::Futex(futex) => self.futex_returned(at, futex),
+            OpenKind::Doacross(loops, iteration) => self.doacross_returned(at, (loops, iteration)),
             OpenKind::Wait(..) | OpenKind::Barrier(..) | OpenKind::Other => {}
         }
     }
@@ -244,6 +252,10 @@ impl Lowering<'_> {
             OpenKind::Other | OpenKind::Read(_) | OpenKind::Write(_) => !self.is_explicit(),
             OpenKind::Condition { .. } => false,
             OpenKind::Futex(futex) => self.logs[futex.index()].futex().is_woken(open.operation),
+            OpenKind::Doacross(loops, iteration) => self.logs[loops.index()]
+                .doacross()
+                .awaited(iteration)
+                .is_some(),
             OpenKind::Wait(..) => true,
         }
     }

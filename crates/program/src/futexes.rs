@@ -1,4 +1,4 @@
-//! Futexes: a wait needs the wake-up that ended it in the recording.
+//! Futexes, and loops whose iterations wait for each other: a wait needs the wake-up that ended it in the recording.
 //!
 //! A wake-up that comes before its wait lets it pass: so would the program's look at the futex's value, which the
 //! wake-up's thread changed before. Nobody else can take its place: what a futex stands for is not known, and a mutex's
@@ -8,7 +8,7 @@ use foretrace_trace::{ObjectId, Outcome};
 
 use crate::{
     Action,
-    lower::{Lowering, OpenKind},
+    lower::{Lowering, NONE, Open, OpenKind},
     matching::{Edge, OpRef, WokenBy},
 };
 
@@ -45,6 +45,35 @@ impl Lowering<'_> {
             WokenBy::Known => {}
             WokenBy::Late(wake) => self.futex_woke(wake, wait, futex),
             WokenBy::Nobody => self.set_action(wait, Action::Pass),
+        }
+    }
+
+    /// Lowers a wait for an iteration of a loop: like a futex's it needs the one end of that iteration, whenever that comes.
+    pub fn doacross_wait(
+        &mut self,
+        index: usize,
+        thread: u32,
+        (loops, iteration): (ObjectId, u64),
+    ) {
+        let operation = self.push(index, thread, Action::AwaitWake(loops));
+        let open = Open {
+            operation,
+            kind: OpenKind::Doacross(loops, iteration),
+        };
+        if self.is_explicit() && self.return_of(index).is_none() && self.next.after(index) != NONE {
+            self.came_back(open);
+        } else {
+            self.set_open(operation, open.kind);
+        }
+    }
+
+    /// Logs that a wait for an iteration of a loop is over. One for an iteration that there is none of, or that the thread did
+    /// itself, is none.
+    pub fn doacross_returned(&mut self, wait: OpRef, (loops, iteration): (ObjectId, u64)) {
+        let post = self.logs[loops.index()].doacross().awaited(iteration);
+        match post.filter(|post| post.thread != wait.thread) {
+            Some(post) => self.futex_woke(post, wait, loops),
+            None => self.set_action(wait, Action::Pass),
         }
     }
 

@@ -11,7 +11,8 @@ use crate::{
     events::{EventSet, Following, Sweep},
     idle::Busy,
     matching::{
-        ConditionLog, Edges, FutexLog, MutexLog, OpRef, RendezvousLog, RwlockLog, SemaphoreLog,
+        ConditionLog, DoacrossLog, Edges, FutexLog, MutexLog, OpRef, RendezvousLog, RwlockLog,
+        SemaphoreLog,
     },
     structure::{self, Roles},
     work::Work,
@@ -111,6 +112,8 @@ pub(crate) enum OpenKind {
     Write(ObjectId),
     /// A futex's waiter was woken.
     Futex(ObjectId),
+    /// The iteration of the loops was done.
+    Doacross(ObjectId, u64),
     /// A process was activated.
     Wait(ThreadId, ObjectId),
     /// The generation that this arrival, counted from 1, belongs to was complete.
@@ -127,6 +130,7 @@ pub(crate) enum ObjectLog {
     Semaphore(SemaphoreLog),
     Rwlock(RwlockLog),
     Futex(FutexLog),
+    Doacross(DoacrossLog),
     Other,
 }
 
@@ -159,6 +163,13 @@ impl ObjectLog {
         }
     }
 
+    pub fn doacross(&mut self) -> &mut DoacrossLog {
+        match self {
+            Self::Doacross(log) => log,
+            other => unreachable!("a valid trace posts iterations of loops only, not {other:?}"),
+        }
+    }
+
     pub fn rwlock(&mut self) -> &mut RwlockLog {
         match self {
             Self::Rwlock(log) => log,
@@ -182,6 +193,7 @@ impl<'t> Lowering<'t> {
             }
             ObjectKind::Rwlock => ObjectLog::Rwlock(RwlockLog::default()),
             ObjectKind::Futex => ObjectLog::Futex(FutexLog::default()),
+            ObjectKind::Doacross => ObjectLog::Doacross(DoacrossLog::default()),
             ObjectKind::Event | ObjectKind::Barrier | ObjectKind::Once => ObjectLog::Other,
         });
         let Sweep {

@@ -80,6 +80,7 @@ impl Program {
         let spin = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Spin;
         let mutex = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Mutex;
         let queue = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Queue;
+        let doacross = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Doacross;
         match self.operations.action(operation) {
             Action::Pass => "pass",
             Action::Create(_) => "create",
@@ -99,6 +100,8 @@ impl Program {
             Action::Unlock(id) if spin(id) => "spin_unlock",
             Action::Lock(_) => "lock",
             Action::Unlock(_) => "unlock",
+            Action::AwaitWake(id) if doacross(id) => "doacross_wait",
+            Action::Wake(id) if doacross(id) => "doacross_post",
             Action::AwaitWake(_) => "futex_wait",
             Action::Poll(_) => "polling",
             Action::Wake(id) if mutex(id) => "unlock",

@@ -317,6 +317,20 @@ fn a_futexs_wait_needs_the_wake_up_that_ended_it() {
 }
 
 #[test]
+fn a_wait_for_an_iteration_needs_its_end_whichever_came_first() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B\n1 A doacross_post d 0\n2 B doacross_wait d 0\n\
+                3 B doacross_post d 1\n4 A doacross_wait d 1\n5 B doacross_wait d 7\n6 B doacross_wait d 1\n\
+                7 B doacross_wait d 5\n8 A doacross_post d 5\n9 B return\n10 A terminate\n11 B terminate\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 1 doacross_post; 1 doacross_wait <-B.1; 1 doacross_post; 1 terminate",
+            "B; 1 doacross_wait <-A.1; 1 doacross_post; 1 pass; 1 pass; 1 doacross_wait <-A.3; 2 terminate",
+        ]
+    );
+}
+
+#[test]
 fn a_sleep_and_a_read_from_a_disk_take_as_long_as_they_took() {
     let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n\
                 10 A sleep cpu=10\n20 B lock m cpu=10\n90 B unlock m cpu=80\n100 A return cpu=10\n\

@@ -4,8 +4,9 @@
 
 use core::ffi::CStr;
 
+use crate::cpu_topology::Topology;
 use crate::memory_file::{MemoryFile, Source, is_read_only};
-use crate::sys::Fd;
+use crate::sys::{self, Fd};
 
 /// A file that tells of CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,92 +21,82 @@ pub enum CpuFile {
     Range,
     /// A limit of a control group, and what it says where there is none.
     Limit(&'static [u8]),
-    /// `/sys/devices/system/cpu/cpuK/topology/*`: which other CPUs share something with CPU K.
+    /// Files of `/sys/devices/system/cpu/cpuK` that tell which other CPUs share something with CPU K.
     Topology(Topology, u32),
+    /// Others of these.
+    OfCpu(u32),
+    /// `/sys/devices/system/cpu/kernel_max`: the highest number that the kernel may give a CPU.
+    Highest,
+    /// `/sys/devices/system/cpu` itself.
+    Directory,
+    /// `/sys/devices/system/node/nodeK/cpulist`, and whether it is the first.
+    NodeList(bool),
+    /// `/sys/devices/system/node/nodeK/cpumap`, and whether it is the first.
+    NodeMask(bool),
 }
 
-/// What a file of `/sys/devices/system/cpu/cpuK/topology` tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Topology {
-    /// `thread_siblings_list`: those of the same core.
-    Threads,
-    /// `core_cpus_list`, which is the same by another name.
-    Core,
-    /// `core_siblings_list`: those of the same socket.
-    Cores,
-    /// `package_cpus_list`, which is the same by another name.
-    Package,
-    /// `core_id`.
-    CoreNumber,
-    /// `physical_package_id`.
-    PackageNumber,
-}
+/// Where the CPUs' files are.
+const DIRECTORY: &[u8] = b"/sys/devices/system/cpu";
 
-impl Topology {
-    /// The files' names, and a real file of that name.
-    const FILES: [(&'static [u8], Self, &'static CStr); 6] = [
-        (
-            b"thread_siblings_list",
-            Self::Threads,
-            c"/sys/devices/system/cpu/cpu0/topology/thread_siblings_list",
-        ),
-        (
-            b"core_cpus_list",
-            Self::Core,
-            c"/sys/devices/system/cpu/cpu0/topology/core_cpus_list",
-        ),
-        (
-            b"core_siblings_list",
-            Self::Cores,
-            c"/sys/devices/system/cpu/cpu0/topology/core_siblings_list",
-        ),
-        (
-            b"package_cpus_list",
-            Self::Package,
-            c"/sys/devices/system/cpu/cpu0/topology/package_cpus_list",
-        ),
-        (
-            b"core_id",
-            Self::CoreNumber,
-            c"/sys/devices/system/cpu/cpu0/topology/core_id",
-        ),
-        (
-            b"physical_package_id",
-            Self::PackageNumber,
-            c"/sys/devices/system/cpu/cpu0/topology/physical_package_id",
-        ),
-    ];
+/// What is opened in place of what is not to be there.
+const ABSENT: &CStr = c"/sys/devices/system/cpu/absent";
 
-    /// Tells such a file by the path below `/sys/devices/system/cpu/`.
-    fn recognize(path: &[u8]) -> Option<CpuFile> {
-        let mut parts = path.strip_prefix(b"cpu")?.splitn(3, |&byte| byte == b'/');
-        let cpu = core::str::from_utf8(parts.next()?).ok()?.parse().ok()?;
-        let (folder, file) = (parts.next()?, parts.next()?);
-        let (_, topology, _) = Self::FILES.iter().find(|(name, _, _)| *name == file)?;
-        (folder == b"topology").then_some(CpuFile::Topology(*topology, cpu))
-    }
-
-    fn write(self, cpu: u32, cpus: u32, out: &mut MemoryFile) {
-        match self {
-            Self::Threads | Self::Core | Self::CoreNumber => out.number(cpu),
-            Self::Cores | Self::Package => range(0, cpus - 1, out),
-            Self::PackageNumber => out.put(b'0'),
-        }
-        out.put(b'\n');
-    }
-}
+/// Room for a path.
+pub type PathBuffer = [u8; 1024];
 
 impl CpuFile {
-    /// Returns the path to open in place of the program's: the directories of CPUs that are not there are not there
-    /// either. `None` for the program's own.
-    pub fn open_instead(self, cpus: u32) -> Option<&'static CStr> {
-        let Self::Topology(topology, cpu) = self else {
-            return None;
-        };
-        let mut files = Topology::FILES.iter();
-        let (_, _, real) = files.find(|(_, known, _)| *known == topology)?;
-        (cpu < cpus).then_some(real)
+    /// Returns the path to open in place of the program's: every CPU has the real first one's files, and those of CPUs that are not
+    /// there are not there either. `listing` is a directory that shows so many. `None` for the program's own.
+    pub fn open_instead<'b>(
+        self,
+        path: &[u8],
+        cpus: u32,
+        listing: Option<&[u8]>,
+        buffer: &'b mut PathBuffer,
+    ) -> Option<&'b CStr> {
+        match self {
+            Self::Topology(_, cpu) | Self::OfCpu(cpu) if cpu >= cpus => Some(ABSENT),
+            Self::Topology(..) | Self::OfCpu(_) => {
+                let below = path.strip_prefix(DIRECTORY)?.strip_prefix(b"/cpu")?;
+                let digits = below.iter().take_while(|byte| byte.is_ascii_digit());
+                let rest = &below[digits.count()..];
+                joined(&[DIRECTORY, b"/cpu0", rest], buffer)
+            }
+            Self::Directory => joined(&[listing?], buffer),
+            _ => None,
+        }
     }
+}
+
+/// Puts a path together; `None` where it is too long.
+fn joined<'b>(parts: &[&[u8]], buffer: &'b mut PathBuffer) -> Option<&'b CStr> {
+    let mut length = 0;
+    for part in parts {
+        let end = length + part.len();
+        buffer.get_mut(length..end)?.copy_from_slice(part);
+        length = end;
+    }
+    *buffer.get_mut(length)? = 0;
+    CStr::from_bytes_with_nul(buffer.get(..=length)?).ok()
+}
+
+/// Returns the whole path of a file below an open directory, if such a path may tell of CPUs. Below `listing`, which shows
+/// other CPUs than there are, it is as if it were the real one.
+pub fn below<'b>(
+    directory: Fd,
+    path: &[u8],
+    listing: Option<&[u8]>,
+    buffer: &'b mut PathBuffer,
+) -> Option<&'b [u8]> {
+    let mut link: PathBuffer = [0; 1024];
+    let length = sys::path_of(directory, &mut link)?;
+    let mut place = link.get(..length)?;
+    if listing == Some(place) {
+        place = DIRECTORY;
+    }
+    let may_tell = place.starts_with(b"/sys/") || place.starts_with(b"/proc");
+    let whole = joined(&[place, b"/", path], buffer);
+    whole.filter(|_| may_tell).map(CStr::to_bytes)
 }
 
 /// The CPUs to tell of.
@@ -128,10 +119,24 @@ pub fn recognize(path: &[u8]) -> Option<CpuFile> {
         };
     }
     let name = path.strip_prefix(b"/sys/")?;
+    if let b"devices/system/cpu" | b"devices/system/cpu/" = name {
+        return Some(CpuFile::Directory);
+    }
+    if let Some(name) = name.strip_prefix(b"devices/system/node/node") {
+        let mut parts = name.splitn(2, |&byte| byte == b'/');
+        let is_first = parts.next() == Some(b"0");
+        return match parts.next()? {
+            b"cpulist" => Some(CpuFile::NodeList(is_first)),
+            b"cpumap" => Some(CpuFile::NodeMask(is_first)),
+            _ => None,
+        };
+    }
     if let Some(name) = name.strip_prefix(b"devices/system/cpu/") {
         let lists: [&[u8]; 3] = [b"online", b"possible", b"present"];
         return if lists.contains(&name) {
             Some(CpuFile::Range)
+        } else if name == b"kernel_max" {
+            Some(CpuFile::Highest)
         } else {
             Topology::recognize(name)
         };
@@ -142,7 +147,9 @@ pub fn recognize(path: &[u8]) -> Option<CpuFile> {
         b"cpu.max" => Some(CpuFile::Limit(b"max 100000\n")),
         b"cpu.cfs_quota_us" => Some(CpuFile::Limit(b"-1\n")),
         b"cpu.cfs_period_us" => Some(CpuFile::Limit(b"100000\n")),
-        b"cpuset.cpus.effective" | b"cpuset.effective_cpus" => Some(CpuFile::Range),
+        b"cpuset.cpus" | b"cpuset.cpus.effective" | b"cpuset.effective_cpus" => {
+            Some(CpuFile::Range)
+        }
         _ => None,
     }
 }
@@ -150,7 +157,8 @@ pub fn recognize(path: &[u8]) -> Option<CpuFile> {
 /// Puts what a file is to say in the place of the real one, which was just opened. Where it was not opened for
 /// reading, or that cannot be done, the real one stays.
 pub fn replace(real: Fd, file: CpuFile, told: Told) {
-    if told.cpus == 0 || !is_read_only(real) {
+    let as_it_is = matches!(file, CpuFile::OfCpu(_) | CpuFile::Directory);
+    if told.cpus == 0 || as_it_is || !is_read_only(real) {
         return;
     }
     let Some(mut out) = MemoryFile::create() else {
@@ -170,6 +178,29 @@ pub fn replace(real: Fd, file: CpuFile, told: Told) {
         }
         CpuFile::Limit(text) => out.text(text),
         CpuFile::Topology(topology, cpu) => topology.write(cpu, told.cpus, &mut out),
+        CpuFile::Highest => {
+            let mut source = Source::from_start(real);
+            let digits = core::iter::from_fn(|| source.next()).take_while(u8::is_ascii_digit);
+            let highest = digits.fold(0_u32, |number, digit| {
+                number
+                    .saturating_mul(10)
+                    .saturating_add(u32::from(digit - b'0'))
+            });
+            out.number(highest.max(told.cpus - 1));
+            out.put(b'\n');
+        }
+        // All CPUs are the first node's.
+        CpuFile::NodeList(is_first) => {
+            if is_first {
+                range(0, told.cpus - 1, &mut out);
+            }
+            out.put(b'\n');
+        }
+        CpuFile::NodeMask(is_first) => {
+            mask(told.cpus, |_| is_first, &mut out);
+            out.put(b'\n');
+        }
+        CpuFile::OfCpu(_) | CpuFile::Directory => {}
     }
     out.take_over(real);
 }
@@ -246,16 +277,7 @@ fn status_field(name: &[u8], told: Told, out: &mut MemoryFile) -> bool {
     match name {
         b"Cpus_allowed" => {
             out.put(b'\t');
-            for word in (0..told.cpus.div_ceil(32)).rev() {
-                let from = word * 32;
-                let bits = (from..told.cpus.min(from + 32))
-                    .filter(|&cpu| is_allowed(cpu))
-                    .fold(0, |bits, cpu| bits | 1 << (cpu - from));
-                out.hexadecimal(bits);
-                if word > 0 {
-                    out.put(b',');
-                }
-            }
+            mask(told.cpus, is_allowed, out);
         }
         b"Cpus_allowed_list" => {
             out.put(b'\t');
@@ -281,7 +303,21 @@ fn status_field(name: &[u8], told: Told, out: &mut MemoryFile) -> bool {
     true
 }
 
-fn range(first: u32, last: u32, out: &mut MemoryFile) {
+/// Writes a mask of CPUs, 32 a word.
+pub(crate) fn mask(cpus: u32, is_in: impl Fn(u32) -> bool, out: &mut MemoryFile) {
+    for word in (0..cpus.div_ceil(32)).rev() {
+        let from = word * 32;
+        let bits = (from..cpus.min(from + 32))
+            .filter(|&cpu| is_in(cpu))
+            .fold(0, |bits, cpu| bits | 1 << (cpu - from));
+        out.hexadecimal(bits);
+        if word > 0 {
+            out.put(b',');
+        }
+    }
+}
+
+pub(crate) fn range(first: u32, last: u32, out: &mut MemoryFile) {
     out.number(first);
     if last > first {
         out.put(b'-');
@@ -327,18 +363,20 @@ fn stat(real: Fd, cpus: u32, out: &mut MemoryFile) {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::ToOwned as _;
     use std::ffi::CString;
     use std::string::String;
     use std::vec::Vec;
 
     use super::*;
-    use crate::sys;
 
     /// Reads a file as a program would that believes in so many CPUs.
     fn told(path: &str, cpus: u32, bound: u64) -> String {
         let file = recognize(path.as_bytes()).expect("it tells of CPUs");
         let own = CString::new(path).expect("it holds no NUL");
-        let path = file.open_instead(cpus).unwrap_or(&own);
+        let mut buffer = [0; 1024];
+        let path = file.open_instead(path.as_bytes(), cpus, None, &mut buffer);
+        let path = path.unwrap_or(&own);
         let fd = sys::open(path, libc::O_RDONLY, 0).expect("every Linux has it");
         replace(fd, file, Told { cpus, bound });
         let mut text = Vec::new();
@@ -387,6 +425,9 @@ mod tests {
     fn lists_and_masks_tell_the_same() {
         assert_eq!(told("/sys/devices/system/cpu/online", 6, 0), "0-5\n");
         assert_eq!(told("/sys/devices/system/cpu/possible", 1, 0), "0\n");
+        let highest = "/sys/devices/system/cpu/kernel_max";
+        assert_eq!(told(highest, 1_000_000, 0), "999999\n");
+        assert!(told(highest, 2, 0).trim().parse::<u32>().expect("a number") >= 1);
         let text = told("/proc/self/status", 40, 0);
         assert_eq!(value(&text, "Cpus_allowed"), ["000000ff,ffffffff"]);
         assert_eq!(value(&text, "Cpus_allowed_list"), ["0-39"]);
@@ -406,8 +447,42 @@ mod tests {
         assert_eq!(topology(299, "core_siblings_list"), "0-299\n");
         assert_eq!(topology(299, "core_id"), "299\n");
         assert_eq!(topology(299, "physical_package_id"), "0\n");
-        let beyond = CpuFile::Topology(Topology::Core, 300);
-        assert_eq!(beyond.open_instead(300), None);
+        assert_eq!(topology(1, "thread_siblings").matches(',').count(), 9);
+        assert!(topology(33, "thread_siblings").ends_with("00000002,00000000\n"));
+        assert!(topology(0, "core_siblings").starts_with("00000fff,ffffffff,"));
+    }
+
+    #[test]
+    fn what_is_not_told_of_a_cpu_is_as_with_the_first_and_others_are_not_there() {
+        let instead = |path: &str, cpus: u32| {
+            let file = recognize(path.as_bytes())?;
+            let mut buffer = [0; 1024];
+            let found = file.open_instead(path.as_bytes(), cpus, Some(b"/j/cpus"), &mut buffer);
+            found.map(|path| path.to_str().expect("it is text").to_owned())
+        };
+        let size = "/sys/devices/system/cpu/cpu7/cache/index0/size";
+        let real = "/sys/devices/system/cpu/cpu0/cache/index0/size";
+        assert_eq!(instead(size, 8).as_deref(), Some(real));
+        let absent = Some("/sys/devices/system/cpu/absent");
+        assert_eq!(instead(size, 7).as_deref(), absent);
+        let id = "/sys/devices/system/cpu/cpu3/topology/core_id";
+        assert_eq!(instead(id, 3).as_deref(), absent);
+        assert_eq!(
+            instead("/sys/devices/system/cpu", 3).as_deref(),
+            Some("/j/cpus")
+        );
+        assert_eq!(instead("/sys/devices/system/cpu/online", 3), None);
+    }
+
+    #[test]
+    fn nodes_hold_the_cpus_that_are_told_of() {
+        let mut out = MemoryFile::create().expect("every Linux has it");
+        mask(40, |cpu| cpu == 39, &mut out);
+        let first = Some(CpuFile::NodeList(true));
+        assert_eq!(recognize(b"/sys/devices/system/node/node0/cpulist"), first);
+        let later = Some(CpuFile::NodeMask(false));
+        assert_eq!(recognize(b"/sys/devices/system/node/node10/cpumap"), later);
+        assert_eq!(recognize(b"/sys/devices/system/node/node0/meminfo"), None);
     }
 
     #[test]
@@ -415,7 +490,8 @@ mod tests {
         for path in [
             "/proc/meminfo",
             "/proc/cpuinfo2",
-            "/sys/devices/system/cpu/cpu0/online",
+            "/sys/devices/system/cpu/cpufreq/boost",
+            "/sys/devices/system/cpu/cpu0x",
             "/sys/fs/cgroup/memory.max",
             "/etc/passwd",
             "",

@@ -41,6 +41,7 @@ mod chunk;
 pub mod clock;
 mod cost;
 pub mod cpu_files;
+pub mod cpu_topology;
 mod file;
 pub mod maps;
 mod memory_file;
@@ -61,8 +62,8 @@ pub use {
     buffer::{Slot, record, record_extended, returned, spun},
     foretrace_trace::IoKind,
     foretrace_trace::journal::layout::{
-        Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_OWNER_DIED, OUTCOME_PENDING,
-        OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,
+        CPU_DIRECTORY, Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_OWNER_DIED,
+        OUTCOME_PENDING, OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,
     },
     outcome::outcome_of,
     section::{Release, record_busy, record_release},

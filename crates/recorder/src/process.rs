@@ -97,6 +97,16 @@ pub fn pretended_cpus() -> u32 {
     PRETENDED_CPUS.load(Ordering::Relaxed)
 }
 
+/// Returns the directory of journals; empty where nothing was recorded.
+pub fn directory() -> &'static CStr {
+    if !was_recorded_before() {
+        return c"";
+    }
+    // SAFETY: the directory was written before recording first began, and not since.
+    let buffer = unsafe { &*DIRECTORY.0.get() };
+    CStr::from_bytes_until_nul(buffer).unwrap_or(c"")
+}
+
 /// Says that the process is about to give up system calls, and may be killed for those that it gave up.
 pub fn confine() {
     CONFINED.store(1, Ordering::Relaxed);

@@ -7,7 +7,7 @@
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::mem::offset_of;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The bytes reserved for each thread.
 const BYTES: usize = 384;
@@ -86,8 +86,12 @@ pub struct ThreadState {
     pub section: Cell<u64>,
     /// For each depth in regions, where the thread began one.
     pub region_sites: [AtomicU64; SITES],
+    /// For each depth in regions, how many the thread began.
+    pub regions: [AtomicU32; SITES],
     /// For each depth in regions, the largest team of this thread's that the journal knows the objects of.
     pub teams: [Cell<u16>; 4],
+    /// For each depth in regions, what is known of the loop with iterations that wait for each other that the thread is in.
+    pub loops: [Cell<u32>; SITES],
     /// The record of the latest burst of calls; see [`spun`](crate::spun).
     pub(crate) burst: Cell<u64>,
     /// The counter at the latest `sched_yield`.

@@ -6,7 +6,7 @@ mod common;
 use std::io::{Read as _, Write as _};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use common::{check_intervals, mark, recorded, start, trace, work};
+use common::{check_fork, check_intervals, check_migration, mark, recorded, start, trace, work};
 use foretrace_recorder::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, record, returned_from_wait, sys};
 
 #[test]
@@ -15,6 +15,20 @@ fn intervals_of_work_and_sleep_are_told_apart() {
     std::thread::spawn(|| check_intervals(0x1000))
         .join()
         .expect("the intervals agree");
+}
+
+#[test]
+fn threads_keep_their_times_on_every_cpu_that_they_are_sent_to() {
+    start(true);
+    check_migration(0x6000);
+}
+
+#[test]
+fn both_sides_of_a_fork_have_their_own_times() {
+    start(true);
+    std::thread::spawn(|| check_fork(0x6100))
+        .join()
+        .expect("both agree");
 }
 
 #[test]

@@ -192,3 +192,12 @@ fn a_futexs_wait_passes_if_its_wake_up_came_before_and_nobody_takes_anothers() {
         assert_eq!(ends(rows, 1, model), [20, 17, 20], "{}", model.name());
     }
 }
+
+#[test]
+fn a_wait_for_an_iteration_that_was_done_in_the_recording_waits_where_it_is_not_yet() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n10 A doacross_post d 1 cpu=10\n\
+                12 A terminate cpu=12\n13 B doacross_wait d 1 cpu=1\n17 B terminate cpu=5\n";
+    for model in ModelKind::ALL {
+        assert_eq!(ends(rows, 2, model), [12, 14], "{}", model.name());
+    }
+}

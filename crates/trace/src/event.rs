@@ -218,6 +218,20 @@ pub enum Operation {
     },
     /// Called MPI, from this event to its [`Operation::Return`]: a position in `Trace::messages`.
     Message(MessageId),
+    /// Waited until an iteration of a loop was done that its own depends on.
+    DoacrossWait {
+        /// The loops.
+        loops: ObjectId,
+        /// The iteration: the loop's place in its region and, in the low 48 bits, the indices.
+        iteration: u64,
+    },
+    /// Said that an iteration is done as far as others depend on it.
+    DoacrossPost {
+        /// The loops.
+        loops: ObjectId,
+        /// The iteration.
+        iteration: u64,
+    },
 }
 
 impl Operation {
@@ -267,6 +281,8 @@ impl Operation {
             Self::LockSections { .. } => "lock_sections",
             Self::TryLocks { .. } => "trylocks",
             Self::Message(_) => "message",
+            Self::DoacrossWait { .. } => "doacross_wait",
+            Self::DoacrossPost { .. } => "doacross_post",
         }
     }
 
@@ -315,7 +331,9 @@ impl Operation {
             | Self::QueueSend(object)
             | Self::QueueReceive(object)
             | Self::LockSections { mutex: object, .. }
-            | Self::TryLocks { mutex: object, .. } => Some(object),
+            | Self::TryLocks { mutex: object, .. }
+            | Self::DoacrossWait { loops: object, .. }
+            | Self::DoacrossPost { loops: object, .. } => Some(object),
         }
     }
 

@@ -28,11 +28,13 @@ pub enum ObjectKind {
     Futex,
     /// A message queue.
     Queue,
+    /// The loops of an OpenMP team whose iterations wait for each other.
+    Doacross,
 }
 
 impl ObjectKind {
     /// All kinds, in the order of their bytes in files.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Event,
         Self::Mutex,
         Self::Cond,
@@ -43,6 +45,7 @@ impl ObjectKind {
         Self::Once,
         Self::Futex,
         Self::Queue,
+        Self::Doacross,
     ];
 
     /// Returns the name used in text traces and tables.
@@ -58,6 +61,7 @@ impl ObjectKind {
             Self::Once => "once",
             Self::Futex => "futex",
             Self::Queue => "queue",
+            Self::Doacross => "doacross",
         }
     }
 }

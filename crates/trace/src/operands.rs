@@ -60,6 +60,9 @@ fn kind(operation: Operation) -> Option<ObjectKind> {
             Some(ObjectKind::Futex)
         }
         Operation::QueueSend(_) | Operation::QueueReceive(_) => Some(ObjectKind::Queue),
+        Operation::DoacrossWait { .. } | Operation::DoacrossPost { .. } => {
+            Some(ObjectKind::Doacross)
+        }
     }
 }
 
@@ -75,6 +78,16 @@ pub(crate) fn second_site(operation: Operation) -> Option<SiteId> {
 pub(crate) fn count(operation: Operation) -> Option<u64> {
     match operation {
         Operation::LockSections { count, .. } | Operation::TryLocks { count, .. } => Some(count),
+        _ => None,
+    }
+}
+
+/// Returns the iteration that an operation names.
+pub(crate) fn iteration(operation: Operation) -> Option<u64> {
+    match operation {
+        Operation::DoacrossWait { iteration, .. } | Operation::DoacrossPost { iteration, .. } => {
+            Some(iteration)
+        }
         _ => None,
     }
 }

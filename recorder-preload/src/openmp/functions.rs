@@ -247,6 +247,13 @@ functions! {
     __kmpc_end_critical(location: *mut c_void, thread: c_int, section: *mut c_void) -> ();
     __kmpc_end_ordered(location: *mut c_void, thread: c_int) -> ();
 
+    GOMP_doacross_post(indices: *const i64) -> ();
+    GOMP_doacross_ull_post(indices: *const i64) -> ();
+    __kmpc_doacross_init(location: *mut c_void, thread: c_int, depth: c_int,
+        dimensions: *mut c_void) -> ();
+    __kmpc_doacross_post(location: *mut c_void, thread: c_int, indices: *const i64) -> ();
+    __kmpc_doacross_wait(location: *mut c_void, thread: c_int, indices: *const i64) -> ();
+
     omp_init_lock(lock: *mut c_void) -> ();
     omp_destroy_lock(lock: *mut c_void) -> ();
     omp_set_lock(lock: *mut c_void) -> ();

@@ -10,6 +10,7 @@
 //! | a parallel region ends | every member waits at a barrier of the team's |
 //! | a barrier, explicit or at the end of a loop, of sections or of a single that copies | the same barrier |
 //! | critical and ordered sections, atomics by the library, locks | mutexes; spin locks where the library spins |
+//! | an iteration that others wait for, and their waits (`depend(source)`, `depend(sink)`) | a post and waits of that iteration |
 //! | a wait for tasks | a timed wait for the semaphore that is given up |
 //! | a task that was done in one of these waits | a failed try of the semaphore, at its end |
 //!
@@ -26,8 +27,7 @@
 //! function that its caller means, which takes it a few hundred nanoseconds.
 //!
 //! Deliberately absent, so that a prediction knows nothing of it: who waits for which task other than at a barrier, and
-//! that it was made before it began; that ordered sections are entered in the loop's order, and what `doacross` waits
-//! for; in LLVM's library, atomics and reductions that it locks for; which barriers were cancelled; which thread gets
+//! that it was made before it began; that ordered sections are entered in the loop's order; in LLVM's library, atomics and reductions that it locks for; which barriers were cancelled; which thread gets
 //! which chunk of a dynamic loop (it stays as it was recorded); offloading to devices; programs from before GCC 4.9
 //! (`GOMP_parallel_start`); a program that LLVM's library is linked to statically, or that has a tool of its own.
 
@@ -39,6 +39,7 @@ use foretrace_recorder::ThreadState;
 use crate::hook;
 
 pub mod barrier;
+pub mod doacross;
 #[expect(
     non_snake_case,
     clippy::too_many_arguments,

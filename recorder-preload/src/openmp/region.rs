@@ -66,10 +66,29 @@ impl Team {
         self.barrier(1)
     }
 
+    /// Forgets the loops of the region before that the calling thread was in.
+    pub fn begin_loops(self) {
+        ThreadState::current().loops[self.depth() % SITES].set(0);
+    }
+
+    fn state(self) -> *const ThreadState {
+        (self.0 - self.0 % DEPTHS) as *const ThreadState
+    }
+
     fn sites(self) -> &'static [AtomicU64; SITES] {
-        let state = (self.0 - self.0 % DEPTHS) as *const ThreadState;
         // SAFETY: the master's state lives while its region does, and the sites in it are atomic.
-        unsafe { &(*state).region_sites }
+        unsafe { &(*self.state()).region_sites }
+    }
+
+    /// Which of its regions it is in, as a number.
+    fn regions(self) -> &'static AtomicU32 {
+        // SAFETY: as above.
+        unsafe { &(&(*self.state()).regions)[self.depth() % SITES] }
+    }
+
+    /// Returns which of its regions it is in, as a number.
+    pub fn region(self) -> u32 {
+        self.regions().load(Ordering::Relaxed)
     }
 
     /// Remembers where its region was begun.
@@ -89,6 +108,7 @@ impl Team {
 
     /// Records that a region begins, whose team has at most `limit` members.
     pub fn begin(self, limit: u32, site: u64) {
+        self.regions().fetch_add(1, Ordering::Relaxed);
         self.initialize(limit, site);
         for _ in 1..limit {
             record(Kind::SemPost, self.semaphore(), OUTCOME_SUCCESS, site);
@@ -178,6 +198,7 @@ impl Member {
         };
         let guard = Guard(member.outer);
         state.member.set((&raw const member).cast());
+        state.loops[(member.depth as usize - 1) % SITES].set(0);
         let result = call();
         drop(guard);
         result

@@ -3,10 +3,10 @@
 use crate::harness::{Run, record};
 use foretrace_program::Program;
 use foretrace_sim::{Choice, Machine, predict};
-use foretrace_trace::{Operation, ThreadId};
+use foretrace_trace::{ObjectKind, Operation, ThreadId};
 
 /// The makespans on so many CPUs, in nanoseconds.
-fn makespans(run: &Run, cpus: &[u32]) -> Vec<u64> {
+pub fn makespans(run: &Run, cpus: &[u32]) -> Vec<u64> {
     let program = Program::from_trace(&run.trace);
     assert!(program.warnings.is_empty(), "{:?}", program.warnings);
     let makespan = |&cpus: &u32| {
@@ -79,4 +79,26 @@ fn what_a_child_of_vfork_does_is_not_its_parents_doing() {
     assert!(lines[11].starts_with("join vfork_works-"), "{lines:?}");
     assert_eq!(run.count("sleep"), 0);
     assert!(run.trace.warnings.is_empty(), "{:?}", run.trace.warnings);
+}
+
+#[test]
+fn what_processes_share_is_one_object_for_all_of_them() {
+    let run = record("process_shared.c");
+    assert_eq!(run.stdout(), "60 42\n");
+    let of = |kind: ObjectKind| {
+        let objects = run.trace.objects.iter();
+        objects.filter(|object| object.kind == kind).count()
+    };
+    // In the memory without a name, and in the file; the second condition and barrier nobody uses.
+    assert_eq!(of(ObjectKind::Mutex), 2);
+    assert_eq!(of(ObjectKind::Cond), 1);
+    assert_eq!(of(ObjectKind::Barrier), 1);
+    assert_eq!(of(ObjectKind::Semaphore), 2);
+    assert_eq!(of(ObjectKind::Futex), 1);
+    assert_eq!(run.count("sem_post semaphore1"), 3);
+    assert_eq!(run.count("sem_wait semaphore1"), 3);
+    assert_eq!(run.count("barrier_wait barrier1"), 3);
+    assert_eq!(run.count("lock mutex1"), 3 * 20);
+    assert_eq!(run.count("lock mutex2"), 2);
+    let _ = makespans(&run, &[1, 2, 4]);
 }

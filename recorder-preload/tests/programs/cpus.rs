@@ -24,6 +24,7 @@ fn files_tell_what_calls_tell() {
             1 => "0".to_owned(),
             more => format!("0-{}", more - 1),
         };
+        let last = cpus - 1;
         let opened: String = [
             "open",
             "open64",
@@ -35,7 +36,7 @@ fn files_tell_what_calls_tell() {
         .map(|how| format!("{how} {range}\n"))
         .concat();
         let expected = format!(
-            "{opened}cpuinfo {cpus} stat {cpus}\nnprocs {cpus}\nmissing -1 1\ncreated 1\nnone 1 1\nhere 1 1\n"
+            "{opened}below {range}\nlast {last}\nsocket {range}\nbeyond -1\ncpuinfo {cpus} stat {cpus}\nnprocs {cpus}\nmissing -1 1\ncreated 1\nnone 1 1\nhere 1 1\n"
         );
         assert_eq!(run.stdout(), expected);
     }

@@ -152,6 +152,32 @@ fn every_way_to_wait_and_to_wake_is_told_with_what_came_of_it() {
 }
 
 #[test]
+fn a_wait_for_several_is_one_for_the_futex_that_woke_it() {
+    let run = harness::record("futex_of_several.c");
+    let (main, waiter) = (run.lines("main"), run.lines("T1"));
+    let wakes: Vec<&String> = main
+        .iter()
+        .filter(|line| line.starts_with("futex_wake "))
+        .collect();
+    // Each is repeated until it woke somebody.
+    let (last, first) = (wakes[wakes.len() - 1], wakes[0]);
+    assert_ne!(last, first);
+    let waits = [first, last].map(|wake| wake.replace("wake", "wait"));
+    let expected = [&waits[0], "return", &waits[1], "return", "terminate"];
+    assert_eq!(waiter, expected);
+    // What nobody woke it for, it waited for at the first.
+    let alone = format!("futex_timedwait {}", &waits[1]["futex_wait ".len()..]);
+    let rest = &main[main.len() - 5..];
+    assert_eq!(rest[..2], [alone, "return timedout".to_owned()]);
+    assert_eq!(rest[2..4], [waits[1].clone(), "return busy".to_owned()]);
+    let program = Program::from_trace(&run.trace);
+    let awaits =
+        |operation: &foretrace_program::Operation| matches!(operation.action, Action::AwaitWake(_));
+    assert_eq!(program.operations.iter().filter(awaits).count(), 2);
+    check_models(&run);
+}
+
+#[test]
 fn a_wake_up_tells_how_many_it_woke() {
     let run = record_rust("barrier");
     check(&run, 4);

@@ -93,8 +93,8 @@ pub fn pinned(program: &Path) -> Command {
 pub struct Run {
     pub trace: Trace,
     pub output: Output,
-    /// Kept so that the journals stay until the test is over.
-    _journals: tempfile::TempDir,
+    /// Where they stay until the test is over.
+    journals: tempfile::TempDir,
 }
 
 /// Records a command whose program, arguments and output the caller chose; `variables` are set for it.
@@ -117,7 +117,7 @@ pub fn record_command(program: &Path, arguments: &[&OsStr], variables: &[(&str, 
     Run {
         trace,
         output,
-        _journals: journals,
+        journals,
     }
 }
 
@@ -210,6 +210,15 @@ impl Run {
             }
         };
         self.trace.events.iter().map(counted).sum()
+    }
+
+    /// Returns how many bytes the journals have.
+    pub fn journal_bytes(&self) -> u64 {
+        let files = std::fs::read_dir(self.journals.path()).expect("they are there");
+        files
+            .map(|file| file.expect("it can be listed").metadata())
+            .map(|metadata| metadata.expect("it is there").len())
+            .sum()
     }
 
     /// Returns what the program printed.

@@ -27,6 +27,24 @@ fn what_is_done_again_and_again_is_counted_to_the_last_time() {
 }
 
 #[test]
+fn tens_of_millions_of_looks_and_tries_take_little_room() {
+    let run = record("polls_often.c");
+    assert_eq!(run.stdout(), "4\n");
+    // A look that had to wait is recorded as a call and a return.
+    assert_eq!(run.count("lock mutex2"), 2 * 15_000_000);
+    assert_eq!(run.count("unlock mutex2"), 2 * 15_000_000);
+    assert_eq!(run.count("trylock mutex1 busy"), 2 * 10_000_000);
+    let recording = run.trace.recording.as_ref().expect("it was recorded");
+    let bytes = run.journal_bytes();
+    // Without rseq nothing can be counted, and a pair or a try takes 24 bytes.
+    let most = match recording.clock {
+        ThreadClock::Rseq => 100_000_000,
+        _ => 1_400_000_000,
+    };
+    assert!(bytes < most, "{bytes} bytes");
+}
+
+#[test]
 fn a_program_killed_at_any_instruction_leaves_a_lock_and_what_went_before() {
     let program = compile("killed_at_any_instruction.c", "killed_at_any", &[]);
     for (index, mutexes) in [(0, "1"), (1, "2"), (2, "1"), (3, "2"), (4, "1"), (5, "2")] {

@@ -7,6 +7,7 @@ use foretrace_program::Program;
 use foretrace_sim::{Machine, ModelKind, predict_all};
 use foretrace_trace::{ObjectKind, Operation, Outcome};
 
+use crate::children::makespans;
 use crate::harness::{Run, compile, pinned, record_command};
 
 /// Records a program that believes in four CPUs, compares with a plain run of four threads, and checks what holds for
@@ -272,6 +273,60 @@ fn ordered_sections_are_mutexes() {
     let run = record("openmp_ordered.c");
     assert_eq!(run.count("lock mutex1"), 80);
     assert_eq!(run.count("unlock mutex1"), 80);
+}
+
+/// Checks a program that has loops whose iterations wait for each other: one along a line, one across a square, one with
+/// seven indices.
+pub fn check_doacross(run: &Run) {
+    let doacross: Vec<_> = run
+        .trace
+        .objects
+        .iter()
+        .filter(|object| object.kind == ObjectKind::Doacross)
+        .collect();
+    assert_eq!(doacross.len(), 1, "one team");
+    assert_eq!(run.count("doacross_post doacross1"), 40 + 12 * 12 + 8 * 2);
+    let mut posted = BTreeMap::new();
+    let mut matched = 0;
+    for event in &run.trace.events {
+        match run.trace.call(event).operation {
+            Operation::DoacrossPost { iteration, .. } => {
+                *posted.entry(iteration >> 48).or_insert(0) += 1;
+            }
+            Operation::DoacrossWait { .. } => matched += 1,
+            _ => {}
+        }
+    }
+    // The first region's two loops, of which the second region's comes as first.
+    assert_eq!(posted, BTreeMap::from([(1, 40 + 8 * 2), (2, 12 * 12)]));
+    // Some wait for iterations that there are none of.
+    assert!(matched >= 39 + 2 * 11 * 12 + 7 * 2, "{matched}");
+}
+
+/// Checks a program of two regions, in which each of 64 iterations waits for the one before: that nearly all had to wait, and
+/// that it is predicted to be no faster on four CPUs than on one.
+pub fn check_pipeline(run: &Run) {
+    let waits = run.trace.threads.iter().map(|thread| {
+        let lines = run.lines(&thread.name);
+        let pairs = lines.windows(2);
+        pairs
+            .filter(|pair| pair[0].starts_with("doacross_wait") && pair[1] == "return")
+            .count()
+    });
+    let waits: usize = waits.sum();
+    assert!(waits > 80, "{waits} of 126 waited");
+    let spans = makespans(run, &[1, 4]);
+    assert!(spans[0] < spans[1] + spans[1] / 20, "{spans:?}");
+}
+
+#[test]
+fn iterations_wait_for_the_iterations_that_they_depend_on() {
+    check_doacross(&record("openmp_doacross.c"));
+}
+
+#[test]
+fn a_loop_of_which_each_iteration_waits_for_the_one_before_is_not_predicted_to_be_faster() {
+    check_pipeline(&record("openmp_pipeline.c"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use foretrace_sim::ModelKind;
 use foretrace_trace::{ObjectKind, Operation};
 
 use crate::harness::{Run, compile, compile_with, record_command};
-use crate::openmp::{record_for, record_program};
+use crate::openmp::{check_doacross, check_pipeline, record_for, record_program};
 
 /// Compiles with Clang and records, as with GCC.
 fn record(source: &str) -> Run {
@@ -104,6 +104,16 @@ fn regions_within_regions_have_teams_of_their_own() {
     let objects = run.trace.objects.iter();
     let semaphores = objects.filter(|object| object.kind == ObjectKind::Semaphore);
     assert_eq!(semaphores.count(), 3, "the outer team's, and each master's");
+}
+
+#[test]
+fn iterations_wait_for_the_iterations_that_they_depend_on() {
+    check_doacross(&record("openmp_doacross.c"));
+}
+
+#[test]
+fn a_loop_of_which_each_iteration_waits_for_the_one_before_is_not_predicted_to_be_faster() {
+    check_pipeline(&record("openmp_pipeline.c"));
 }
 
 #[test]

@@ -168,6 +168,8 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
     };
     note::write(&journal.path, &asked_for(&launch, cpu))
         .with_context(|| format!("cannot write into {}", journal.path.display()))?;
+    // Who lists the CPUs sees the real ones where this cannot be made, which is no reason not to record.
+    let _ = launch::cpu_directory::make(&journal.path, pretended_cpus);
     let limits = limits(&launch, &recordable);
     if !plan.quiet {
         output::warn(limits.as_slice());

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use foretrace_trace::journal::layout::CPU_DIRECTORY;
 
 use super::note;
 use crate::output;
@@ -51,7 +52,12 @@ impl Journal {
     pub fn remove_if_empty(&self) -> bool {
         // A directory that cannot be read is not known to be empty.
         let others = fs::read_dir(&self.path).map_or(true, |mut entries| {
-            entries.any(|entry| entry.map_or(true, |entry| entry.file_name() != note::FILE))
+            entries.any(|entry| {
+                entry.map_or(true, |entry| {
+                    let name = entry.file_name();
+                    name != note::FILE && name != CPU_DIRECTORY
+                })
+            })
         });
         if !others {
             self.remove();

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod copies;
+pub mod cpu_directory;
 mod elf;
 pub mod embedded;
 pub mod journal;

@@ -115,6 +115,29 @@ fn the_program_is_pinned_and_believes_in_the_cpus_asked_for() {
 }
 
 #[test]
+fn who_lists_the_cpus_sees_those_asked_for() {
+    let environment = TestEnvironment::new();
+    // More than a machine has that runs tests, and fewer.
+    for cpus in [300, 1] {
+        let last = cpus - 1;
+        let script = format!(
+            "ls -l /sys/devices/system/cpu | grep -c ' cpu[0-9]'; ls /sys/devices/system/cpu | grep -c '^cpu[0-9]'; \
+             lscpu -p=cpu | grep -cv '#'; test -d /sys/devices/system/cpu/cpu{last} && echo last; \
+             test -e /sys/devices/system/cpu/cpu{cpus} || echo none; cat /sys/devices/system/cpu/cpu{last}/topology/core_id"
+        );
+        let cpus_asked = cpus.to_string();
+        let options = ["--force", "--pretend-cpus", &cpus_asked];
+        let mut command = record(&environment, &options, &["sh", "-c", &script]);
+        let output = text(&output(&mut command).stdout);
+        assert_eq!(
+            output,
+            format!("{cpus}\n{cpus}\n{cpus}\nlast\nnone\n{last}\n")
+        );
+        assert_eq!(environment.files(), [".cache", "out.ftrace"]);
+    }
+}
+
+#[test]
 fn libraries_that_the_user_preloads_stay_first() {
     let environment = TestEnvironment::new();
     let mut command = record(&environment, &[], &["sh", "-c", "echo $LD_PRELOAD"]);

@@ -11,6 +11,7 @@
 //! the k-th wait" (VPPB, section 2).
 
 mod condition;
+mod doacross;
 mod edges;
 mod futex;
 mod mutex;
@@ -20,6 +21,7 @@ mod semaphore;
 
 pub(crate) use {
     condition::{ConditionLog, Waiter, WokenBy},
+    doacross::DoacrossLog,
     edges::Edges,
     futex::FutexLog,
     mutex::{Acquired, MutexLog},

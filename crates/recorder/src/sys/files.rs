@@ -137,6 +137,33 @@ pub fn identity(fd: Fd) -> Result<(u64, u64), Errno> {
     Ok((stat.st_dev, stat.st_ino))
 }
 
+/// Writes the path of an open file, as the kernel knows it, and returns its length; `None` where it is too long or there is none.
+pub fn path_of(fd: Fd, path: &mut [u8]) -> Option<usize> {
+    let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0";
+    let mut number = u32::try_from(fd.0).ok()?;
+    let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+    for place in (0..digits).rev() {
+        link[14 + place] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    // SAFETY: the kernel reads the path, which ends with a NUL, and writes no more than there is room.
+    let length = check(unsafe {
+        syscall(
+            libc::SYS_readlink,
+            [
+                link.as_ptr() as usize,
+                path.as_mut_ptr() as usize,
+                path.len(),
+                0,
+                0,
+                0,
+            ],
+        )
+    });
+    // What fills all room may be longer.
+    length.ok().filter(|&length| length < path.len())
+}
+
 /// Returns what the kernel says of an open file.
 ///
 /// # Errors

@@ -98,3 +98,136 @@ pub fn check_intervals(object: u64) {
         "{recorded} ns recorded, {told} ns told in all"
     );
 }
+
+/// Returns the CPUs that this process may use.
+fn allowed() -> Vec<usize> {
+    // SAFETY: a set of bits, for which zeros are valid.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: asks the kernel, which writes to the set.
+    let result = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) };
+    assert_eq!(result, 0, "the kernel tells");
+    let bits = 8 * size_of_val(&set);
+    // SAFETY: looks into the set, and not past its end.
+    (0..bits)
+        .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) })
+        .collect()
+}
+
+/// Sends a thread of this process, by its number, to a CPU; 0 is the calling thread.
+fn send(thread: libc::pid_t, cpu: usize) {
+    // SAFETY: a set of bits, for which zeros are valid.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: changes the set.
+    unsafe { libc::CPU_SET(cpu, &mut set) };
+    // SAFETY: the kernel reads the set.
+    let result = unsafe { libc::sched_setaffinity(thread, size_of_val(&set), &raw const set) };
+    // The thread may have ended.
+    assert!(result == 0 || thread != 0, "the CPU may be used");
+}
+
+/// Checks that a thread's recorded CPU time is the kernel's where the thread goes from CPU to CPU, by itself and sent by
+/// another in the midst of its work. On a machine with one CPU it stays there, and all the same must hold.
+pub fn check_migration(object: u64) {
+    const MARKS: usize = 300;
+    let cpus = allowed();
+    let (number, sent) = std::sync::mpsc::channel();
+    let (starter, start) = std::sync::mpsc::channel();
+    let worker_cpus = cpus.clone();
+    let worker = std::thread::spawn(move || {
+        let own = libc::pid_t::try_from(sys::gettid()).expect("threads have small numbers");
+        number.send(own).expect("the other side listens");
+        start.recv().expect("the other side begins");
+        let told: Vec<u64> = (0..MARKS)
+            .map(|index| {
+                if index % 2 == 0 {
+                    send(0, worker_cpus[index / 2 % worker_cpus.len()]);
+                }
+                let told = mark(object);
+                work(100_000);
+                told
+            })
+            .collect();
+        told
+    });
+    let thread = sent.recv().expect("the thread tells it");
+    starter.send(()).expect("the thread waits for it");
+    let mut turn = 0;
+    while !worker.is_finished() {
+        turn += 1;
+        send(thread, cpus[turn % cpus.len()]);
+        std::thread::sleep(std::time::Duration::from_micros(300));
+    }
+    let told = worker.join().expect("it only works");
+    let recorded = recorded(&trace(), object);
+    assert_eq!(recorded.len(), MARKS);
+    check_sum(&recorded, &told, object);
+}
+
+/// Checks the CPU time between the first and the last mark.
+fn check_sum(recorded: &[u64], told: &[u64], object: u64) {
+    let span = |times: &[u64]| times[times.len() - 1] - times[0];
+    let (recorded, told) = (span(recorded), span(told));
+    // The recorder's own work is taken out, and a mark's reading may be held up by an interrupt.
+    assert!(
+        told.abs_diff(recorded) < told / 50,
+        "object {object:#x}: {recorded} ns recorded, {told} ns told in all"
+    );
+}
+
+/// Checks that both sides of a fork have their own CPU times: the parent's goes on, the child's begins with what the kernel
+/// counts for the child. The child is recorded from its fork on if `restart` is called there, as the preloaded library does.
+pub fn check_fork(object: u64) {
+    const MARKS: usize = 50;
+    let marks = |object: u64| -> Vec<u64> {
+        (0..MARKS)
+            .map(|_| {
+                let told = mark(object);
+                work(200_000);
+                told
+            })
+            .collect()
+    };
+    let before = marks(object);
+    let (mut reader, mut writer) = std::io::pipe().expect("two files may be opened");
+    // SAFETY: the child uses what needs no lock that another thread may hold: the recorder, the clock, a pipe.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let began = process::claim() && process::restart();
+        let told = [mark(object + 1), {
+            work(20_000_000);
+            mark(object + 1)
+        }];
+        let bytes: Vec<u8> = told.iter().flat_map(|told| told.to_le_bytes()).collect();
+        let written = std::io::Write::write_all(&mut writer, &bytes).is_ok();
+        process::finish();
+        // SAFETY: ends the child, with nothing of the parent's being undone.
+        unsafe { libc::_exit(i32::from(!began || !written)) };
+    }
+    assert!(child > 0, "a process may be started");
+    drop(writer);
+    let after = marks(object);
+    let mut bytes = [0; 16];
+    std::io::Read::read_exact(&mut reader, &mut bytes).expect("the child tells its times");
+    let mut status = 0;
+    // SAFETY: waits for the child, and writes to the status.
+    let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!((ended, status), (child, 0), "the child recorded");
+    let trace = trace();
+    let told: Vec<u64> = before.into_iter().chain(after).collect();
+    let own = recorded(&trace, object);
+    assert_eq!(own.len(), told.len());
+    check_sum(&own, &told, object);
+    let (first, second) = bytes.split_at(8);
+    let told = [first, second]
+        .map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes were split off")));
+    let childs = recorded(&trace, object + 1);
+    assert_eq!(childs.len(), 2);
+    check_sum(&childs, &told, object + 1);
+    // What the parent did before is none of the child's, whose time begins at 0.
+    assert!(
+        childs[0] <= told[0],
+        "{} ns after {} ns",
+        childs[0],
+        told[0]
+    );
+}

@@ -52,7 +52,8 @@ impl Model for Direct {
             | ObjectKind::Event
             | ObjectKind::Barrier
             | ObjectKind::Once
-            | ObjectKind::Futex => Object::Other,
+            | ObjectKind::Futex
+            | ObjectKind::Doacross => Object::Other,
         });
         let mut mutex_of_condition = vec![None; program.objects.len()];
         let operations = &program.operations;

@@ -15,6 +15,7 @@ use super::messages::Messages;
 use super::modules::{AddressSpace, Sites};
 use super::names::{outcome, program_name};
 use super::objects::Objects;
+use super::shared::SharedMemory;
 use crate::{
     Call, CallId, Event, Nanos, Operation, Outcome, Process, ProcessId, Returns, SiteId, Thread,
     ThreadId, Trace,
@@ -92,7 +93,7 @@ impl<'a> Builder<'a> {
             },
             processes: Vec::new(),
             sites: Sites::default(),
-            objects: Objects::default(),
+            objects: Objects::sharing(SharedMemory::of(journals)),
             lineage: Lineage::new(journals),
             messages: Messages::default(),
             begun: Vec::new(),

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map with the fast hash.
-pub(super) type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
+pub(super) type FastMap<K, V> = HashMap<K, V, FastState>;
+
+/// What makes the hashes.
+pub(super) type FastState = BuildHasherDefault<Mixer>;
 
 /// Multiplies and rotates, once a word.
 #[derive(Clone, Copy, Default)]

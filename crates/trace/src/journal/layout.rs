@@ -367,6 +367,9 @@ pub const OUTCOME_FAILED: u8 = 16;
 /// Outcome byte: not known yet; a [`Kind::Return`] will say.
 pub const OUTCOME_PENDING: u8 = 255;
 
+/// The directory, among the journals, that shows the CPUs which a program is made to believe in as `/sys/devices/system/cpu` would.
+pub const CPU_DIRECTORY: &str = "cpus";
+
 /// Packs the last eight bytes of a record.
 #[inline]
 pub const fn pack_tail(kind: Kind, outcome: u8, site: u64) -> u64 {
@@ -518,6 +521,10 @@ kinds! {
     FutexWake = 92,
     /// A burst of `sched_yield` with no other event between; the extension holds how many.
     Yield = 95,
+    /// Waited for an iteration of a loop; `object` is the team's barrier, the extension holds the iteration's number.
+    DoacrossWait = 96,
+    /// Said that an iteration is done, before it is said; the operands as of [`Kind::DoacrossWait`].
+    DoacrossPost = 97,
     /// `sched_setaffinity`, `pthread_setaffinity_np`: bound a thread to CPUs, in belief; it stays on the recording's one.
     /// `object` is 0 for the calling thread, below 2^32 the number of a thread in the system, else a `pthread_t`; the
     /// extension holds the set's first 64 CPUs.

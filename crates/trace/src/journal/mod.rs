@@ -41,6 +41,8 @@ mod read;
 #[cfg(feature = "std")]
 mod records;
 #[cfg(feature = "std")]
+mod shared;
+#[cfg(feature = "std")]
 mod shares;
 #[cfg(feature = "std")]
 mod warnings;

@@ -2,8 +2,13 @@
 
 use super::hash::FastMap;
 use super::layout::Kind;
+use super::shared::SharedMemory;
 use crate::{Object, ObjectId, ObjectKind, ProcessId};
 
+/// In place of a process: what all have in common.
+const EVERYWHERE: usize = usize::MAX;
+
+/// A process, or [`EVERYWHERE`], the kind, and the address or name.
 type Key = (usize, ObjectKind, u64);
 
 /// What is known of an address that was initialized, until it is used.
@@ -23,12 +28,29 @@ pub(super) struct Objects {
     /// The processes that began as copies of others, with those.
     parents: FastMap<usize, usize>,
     counts: [u32; ObjectKind::ALL.len()],
+    /// The memory that is the same in several processes.
+    memory: SharedMemory,
 }
 
 impl Objects {
+    /// None yet, of processes that share this memory.
+    pub fn sharing(memory: SharedMemory) -> Self {
+        Self {
+            memory,
+            ..Self::default()
+        }
+    }
+
+    fn key(&self, process: usize, kind: ObjectKind, address: u64) -> Key {
+        match self.memory.name(process, address) {
+            Some(name) => (EVERYWHERE, kind, name),
+            None => (process, kind, address),
+        }
+    }
+
     /// Returns the object at an address.
     pub fn at(&mut self, process: usize, kind: ObjectKind, address: u64) -> ObjectId {
-        let key = (process, kind, address);
+        let key = self.key(process, kind, address);
         if let Some(&id) = self.living.get(&key) {
             return id;
         }
@@ -62,15 +84,14 @@ impl Objects {
         name: u64,
         initial: Option<u32>,
     ) -> ObjectId {
-        let everywhere = usize::MAX;
-        if !self.living.contains_key(&(everywhere, kind, name)) {
-            self.initialize(everywhere, kind, name, initial);
-            let id = self.at(everywhere, kind, name);
+        if !self.living.contains_key(&(EVERYWHERE, kind, name)) {
+            self.initialize(EVERYWHERE, kind, name, initial);
+            let id = self.at(EVERYWHERE, kind, name);
             let object = &mut self.table[id.index()];
             object.process = ProcessId::from_index(process);
             object.address = None;
         }
-        self.at(everywhere, kind, name)
+        self.at(EVERYWHERE, kind, name)
     }
 
     /// Notes that a process began as a copy of another: what that one had opened, both have.
@@ -96,7 +117,7 @@ impl Objects {
         address: u64,
         initial: Option<u32>,
     ) {
-        let key = (process, kind, address);
+        let key = self.key(process, kind, address);
         self.living.remove(&key);
         self.opened.remove(&key);
         self.pending.insert(key, Pending { initial });
@@ -104,7 +125,7 @@ impl Objects {
 
     /// Notes that the object at an address is no more.
     pub fn destroy(&mut self, process: usize, kind: ObjectKind, address: u64) {
-        let key = (process, kind, address);
+        let key = self.key(process, kind, address);
         self.living.remove(&key);
         self.pending.remove(&key);
         self.opened.remove(&key);
@@ -113,7 +134,7 @@ impl Objects {
     /// Notes that a named semaphore was opened; opening it again finds the same one.
     pub fn open(&mut self, process: usize, address: u64, name: u64, value: Option<u32>) {
         let kind = ObjectKind::Semaphore;
-        let key = (process, kind, address);
+        let key = self.key(process, kind, address);
         if self.opened.get(&key) == Some(&name) {
             return;
         }
@@ -133,6 +154,7 @@ pub(super) fn object_kind(kind: Kind) -> Option<ObjectKind> {
         70..80 => Some(ObjectKind::Spin),
         80..90 => Some(ObjectKind::Once),
         90..93 => Some(ObjectKind::Futex),
+        96..98 => Some(ObjectKind::Doacross),
         _ => None,
     }
 }
@@ -170,6 +192,24 @@ mod tests {
         assert_eq!(objects.at(0, ObjectKind::Semaphore, 64), first);
         objects.open(0, 64, 2, Some(0));
         assert_ne!(objects.at(0, ObjectKind::Semaphore, 64), first);
+    }
+
+    #[test]
+    fn an_object_in_shared_memory_is_that_of_all_processes() {
+        let memory = SharedMemory::of_maps(&[
+            "1000-3000 rw-s 00000000 00:01 7 /dev/zero (deleted)\n",
+            "5000-7000 rw-s 00000000 00:01 7 /dev/zero (deleted)\n",
+        ]);
+        let mut objects = Objects::sharing(memory);
+        let kind = ObjectKind::Semaphore;
+        objects.initialize(0, kind, 0x1010, Some(3));
+        let first = objects.at(0, kind, 0x1010);
+        assert_eq!(objects.at(1, kind, 0x5010), first);
+        assert_eq!(objects.table[first.index()].initial, Some(3));
+        assert_ne!(objects.at(1, ObjectKind::Mutex, 0x5010), first);
+        assert_ne!(objects.at(1, kind, 0x1010), first);
+        objects.destroy(1, kind, 0x5010);
+        assert_ne!(objects.at(0, kind, 0x1010), first);
     }
 
     #[test]

@@ -111,6 +111,14 @@ impl Builder<'_> {
                         let most = self.trace.threads.len() as u64;
                         Some(wake_operation(object, event.second.min(most)))
                     }
+                    Kind::DoacrossWait => Some(Operation::DoacrossWait {
+                        loops: object,
+                        iteration: event.second,
+                    }),
+                    Kind::DoacrossPost => Some(Operation::DoacrossPost {
+                        loops: object,
+                        iteration: event.second,
+                    }),
                     kind => object_operation(kind, object),
                 }
             }

@@ -55,7 +55,8 @@
 //! returns     one of Derived, Explicit
 //! processes   list of: name: text, pid?, parent pid?
 //! threads     list of: name: text, process, priority?: signed, cpu?, start routine?, tid?
-//! objects     list of: kind: one of Event, Mutex, Cond, Semaphore, Rwlock, Barrier, Spin, Once, Queue; name: text, process,
+//! objects     list of: kind: one of Event, Mutex, Cond, Semaphore, Rwlock, Barrier, Spin, Once, Futex, Queue,
+//!             Doacross; name: text, process,
 //!             address?, initial?
 //! modules     list of: path: text, build id?: text
 //! sites       list of: module, offset, caller?: an earlier site

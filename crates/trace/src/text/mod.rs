@@ -35,6 +35,7 @@
 //!           | "recording" FACT                        how the trace was recorded
 //!           | "warning" TEXT                          what a reader must know about the trace's limits
 //! KIND      = "event" | "mutex" | "cond" | "semaphore" | "rwlock" | "barrier" | "spin" | "once" | "futex" | "queue"
+//!           | "doacross"
 //! FACT      = "command" WORD* | "version" WORD | "started" UNIX-SECONDS | "cpu" K | "pretended-cpus" N
 //!           | "slice" TIME | "clock" ("rseq" | "counter" | "system-call") | "wall" TIME | "cpu-time" TIME
 //!           | "exit" ("code" | "signal") INTEGER | "lost-events" N | "recorder-cpu" TIME
@@ -51,6 +52,8 @@
 //!           | ("futex_wait" | "futex_timedwait") FUTEX | "futex_wake" FUTEX WOKEN
 //!           | "bind" THREAD CPUS
 //!           | ("queue_send" | "queue_receive") QUEUE
+//!           | ("doacross_wait" | "doacross_post") DOACROSS ITERATION
+//!                                                     waits until an iteration of a loop is done, or says that it is
 //!           | ("lock_sections" | "trylocks") MUTEX COUNT
 //!                                                     so many locks and unlocks, or tries, and nothing else, since
 //!                                                     the thread's row before; a "trylocks" must say its OUTCOME

@@ -56,7 +56,7 @@ const ON_A_THREAD: [fn(ThreadId) -> Operation; 4] = [
 ];
 
 /// The names of the other operations.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 13] = [
     "terminate",
     "return",
     "send",
@@ -68,6 +68,8 @@ const OTHERS: [&str; 11] = [
     "sleep",
     "lock_sections",
     "trylocks",
+    "doacross_wait",
+    "doacross_post",
 ];
 
 /// The fields of a row.
@@ -210,6 +212,14 @@ impl Row<'_, '_, '_> {
                 let woken = number(self.words.required(what)?, what)?;
                 Ok(Operation::FutexWake { futex, woken })
             }
+            "doacross_wait" => {
+                let (loops, iteration) = self.iteration()?;
+                Ok(Operation::DoacrossWait { loops, iteration })
+            }
+            "doacross_post" => {
+                let (loops, iteration) = self.iteration()?;
+                Ok(Operation::DoacrossPost { loops, iteration })
+            }
             "bind" => {
                 let thread = self.thread()?;
                 let cpus = words::cpus(self.words.required("CPUs, such as 0-3,6")?)?;
@@ -227,6 +237,12 @@ impl Row<'_, '_, '_> {
             }),
             _ => Err(unknown(name)),
         }
+    }
+
+    fn iteration(&mut self) -> Result<(ObjectId, u64), Problem> {
+        let loops = self.object(ObjectKind::Doacross)?;
+        let what = "the number of an iteration";
+        Ok((loops, number(self.words.required(what)?, what)?))
     }
 
     fn io(&mut self) -> Result<Operation, Problem> {

@@ -284,6 +284,9 @@ fn call_text(trace: &Trace, call: &Call, sites: &[String]) -> String {
             add(file.name());
         }
     }
+    if let Some(iteration) = operands::iteration(call.operation) {
+        add(&iteration.to_string());
+    }
     if let Some(count) = operands::count(call.operation) {
         add(&count.to_string());
     }

@@ -397,6 +397,14 @@ impl Builder {
                 kind: IoKind::ALL[raw.operands.0 % IoKind::ALL.len()],
                 file: FileKind::ALL[raw.operands.1 % FileKind::ALL.len()],
             },
+            15 => Operation::DoacrossWait {
+                loops: self.object(ObjectKind::Doacross, raw.operands.0)?,
+                iteration: raw.operands.1 as u64,
+            },
+            16 => Operation::DoacrossPost {
+                loops: self.object(ObjectKind::Doacross, raw.operands.0)?,
+                iteration: raw.operands.1 as u64,
+            },
             12 => Operation::Bind {
                 thread: other_id,
                 cpus: (raw.operands.1 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use libc::{Elf64_Addr, Elf64_Rela, Elf64_Sym};
 
 /// How the names of the functions begin that the library is to call directly.
-const DIRECTLY: [&[u8]; 7] = [
+const DIRECTLY: [&[u8]; 8] = [
     b"pthread_mutex_",
     b"pthread_cond_",
     b"sem_",
@@ -18,6 +18,7 @@ const DIRECTLY: [&[u8]; 7] = [
     b"__kmpc_critical",
     b"__kmpc_end_critical",
     b"__kmpc_end_ordered",
+    b"__kmpc_doacross_",
 ];
 
 /// How the names of the libraries' files begin.

@@ -112,6 +112,7 @@ unsafe extern "C" fn implicit_task(
         }
         return;
     }
+    team.begin_loops();
     if index == 0 {
         team.withdraw(size, (region >> SIZE_SHIFT) as u32, team.site());
     } else {

@@ -9,6 +9,9 @@ mod events;
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use super::region::Team;
 use crate::hook::recording;
 use crate::next::Next;
 
@@ -24,6 +27,30 @@ type Lookup = unsafe extern "C" fn(*const c_char) -> *mut c_void;
 
 /// The library's function that registers a callback.
 type SetCallback = unsafe extern "C" fn(c_int, *const c_void) -> c_int;
+
+/// The library's function that tells of a region that the calling thread is in: its word, and the size of its team. Returns 2
+/// where there is one.
+type ParallelInfo = unsafe extern "C" fn(c_int, *mut *mut Data, *mut c_int) -> c_int;
+
+static PARALLEL_INFO: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Returns the address of the barrier of the calling thread's team, where the library tells of it.
+pub fn barrier() -> Option<u64> {
+    let address = PARALLEL_INFO.load(Ordering::Relaxed);
+    if address.is_null() {
+        return None;
+    }
+    // SAFETY: the library's function of that name has this type.
+    let ask = unsafe { core::mem::transmute::<*mut c_void, ParallelInfo>(address) };
+    let (mut word, mut size): (*mut Data, c_int) = (core::ptr::null_mut(), 0);
+    // SAFETY: the library writes to the two places.
+    if unsafe { ask(0, &raw mut word, &raw mut size) } != 2 || size < 2 {
+        return None;
+    }
+    // SAFETY: null, or the word of a region that the thread is in.
+    let name = unsafe { word.as_ref() }.copied()?;
+    Team::of_barrier(name).map(|team| team.barrier(size.cast_unsigned()))
+}
 
 /// `ompt_start_tool` itself.
 type Start = unsafe extern "C" fn(c_uint, *const c_char) -> *const Tool;
@@ -86,6 +113,9 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
     if set.is_null() {
         return 0;
     }
+    // SAFETY: as above.
+    let ask = unsafe { lookup(c"ompt_get_parallel_info".as_ptr()) };
+    PARALLEL_INFO.store(ask, Ordering::Relaxed);
     // SAFETY: the function of that name has this type.
     let set = unsafe { core::mem::transmute::<*mut c_void, SetCallback>(set) };
     for (which, callback) in events::callbacks() {
