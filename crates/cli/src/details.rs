@@ -27,7 +27,7 @@ pub fn of(trace: &Trace, schedule: &Schedule, marks: Marks) -> Details {
                 .object
                 .filter(|object| (*object as usize) < schedule.objects.len()),
             other: info.other.filter(lane),
-            recorded_nanos: info.recorded_nanos,
+            recorded_nanos: info.recorded_nanos.unwrap_or_default(),
             site: info.site,
         });
     }
@@ -91,7 +91,8 @@ pub fn event(trace: &Trace, event: u32) -> Option<EventInfo> {
             .other_thread()
             .or(call.from)
             .map(|thread| thread.0),
-        recorded_nanos: event.time.0,
+        about: trace.message(call).map(ToString::to_string),
+        recorded_nanos: Some(event.time.0),
         site: call.site.map(|site| site.0),
     })
 }

@@ -49,7 +49,7 @@ impl Picture {
         Self {
             tracks,
             cpus: track::of_cpus(&schedule),
-            wakes: WakeIndex::new(&schedule.wakes, schedule.lanes.len()),
+            wakes: WakeIndex::new(&schedule),
             schedule,
             marks,
         }

@@ -41,15 +41,20 @@ pub fn ask_what_to_open() -> Result<Option<PathBuf>, String> {
     ask(|| dialog.pick_file(), instead)
 }
 
-/// Asks the user for a machine's file.
+/// Asks the user for a machine's or a network's file.
 ///
 /// # Errors
 ///
 /// With what to do instead, where there is no dialog.
-pub fn ask_for_machine() -> Result<Option<PathBuf>, String> {
-    let dialog = rfd::FileDialog::new()
-        .set_title("Choose a machine")
-        .add_filter("machines", &["toml"]);
+pub fn ask_for_conditions(is_network: bool) -> Result<Option<PathBuf>, String> {
+    let dialog = rfd::FileDialog::new();
+    let dialog = if is_network {
+        let dialog = dialog.set_title("Choose a network");
+        dialog.add_filter("networks", &["toml", "cfg"])
+    } else {
+        let dialog = dialog.set_title("Choose a machine");
+        dialog.add_filter("machines", &["toml"])
+    };
     ask(|| dialog.pick_file(), "enter the name of the file")
 }
 
@@ -70,7 +75,14 @@ impl Seen {
         let stem = path
             .file_stem()
             .map(|stem| stem.to_string_lossy().into_owned());
-        let name = format!("{}-{}cpus", stem.unwrap_or_default(), loaded.what.cpus);
+        let stem = stem.unwrap_or_default();
+        let name = match &loaded.what.network {
+            Some(network) => {
+                let network = crate::panels::welcome::file_name(network);
+                format!("{stem}-{}", network.trim_end_matches(".toml"))
+            }
+            None => format!("{stem}-{}cpus", loaded.what.cpus),
+        };
         Some(Self {
             lanes: open.rows.lanes().collect(),
             range: (open.view.start, open.view.end.min(open.limit())),

@@ -192,7 +192,7 @@ fn a_deadlock_is_marked_and_explained() {
 }
 
 #[test]
-fn arrows_are_drawn_up_to_their_limit() {
+fn arrows_are_drawn_up_to_their_limit_and_the_legend_says_what_is_left_out() {
     let mut schedule = two_threads();
     let count = |schedule: &Schedule, arrows| {
         let options = SvgOptions {
@@ -205,7 +205,31 @@ fn arrows_are_drawn_up_to_their_limit() {
     assert_eq!(count(&schedule, 1), 1);
     assert_eq!(count(&schedule, 0), 0);
     schedule.wakes.push(schedule.wakes[0]);
-    assert_eq!(count(&schedule, 1), 0);
+    // Two at the same place are one arrow.
+    assert_eq!(count(&schedule, 1), 1);
+    let said = texts(&drawn(&schedule));
+    assert!(!said.iter().any(|text| text.contains("arrows")), "{said:?}");
+    let mut many = schedule.clone();
+    many.wakes = (0..400)
+        .map(|i| Wake::at_once(i % 2, (i + 1) % 2, SimTime(u64::from(i) / 4)))
+        .collect();
+    let said = texts(&drawn(&many)).join(" ");
+    assert!(said.contains("400 in 200 arrows"), "{said}");
+    many.wakes = (0..400)
+        .map(|i| {
+            Wake::message(
+                i % 2,
+                SimTime(u64::from(i) / 8),
+                1 - i % 2,
+                SimTime(u64::from(i) / 4),
+            )
+        })
+        .collect();
+    let said = texts(&drawn(&many)).join(" ");
+    assert!(
+        said.contains("in 200 arrows") || said.contains("left out"),
+        "{said}"
+    );
     // A thread that wakes itself, or one that is not there, has no arrow.
     schedule.wakes[0].to = 0;
     schedule.wakes[1].to = 99;

@@ -19,8 +19,8 @@ use crate::{
     theme,
 };
 
-/// So many arrows are drawn; where there are more they are bundled.
-const ARROWS: usize = 5_000;
+/// So many arrows are drawn; where there are more, those of the shortest waits are left out.
+const ARROWS: usize = 1_000;
 
 /// So many operations are drawn with their shapes; where there are more, ticks in the pixels tell of them.
 const SHAPES: usize = 2_500;
@@ -35,7 +35,13 @@ pub fn refresh(open: &mut Open, scene: &Scene<'_>, moving: bool) {
     let scale = scene.layout.scale(&open.view);
     open.arrows = (
         open.cache.version,
-        arrows::arrows(wakes, &picture.wakes, &scale, &open.rows, ARROWS),
+        arrows::arrows(
+            wakes,
+            &picture.wakes,
+            &scale,
+            &|lane| open.rows.of_lane(lane),
+            ARROWS,
+        ),
     );
 }
 
@@ -104,13 +110,13 @@ impl Over<'_> {
     }
 
     fn arrows(&self) {
-        let drawn = &self.open.arrows.1;
+        let drawn = &self.open.arrows.1.drawn;
         // Where there are many they recede, lest they hide what they are about.
         let strength = match drawn.len() {
             0..40 => 0.9,
             40..150 => 0.5,
             150..600 => 0.28,
-            many => (108.0 / many as f32).max(0.03),
+            many => (130.0 / many as f32).max(0.13),
         };
         let mut mesh = Mesh::default();
         for one in drawn {

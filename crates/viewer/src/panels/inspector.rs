@@ -11,7 +11,7 @@ use crate::{
     loaded::Loaded,
     navigate::{self, Selected, Selection},
     panels::source_view,
-    source::{ScheduleSource, SiteInfo},
+    source::{EventClass, ScheduleSource, SiteInfo},
     theme::Colours,
 };
 
@@ -158,14 +158,24 @@ impl Inspector<'_> {
         if let Some(object) = info.object {
             fact("object", self.loaded.object(object).to_owned());
         }
+        if let Some(about) = info.about {
+            fact("call", about);
+        }
         if let Some(other) = info.other {
-            fact("other thread", self.loaded.lane(other as usize).to_owned());
+            let name = if info.class == EventClass::Message {
+                "other end"
+            } else {
+                "other thread"
+            };
+            fact(name, self.loaded.lane(other as usize).to_owned());
         }
         if let Selected::Segment(_) = selection.what {
             fact("leads to", info.operation.to_string());
         }
-        let nanos = foretrace_schedule::SimTime::from_nanos(info.recorded_nanos);
-        fact("recorded at", format!("{nanos} (event {event})"));
+        if let Some(nanos) = info.recorded_nanos {
+            let at = foretrace_schedule::SimTime::from_nanos(nanos);
+            fact("recorded at", format!("{at} (event {event})"));
+        }
     }
 
     /// Who let it go on.

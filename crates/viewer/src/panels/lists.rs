@@ -37,12 +37,20 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
     let colours = viewer.colours.clone();
     let visible = viewer.rows_height;
     let mut tab = viewer.lists.tab;
+    let is_ranks = viewer
+        .open_front()
+        .is_some_and(|open| open.source.about().passes_messages());
+    let (lanes, speed) = if is_ranks {
+        ("Ranks", "Networks")
+    } else {
+        ("Threads", "Curve")
+    };
     ui.horizontal_wrapped(|ui| {
         for (value, text) in [
             (Tab::Waits, "Objects"),
             (Tab::Sites, "Sites"),
-            (Tab::Threads, "Threads"),
-            (Tab::Curve, "Curve"),
+            (Tab::Threads, lanes),
+            (Tab::Curve, speed),
             (Tab::Notes, "Notes"),
         ] {
             ui.selectable_value(&mut tab, value, text);
