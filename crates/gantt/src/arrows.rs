@@ -1,7 +1,7 @@
 //! Which arrows are drawn: from the release to the one that it let go on, and from a send to its receive; all while they are
 //! few, else in bundles, and of those that would still be too many the ones that matter most.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{cmp::Reverse, collections::BTreeMap, ops::Range};
 
 use foretrace_schedule::{Activity, Lane, Schedule, SimTime, Wake};
 
@@ -222,10 +222,7 @@ pub fn arrows(
     }
     let mut bundles = bundled(near.filter_map(arrow), wakes, index, scale);
     if bundles.len() > most {
-        // The first of equals stays, so that the same picture is drawn each time.
-        bundles.sort_by_key(|(bundle, wait)| (std::cmp::Reverse(*wait), bundle.wake));
-        bundles.truncate(most);
-        bundles.sort_by_key(|(bundle, _)| bundle.wake);
+        keep_longest(&mut bundles, wakes, scale, most);
     }
     let drawn: Vec<Arrow> = bundles.into_iter().map(|(bundle, _)| bundle).collect();
     let shown: usize = drawn.iter().map(|bundle| bundle.count as usize).sum();
@@ -234,6 +231,39 @@ pub fn arrows(
         all,
         left_out: all - shown,
     }
+}
+
+/// No part of a picture that is so many pixels wide is left without arrows where it has some.
+const PART: f64 = 24.0;
+
+/// Keeps so many bundles: first those of the longest waits of each part of the picture, then those of the longest of all.
+fn keep_longest(
+    bundles: &mut Vec<(Arrow, SimTime)>,
+    wakes: &[Wake],
+    scale: &TimeScale,
+    most: usize,
+) {
+    // The first of equals stays, so that the same picture is drawn each time.
+    bundles.sort_by_key(|(bundle, wait)| (Reverse(*wait), bundle.wake));
+    #[expect(clippy::cast_sign_loss, reason = "widths are not negative")]
+    let parts = ((scale.width() / PART) as usize).clamp(1, most.max(1));
+    let of_each = most / parts;
+    let mut kept = vec![0; parts + 1];
+    let mut rank = |bundle: &Arrow| {
+        let at = wakes[bundle.wake].at.clamp(scale.start(), scale.end());
+        let share = (scale.x(at) - scale.x(scale.start())) / scale.width().max(1.0);
+        #[expect(clippy::cast_sign_loss, reason = "shares are not negative")]
+        let part = (share * parts as f64) as usize;
+        let count = &mut kept[part.min(parts)];
+        *count += 1;
+        *count > of_each
+    };
+    let ranked = bundles.drain(..).map(|bundle| (rank(&bundle.0), bundle));
+    let mut ranked: Vec<_> = ranked.collect();
+    ranked.sort_by_key(|(is_more, _)| *is_more);
+    ranked.truncate(most);
+    bundles.extend(ranked.into_iter().map(|(_, bundle)| bundle));
+    bundles.sort_by_key(|(bundle, _)| bundle.wake);
 }
 
 /// Joins arrows that cannot be told apart; each bundle with its longest wait, whose arrow stands for it.
@@ -351,6 +381,11 @@ mod tests {
         let kept = arrows(&wakes, &index, &scale, &Some, 10);
         let kept: Vec<usize> = kept.drawn.iter().map(|arrow| arrow.wake + 1).collect();
         assert_eq!(kept, [10, 20, 30, 40, 50, 60, 70, 80, 90, 100]);
+        // Of each part of a wide picture, some are kept.
+        let scale = TimeScale::new(SimTime(0), SimTime(100_000), 0.0, 240.0);
+        let kept = arrows(&wakes, &index, &scale, &Some, 20);
+        let parts = kept.drawn.chunk_by(|a, b| a.wake / 10 == b.wake / 10);
+        assert_eq!((kept.drawn.len(), parts.count()), (20, 10));
     }
 
     #[test]

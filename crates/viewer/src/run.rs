@@ -124,6 +124,13 @@ impl Open {
             None => self.shown.clone(),
             Some(_) => None,
         };
+        // What only the other one had is not there any more.
+        let whole = TimeView::whole(self.limit());
+        if self.view.span() > whole.span() {
+            self.view = whole;
+        } else if self.view.end > whole.end {
+            self.view = self.view.panned(0.0, self.limit());
+        }
     }
 
     fn look_by(&mut self, command: &Command, now: f64) {

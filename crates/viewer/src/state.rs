@@ -159,6 +159,11 @@ impl Open {
         }
     }
 
+    /// Returns whether two predictions are shown, one below the other.
+    pub fn is_apart(&self) -> bool {
+        self.baseline.is_some() && self.compare == Compare::Apart
+    }
+
     /// Asks for what is wanted, where that is neither shown nor on its way.
     pub fn want(&mut self, wake: impl FnOnce() + Send + 'static) {
         let is_shown = self

@@ -231,6 +231,10 @@ fn two_predictions_are_compared() {
     harness.get_by_label_contains("3 CPUs, direct: 100 ms  against  2 CPUs, direct: 100 ms");
     harness.get_by_label("apart").click();
     harness.run_steps(3);
+    assert!(open(&mut harness).is_apart());
+    harness.get_by_label("overlaid").click();
+    harness.run_steps(3);
+    assert!(!open(&mut harness).is_apart());
     press(&mut harness, Modifiers::NONE, Key::B);
     assert!(open(&mut harness).baseline.is_none());
 }

@@ -348,8 +348,7 @@ mod tests {
                         rank 1 {\nl1: recv 800b from 0 tag 0\n}\n";
 
     /// The same as somebody recorded it.
-    const LISTED: &str = "foretrace-text 1\n0 A begin 0 2\n0 B begin 1 2\n1000 A send 1 800 7\n1000 B recv 0 800 7\n\
-                          1200 A terminate\n1500 B terminate\n";
+    const LISTED: &str = "foretrace-text 1\n1000 A send 1 800 7\n1000 B recv 0 800 7\n1200 A terminate\n1500 B terminate\n";
 
     fn opened(name: &str, text: &str, network: Option<&str>) -> Ranks {
         let directory = tempfile::tempdir().unwrap();

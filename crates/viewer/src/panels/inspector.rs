@@ -8,6 +8,7 @@ use foretrace_schedule::State;
 use crate::{
     app::Viewer,
     command::Command,
+    lists::Waits,
     loaded::Loaded,
     navigate::{self, Selected, Selection},
     panels::source_view,
@@ -23,6 +24,9 @@ enum Act {
     Select(Selection),
     Path(usize),
 }
+
+/// So many of the longest waits are listed to begin with.
+const WORST: usize = 8;
 
 /// Shows it.
 pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>) {
@@ -82,19 +86,32 @@ impl Inspector<'_> {
         }
         ui.add_space(8.0);
         ui.strong("Longest waits");
-        for (object, waits) in loaded.lists.objects.iter().take(8) {
-            let text = format!(
-                "{}: {} (longest {})",
-                loaded.object(*object),
-                waits.total,
-                waits.longest
-            );
+        for (name, waits) in self.worst() {
+            let text = format!("{name}: {} (longest {})", waits.total, waits.longest);
             if ui.link(text).clicked() {
                 *act = Some(Act::Select(Selection {
                     lane: waits.at.0,
                     what: Selected::Segment(waits.at.1),
                 }));
             }
+        }
+    }
+
+    /// What threads waited for longest: objects, or, where they wait for messages, the calls that they waited in.
+    fn worst(&self) -> Vec<(String, Waits)> {
+        let lists = &self.loaded.lists;
+        let objects = lists.objects.iter().take(WORST);
+        let objects =
+            objects.map(|(object, waits)| (self.loaded.object(*object).to_owned(), *waits));
+        let sites = lists.sites.iter().take(WORST);
+        let sites = sites.map(|site| {
+            let function = self.source.site(site.site).function;
+            (format!("{} in {function}", site.operation), site.waits)
+        });
+        if lists.objects.is_empty() {
+            sites.collect()
+        } else {
+            objects.collect()
         }
     }
 

@@ -170,7 +170,7 @@ fn objects(loaded: &Loaded, ui: &mut egui::Ui, colours: &Colours) -> Option<Sele
     list(
         ui,
         &loaded.lists.objects,
-        "No thread waits for an object.",
+        "No thread waits for an object. Sites tell which calls they wait in.",
         |ui, (object, waits)| {
             let facts = format!(
                 "waited {} in {} waits, longest {}",
