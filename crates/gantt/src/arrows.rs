@@ -190,7 +190,8 @@ fn note_waits(lane: &Lane, to: &[u32], wakes: &[Wake], waits: &mut [SimTime]) {
 /// Arrows between the same rows that begin and end within so many pixels of each other cannot be told apart.
 const APART: f64 = 3.0;
 
-/// Returns the arrows in view, not more than `most`; `row` gives the row that a lane is drawn in.
+/// Returns the arrows in view, not more than `most`; `row` gives the row that a lane is drawn in, and `seen` are the rows that
+/// are: an arrow is in view where a part of it may be.
 ///
 /// Where there are more, those between the same rows that cannot be told apart become one. Where even that leaves too many,
 /// those are left out that belong to the shortest waits.
@@ -199,13 +200,15 @@ pub fn arrows(
     index: &WakeIndex,
     scale: &TimeScale,
     row: &dyn Fn(usize) -> Option<usize>,
+    seen: Range<usize>,
     most: usize,
 ) -> Arrows {
     let near = index.near(wakes, scale.start(), scale.end());
     let arrow = |position: usize| {
         let wake = &wakes[position];
         let (from, to) = (row(wake.from as usize)?, row(wake.to as usize)?);
-        (from != to && wake.sent() <= scale.end()).then_some(Arrow {
+        let crosses = from.min(to) < seen.end && from.max(to) >= seen.start;
+        (from != to && crosses && wake.sent() <= scale.end()).then_some(Arrow {
             from,
             to,
             wake: position,
@@ -316,7 +319,7 @@ mod tests {
     fn in_view(wakes: &[Wake], scale: &TimeScale, lanes: usize, most: usize) -> Arrows {
         let index = WakeIndex::new(&schedule(wakes, lanes));
         let row = |lane| (lane < lanes).then_some(lane);
-        arrows(wakes, &index, scale, &row, most)
+        arrows(wakes, &index, scale, &row, 0..lanes, most)
     }
 
     #[test]
@@ -378,12 +381,12 @@ mod tests {
             .collect();
         let index = WakeIndex::new(&schedule);
         let scale = TimeScale::new(SimTime(0), SimTime(100_000), 0.0, 1_000.0);
-        let kept = arrows(&wakes, &index, &scale, &Some, 10);
+        let kept = arrows(&wakes, &index, &scale, &Some, 0..2, 10);
         let kept: Vec<usize> = kept.drawn.iter().map(|arrow| arrow.wake + 1).collect();
         assert_eq!(kept, [10, 20, 30, 40, 50, 60, 70, 80, 90, 100]);
         // Of each part of a wide picture, some are kept.
         let scale = TimeScale::new(SimTime(0), SimTime(100_000), 0.0, 240.0);
-        let kept = arrows(&wakes, &index, &scale, &Some, 20);
+        let kept = arrows(&wakes, &index, &scale, &Some, 0..2, 20);
         let parts = kept.drawn.chunk_by(|a, b| a.wake / 10 == b.wake / 10);
         assert_eq!((kept.drawn.len(), parts.count()), (20, 10));
     }
@@ -395,6 +398,16 @@ mod tests {
         let drawn = in_view(&wakes, &scale, 2, 10).drawn;
         assert_eq!(drawn.len(), 1);
         assert_eq!((drawn[0].from, drawn[0].to, drawn[0].wake), (1, 0, 2));
+    }
+
+    #[test]
+    fn arrows_above_and_below_the_rows_that_are_seen_are_not_drawn() {
+        let wakes = [wake(0, 1, 1), wake(1, 5, 2), wake(4, 3, 3), wake(6, 5, 4)];
+        let index = WakeIndex::new(&schedule(&wakes, 7));
+        let scale = TimeScale::new(SimTime(0), SimTime(10), 0.0, 100.0);
+        let drawn = arrows(&wakes, &index, &scale, &Some, 2..4, 10).drawn;
+        let drawn: Vec<usize> = drawn.iter().map(|arrow| arrow.wake).collect();
+        assert_eq!(drawn, [1, 2], "one crosses them, one ends in them");
     }
 
     #[test]

@@ -322,6 +322,26 @@ fn a_file_that_is_dropped_is_opened_in_front() {
 }
 
 #[test]
+fn what_is_chosen_is_kept_while_the_window_is_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("viewer.json");
+    let mut harness = window("example.ftrace");
+    harness.state_mut().settings_file = Some(file.clone());
+    press(&mut harness, Modifiers::NONE, Key::T);
+    press(&mut harness, Modifiers::NONE, Key::P);
+    for _ in 0..200 {
+        harness.run_steps(1);
+        let kept = crate::settings::Settings::load(Some(&file));
+        if kept.dark && kept.show_path {
+            // Recent files are found from wherever the next window is opened.
+            assert!(kept.recent[0].starts_with('/') && kept.recent[0].ends_with("example.ftrace"));
+            return;
+        }
+    }
+    panic!("nothing was kept");
+}
+
+#[test]
 fn a_desktop_without_dialogs_is_told_of_and_the_window_stays_usable() {
     let mut harness = window("example.ftrace");
     let told = "this desktop has no dialog for files; drop the file into the window";

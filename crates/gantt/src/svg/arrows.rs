@@ -34,7 +34,7 @@ pub fn draw(document: &mut Document, plot: &Plot, limit: usize) -> Drawn {
     let lanes = plot.rows.count();
     let row = |lane: usize| (lane < lanes).then_some(lane);
     let index = WakeIndex::new(plot.schedule);
-    let found = arrows::arrows(wakes, &index, &plot.scale, &row, limit);
+    let found = arrows::arrows(wakes, &index, &plot.scale, &row, 0..lanes, limit);
     let colour = plot.palette.arrow;
     let halo = plot.palette.background;
     // Where there are many they recede, lest they hide what they are about.

@@ -189,6 +189,21 @@ fn a_deadlock_is_marked_and_explained() {
         1,
         "one thread waits on"
     );
+    let alarm = crate::palette::Palette::of(Theme::Light).alarm.to_string();
+    let arrows = |picture: &str| {
+        let lines = picture.lines();
+        lines
+            .filter(|line| line.contains("stroke-width=\"1.5\"") && line.contains(&alarm))
+            .count()
+    };
+    assert_eq!(arrows(&picture), 0, "a chain is no circle");
+    if let Outcome::Deadlock(blocked) = &mut schedule.outcome {
+        let mut other = blocked[0].clone();
+        other.thread = "main".to_owned();
+        other.waits_for = Some("worker".to_owned());
+        blocked.push(other);
+    }
+    assert_eq!(arrows(&drawn(&schedule)), 2, "each waits for the other");
 }
 
 #[test]

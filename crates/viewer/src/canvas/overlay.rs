@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// So many arrows are drawn; where there are more, those of the shortest waits are left out.
-const ARROWS: usize = 1_000;
+const ARROWS: usize = 400;
 
 /// So many operations are drawn with their shapes; where there are more, ticks in the pixels tell of them.
 const SHAPES: usize = 2_500;
@@ -33,6 +33,8 @@ pub fn refresh(open: &mut Open, scene: &Scene<'_>, moving: bool) {
         return;
     }
     let scale = scene.layout.scale(&open.view);
+    let height = scene.layout.lanes.height();
+    let seen = open.rows.visible(open.scroll, open.scroll + height);
     open.arrows = (
         open.cache.version,
         arrows::arrows(
@@ -40,6 +42,7 @@ pub fn refresh(open: &mut Open, scene: &Scene<'_>, moving: bool) {
             &picture.wakes,
             &scale,
             &|lane| open.rows.of_lane(lane),
+            seen,
             ARROWS,
         ),
     );
@@ -253,13 +256,12 @@ impl Over<'_> {
             self.painter
                 .rect_filled(rest, 0.0, colour.gamma_multiply(0.5));
         }
-        let in_cycle = |lane: &usize| loaded.deadlock.cycle.contains(lane);
         let mut at = x + 14.0;
         for (from, to) in &loaded.deadlock.edges {
             let (Some(a), Some(b)) = (self.of_lane(*from), self.of_lane(*to)) else {
                 continue;
             };
-            let circle = in_cycle(from) && in_cycle(to);
+            let circle = loaded.deadlock.is_in_circle((*from, *to));
             let colour = if circle {
                 alarm
             } else {
