@@ -85,8 +85,11 @@ impl Inspector<'_> {
             *act = Some(Act::Path(loaded.path.len() - 1));
         }
         ui.add_space(8.0);
-        ui.strong("Longest waits");
-        for (name, waits) in self.worst() {
+        let worst = self.worst();
+        if !worst.is_empty() {
+            ui.strong("Longest waits");
+        }
+        for (name, waits) in worst {
             let text = format!("{name}: {} (longest {})", waits.total, waits.longest);
             if ui.link(text).clicked() {
                 *act = Some(Act::Select(Selection {

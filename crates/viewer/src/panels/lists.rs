@@ -162,32 +162,32 @@ fn at((lane, segment): (usize, usize)) -> Selection {
 
 fn objects(loaded: &Loaded, ui: &mut egui::Ui, colours: &Colours) -> Option<Selection> {
     let mut chosen = None;
+    let empty = if loaded.lists.sites.is_empty() {
+        "No thread waits for an object."
+    } else {
+        "No thread waits for an object. Sites tell which calls they wait in."
+    };
     let most = loaded
         .lists
         .objects
         .first()
         .map_or(SimTime::ZERO, |(_, waits)| waits.total);
-    list(
-        ui,
-        &loaded.lists.objects,
-        "No thread waits for an object. Sites tell which calls they wait in.",
-        |ui, (object, waits)| {
-            let facts = format!(
-                "waited {} in {} waits, longest {}",
-                waits.total, waits.count, waits.longest
-            );
-            if row(
-                ui,
-                false,
-                loaded.object(*object),
-                &facts,
-                share(waits.total, most),
-                colours,
-            ) {
-                chosen = Some(at(waits.at));
-            }
-        },
-    );
+    list(ui, &loaded.lists.objects, empty, |ui, (object, waits)| {
+        let facts = format!(
+            "waited {} in {} waits, longest {}",
+            waits.total, waits.count, waits.longest
+        );
+        if row(
+            ui,
+            false,
+            loaded.object(*object),
+            &facts,
+            share(waits.total, most),
+            colours,
+        ) {
+            chosen = Some(at(waits.at));
+        }
+    });
     chosen
 }
 
