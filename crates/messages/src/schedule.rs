@@ -134,7 +134,13 @@ fn add(segments: &mut Vec<Segment>, start: u64, end: u64, state: State, event: O
         return;
     }
     match segments.last_mut() {
-        Some(last) if last.state == state && last.end.0 == start => last.end = SimTime(end),
+        Some(last) if last.state == state && last.end.0 == start => {
+            last.end = SimTime(end);
+            // Running leads to what comes last; a wait is for what it began with.
+            if matches!(state, State::Running(_)) {
+                last.event = event;
+            }
+        }
         _ => segments.push(Segment {
             start: SimTime(start),
             end: SimTime(end),

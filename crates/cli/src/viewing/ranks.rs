@@ -192,8 +192,14 @@ impl Ranks {
         };
         let position = event as usize;
         program.steps.get(position)?;
-        let op = program.at(position);
+        let own = program.at(position);
         let lane = program.starts.partition_point(|start| *start <= position) - 1;
+        // Work leads to the call after it, as far as anybody cares.
+        let is_last = program.starts.get(lane + 1) == Some(&(position + 1));
+        let op = match own.kind {
+            Kind::Work if !is_last => program.at(position + 1),
+            _ => own,
+        };
         let recorded = self.recording.as_ref().and_then(|(events, calls)| {
             let recorded = *calls.get(position)?;
             let own = events.event(recorded)?;
@@ -214,7 +220,7 @@ impl Ranks {
         let is_end = matches!(op.kind, Kind::Send | Kind::Receive) && op.peer != ANY;
         Some(EventInfo {
             operation,
-            class: match op.kind {
+            class: match own.kind {
                 Kind::Work => EventClass::Other,
                 Kind::Send | Kind::Receive => EventClass::Message,
                 Kind::Wait | Kind::Probe | Kind::Collective => EventClass::Wait,
@@ -223,8 +229,10 @@ impl Ranks {
             object: None,
             other: is_end.then_some(op.peer),
             about,
-            recorded_nanos: recorded.as_ref().and_then(|(own, _)| own.recorded_nanos),
-            site: recorded.and_then(|(own, _)| own.site),
+            recorded_nanos: recorded
+                .as_ref()
+                .and_then(|(event, _)| event.recorded_nanos),
+            site: recorded.and_then(|(event, _)| event.site),
         })
     }
 
@@ -235,7 +243,7 @@ impl Ranks {
         let task = graph.tasks.get(event as usize)?;
         let rank = graph.rank_of(event);
         let of_rank = |rank: u32| rank * graph.cpus;
-        let bytes = format!("{} bytes, tag {}", task.value, task.tag);
+        let bytes = format!("{} bytes, {}", task.value, tag_text(task.tag));
         let (operation, class, about) = match task.kind {
             TaskKind::Work => ("work", EventClass::Other, None),
             TaskKind::Send => ("message", EventClass::Message, Some(bytes)),
@@ -257,16 +265,20 @@ impl Ranks {
 
 /// Says what an operation is about.
 fn said(op: &Operation) -> Option<String> {
-    let tag = if op.tag == ANY {
-        "any tag".to_owned()
-    } else {
-        format!("tag {}", op.tag)
-    };
+    let tag = tag_text(op.tag);
     match op.kind {
         Kind::Send => Some(format!("{} bytes to {}, {tag}", op.value, op.peer)),
         Kind::Receive | Kind::Probe if op.peer == ANY => Some(format!("from anybody, {tag}")),
         Kind::Receive | Kind::Probe => Some(format!("from {}, {tag}", op.peer)),
         Kind::Work | Kind::Wait | Kind::Collective => None,
+    }
+}
+
+fn tag_text(tag: u32) -> String {
+    if tag == ANY {
+        "any tag".to_owned()
+    } else {
+        format!("tag {tag}")
     }
 }
 

@@ -312,10 +312,10 @@ fn apart_labels(ui: &egui::Ui, open: &Open, scene: &Scene<'_>, other: Rect) {
     let Some(baseline) = &open.baseline else {
         return;
     };
-    let line = other.top() - 18.0;
+    let border = other.top() - 18.0;
     let x = other.left() - scene.layout.gutter;
     ui.painter()
-        .hline(x..=other.right(), line, (1.0, scene.colours.grid()));
+        .hline(x..=other.right(), border, (1.0, scene.colours.grid()));
     let text = baseline.what.brief(&baseline.picture.schedule.model);
     let at = pos2(other.left() + 4.0, other.top() - 9.0);
     let (small, muted) = (FontId::proportional(11.0), scene.colours.muted());
