@@ -2,7 +2,7 @@
 
 use foretrace_schedule::{Details, Event, EventClass, Marks, Schedule, Site};
 use foretrace_symbols::{Place, SourceMap};
-use foretrace_trace::{Operation, SiteId, Trace};
+use foretrace_trace::{Call, Operation, SiteId, Trace};
 use foretrace_viewer::source::EventInfo;
 
 /// Returns what a schedule is saved with: all events of the trace that it was predicted from.
@@ -79,13 +79,24 @@ pub fn of_messages(schedule: &Schedule) -> Details {
 
 /// Returns what an event of a trace is.
 pub fn event(trace: &Trace, event: u32) -> Option<EventInfo> {
-    let event = trace.events.get(event as usize)?;
+    let number = event as usize;
+    let event = trace.events.get(number)?;
     let call = trace.call(event);
+    let returned = (call.operation == Operation::Return)
+        .then(|| call_before(trace, number))
+        .flatten();
     Some(EventInfo {
-        operation: call.operation.name().into(),
+        operation: match returned {
+            Some(returned) => format!("return from {}", returned.operation.name()).into(),
+            None => call.operation.name().into(),
+        },
         class: class(call.operation),
         lane: call.thread.0,
-        object: call.operation.object().map(|object| object.0),
+        object: returned
+            .unwrap_or(call)
+            .operation
+            .object()
+            .map(|object| object.0),
         other: call
             .operation
             .other_thread()
@@ -93,8 +104,19 @@ pub fn event(trace: &Trace, event: u32) -> Option<EventInfo> {
             .map(|thread| thread.0),
         about: trace.message(call).map(ToString::to_string),
         recorded_nanos: Some(event.time.0),
-        site: call.site.map(|site| site.0),
+        site: returned.unwrap_or(call).site.map(|site| site.0),
     })
+}
+
+/// So many events before a return are searched for its call: others may have done much meanwhile.
+const SEARCHED: usize = 1 << 16;
+
+/// Returns the call that a thread returns from at an event: what it did before.
+fn call_before(trace: &Trace, event: usize) -> Option<&Call> {
+    let thread = trace.call(&trace.events[event]).thread;
+    let before = trace.events[..event].iter().rev().take(SEARCHED);
+    let mut calls = before.map(|event| trace.call(event));
+    calls.find(|call| call.thread == thread)
 }
 
 /// Returns where a call of a trace was made.

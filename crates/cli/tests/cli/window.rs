@@ -5,6 +5,7 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
     thread,
     time::Duration,
 };
@@ -92,10 +93,18 @@ impl Shot {
     }
 }
 
+/// Returns the name of a display that no other test uses: servers that choose for themselves at the same time now and then
+/// take the same one.
+fn unused_display() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = std::process::id() % 4_000 * 8 + COUNT.fetch_add(1, Ordering::Relaxed) % 8;
+    format!(":{}", 200 + number)
+}
+
 impl Screen {
     /// Opens a file in a window.
     fn open(environment: &TestEnvironment, arguments: &[&str]) -> Self {
-        // Servers that begin at the same time now and then take the same number, and one of them goes.
+        // Somebody else may have the number.
         let mut log = String::new();
         for _ in 0..3 {
             let mut screen = Self::start(environment, arguments);
@@ -109,8 +118,10 @@ impl Screen {
 
     fn start(environment: &TestEnvironment, arguments: &[&str]) -> Self {
         let size = format!("{WIDTH}x{HEIGHT}x24");
+        let display = unused_display();
         let mut server = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0", &size])
+            .args([&display, "-displayfd", "1", "-nolisten", "tcp"])
+            .args(["-screen", "0", &size])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -119,8 +130,7 @@ impl Screen {
         let out = server.stdout.take().expect("it is piped");
         BufReader::new(out)
             .read_line(&mut number)
-            .expect("it tells its number");
-        let display = format!(":{}", number.trim());
+            .expect("it tells its number when it is ready");
         let log = fs::File::create(environment.path("window.log"));
         let window = environment
             .command(arguments)
