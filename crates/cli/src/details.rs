@@ -3,7 +3,7 @@
 use foretrace_schedule::{Details, Event, EventClass, Marks, Schedule, Site};
 use foretrace_symbols::{Place, SourceMap};
 use foretrace_trace::{Call, Operation, SiteId, Trace};
-use foretrace_viewer::source::EventInfo;
+use foretrace_viewer::source::{EventInfo, RETURN};
 
 /// Returns what a schedule is saved with: all events of the trace that it was predicted from.
 pub fn of(trace: &Trace, schedule: &Schedule, marks: Marks) -> Details {
@@ -87,7 +87,7 @@ pub fn event(trace: &Trace, event: u32) -> Option<EventInfo> {
         .flatten();
     Some(EventInfo {
         operation: match returned {
-            Some(returned) => format!("return from {}", returned.operation.name()).into(),
+            Some(returned) => format!("{RETURN}{}", returned.operation.name()).into(),
             None => call.operation.name().into(),
         },
         class: class(call.operation),
@@ -206,5 +206,26 @@ fn class(operation: Operation) -> EventClass {
         | Operation::Message(_) => EventClass::Message,
         Operation::Io { .. } | Operation::Sleep => EventClass::Io,
         Operation::Return | Operation::Bind { .. } => EventClass::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_return_is_told_with_the_call_that_waited_and_its_place() {
+        let text = "foretrace-text 1\nreturns explicit\nmodule prog /prog\nsite prog+0x10\nprocess A\nprocess B\n\
+                    0 A create B cpu=0\n5 A cond_wait c m site=prog+0x10 cpu=5\n6 B lock m cpu=1\n7 B cond_signal c cpu=2\n\
+                    8 B unlock m cpu=3\n8 B terminate cpu=3\n9 A return cpu=6\n10 A terminate cpu=7\n";
+        let trace = foretrace_trace::text::parse(text, "test").unwrap();
+        let named = |name: &str| {
+            let events = (0..trace.events.len() as u32).filter_map(|number| event(&trace, number));
+            let mut events = events.filter(|event| event.operation == name);
+            events.next().unwrap()
+        };
+        let (call, back) = (named("cond_wait"), named("return from cond_wait"));
+        assert!(call.site.is_some());
+        assert_eq!((back.site, back.object), (call.site, call.object));
     }
 }

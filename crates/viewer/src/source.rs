@@ -63,6 +63,9 @@ pub trait ScheduleSource: Send + Sync {
 /// The message of what was cancelled.
 pub const CANCELLED: &str = "cancelled";
 
+/// What the name of an event begins with that ends a wait, before the name of the call that waited.
+pub const RETURN: &str = "return from ";
+
 /// What an opened file is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {

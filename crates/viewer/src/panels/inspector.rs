@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eframe::egui::{self, RichText};
-use foretrace_schedule::State;
+use foretrace_schedule::{SimTime, State};
 
 use crate::{
     app::Viewer,
@@ -141,11 +141,11 @@ impl Inspector<'_> {
                 fact("runs", routine.clone());
             }
             if end > start {
-                fact("begin", start.to_string());
-                fact("end", end.to_string());
+                fact("begin", to_the_nanosecond(start));
+                fact("end", to_the_nanosecond(end));
                 fact("length", end.since(start).to_string());
             } else {
-                fact("time", start.to_string());
+                fact("time", to_the_nanosecond(start));
             }
             self.event_facts(selection, &mut fact);
         });
@@ -193,7 +193,7 @@ impl Inspector<'_> {
             fact("leads to", info.operation.to_string());
         }
         if let Some(nanos) = info.recorded_nanos {
-            let at = foretrace_schedule::SimTime::from_nanos(nanos);
+            let at = SimTime::from_nanos(nanos);
             fact("recorded at", format!("{at} (event {event})"));
         }
     }
@@ -400,5 +400,32 @@ pub fn describe(loaded: &Loaded, source: &dyn ScheduleSource, selection: &Select
                 State::Blocked(kind) => format!("blocked: {}{object}", kind.name()),
             }
         }
+    }
+}
+
+/// Writes a time in the unit that suits it, to the nanosecond: near each other, times differ in their last digits alone.
+fn to_the_nanosecond(time: SimTime) -> String {
+    let nanos = time.as_nanos();
+    let (unit, name, digits) = match nanos {
+        0..1_000 => return time.to_string(),
+        1_000..1_000_000 => (1_000, "us", 3),
+        1_000_000..1_000_000_000 => (1_000_000, "ms", 6),
+        _ => (1_000_000_000, "s", 9),
+    };
+    format!("{}.{:0digits$} {name}", nanos / unit, nanos % unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_near_each_other_are_told_apart() {
+        let written = |nanos: u64| to_the_nanosecond(SimTime::from_nanos(nanos));
+        assert_eq!(written(12_078_912), "12.078912 ms");
+        assert_eq!(written(12_078_913), "12.078913 ms");
+        assert_eq!(written(1_000_000_001), "1.000000001 s");
+        assert_eq!(written(45_006), "45.006 us");
+        assert_eq!(written(7), SimTime::from_nanos(7).to_string());
     }
 }
