@@ -2,8 +2,8 @@
 
 use foretrace_schedule::{Details, Event, EventClass, Marks, Schedule, Site};
 use foretrace_symbols::{Place, SourceMap};
-use foretrace_trace::{Operation, SiteId, Trace};
-use foretrace_viewer::source::EventInfo;
+use foretrace_trace::{Call, Operation, SiteId, Trace};
+use foretrace_viewer::source::{EventInfo, RETURN};
 
 /// Returns what a schedule is saved with: all events of the trace that it was predicted from.
 pub fn of(trace: &Trace, schedule: &Schedule, marks: Marks) -> Details {
@@ -27,7 +27,7 @@ pub fn of(trace: &Trace, schedule: &Schedule, marks: Marks) -> Details {
                 .object
                 .filter(|object| (*object as usize) < schedule.objects.len()),
             other: info.other.filter(lane),
-            recorded_nanos: info.recorded_nanos,
+            recorded_nanos: info.recorded_nanos.unwrap_or_default(),
             site: info.site,
         });
     }
@@ -79,21 +79,44 @@ pub fn of_messages(schedule: &Schedule) -> Details {
 
 /// Returns what an event of a trace is.
 pub fn event(trace: &Trace, event: u32) -> Option<EventInfo> {
-    let event = trace.events.get(event as usize)?;
+    let number = event as usize;
+    let event = trace.events.get(number)?;
     let call = trace.call(event);
+    let returned = (call.operation == Operation::Return)
+        .then(|| call_before(trace, number))
+        .flatten();
     Some(EventInfo {
-        operation: call.operation.name().into(),
+        operation: match returned {
+            Some(returned) => format!("{RETURN}{}", returned.operation.name()).into(),
+            None => call.operation.name().into(),
+        },
         class: class(call.operation),
         lane: call.thread.0,
-        object: call.operation.object().map(|object| object.0),
+        object: returned
+            .unwrap_or(call)
+            .operation
+            .object()
+            .map(|object| object.0),
         other: call
             .operation
             .other_thread()
             .or(call.from)
             .map(|thread| thread.0),
-        recorded_nanos: event.time.0,
-        site: call.site.map(|site| site.0),
+        about: trace.message(call).map(ToString::to_string),
+        recorded_nanos: Some(event.time.0),
+        site: returned.unwrap_or(call).site.map(|site| site.0),
     })
+}
+
+/// So many events before a return are searched for its call: others may have done much meanwhile.
+const SEARCHED: usize = 1 << 16;
+
+/// Returns the call that a thread returns from at an event: what it did before.
+fn call_before(trace: &Trace, event: usize) -> Option<&Call> {
+    let thread = trace.call(&trace.events[event]).thread;
+    let before = trace.events[..event].iter().rev().take(SEARCHED);
+    let mut calls = before.map(|event| trace.call(event));
+    calls.find(|call| call.thread == thread)
 }
 
 /// Returns where a call of a trace was made.
@@ -185,5 +208,26 @@ fn class(operation: Operation) -> EventClass {
         | Operation::Message(_) => EventClass::Message,
         Operation::Io { .. } | Operation::Sleep => EventClass::Io,
         Operation::Return | Operation::Bind { .. } => EventClass::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_return_is_told_with_the_call_that_waited_and_its_place() {
+        let text = "foretrace-text 1\nreturns explicit\nmodule prog /prog\nsite prog+0x10\nprocess A\nprocess B\n\
+                    0 A create B cpu=0\n5 A cond_wait c m site=prog+0x10 cpu=5\n6 B lock m cpu=1\n7 B cond_signal c cpu=2\n\
+                    8 B unlock m cpu=3\n8 B terminate cpu=3\n9 A return cpu=6\n10 A terminate cpu=7\n";
+        let trace = foretrace_trace::text::parse(text, "test").unwrap();
+        let named = |name: &str| {
+            let events = (0..trace.events.len() as u32).filter_map(|number| event(&trace, number));
+            let mut events = events.filter(|event| event.operation == name);
+            events.next().unwrap()
+        };
+        let (call, back) = (named("cond_wait"), named("return from cond_wait"));
+        assert!(call.site.is_some());
+        assert_eq!((back.site, back.object), (call.site, call.object));
     }
 }

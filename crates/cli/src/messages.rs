@@ -36,6 +36,31 @@ pub fn load(path: &Path) -> anyhow::Result<Option<Messages>> {
     imported(path)
 }
 
+/// A recording of ranks, and for each position of the program the event that it comes from.
+pub struct Recording {
+    pub trace: Trace,
+    pub calls: Vec<u32>,
+}
+
+/// Reads a program that passes messages as [`load`] does, and keeps the recording that it comes from, where it does.
+///
+/// # Errors
+///
+/// As [`load`].
+pub fn load_with_recording(path: &Path) -> anyhow::Result<Option<(Messages, Option<Recording>)>> {
+    if !may_hold_ranks(path)? {
+        return Ok(imported(path)?.map(|messages| (messages, None)));
+    }
+    let trace = crate::core::read_trace(path)?;
+    if !foretrace_messages::has_ranks(&trace) {
+        return Ok(None);
+    }
+    let (program, calls) = foretrace_messages::recorded_with_calls(&trace)?;
+    program.check()?;
+    let recording = Recording { trace, calls };
+    Ok(Some((Messages::Program(program), Some(recording))))
+}
+
 /// Reads a program that passes messages in a format of others; `None` where a file is something else.
 ///
 /// # Errors
@@ -190,14 +215,8 @@ impl Replay {
                 }]);
             }
         };
-        let model = match model {
-            args::Model::Auto => return Ok(predict(program, &self.network)),
-            args::Model::Direct => Model::Direct,
-            args::Model::ClientServer => Model::ClientServer,
-            args::Model::Strict => Model::Strict,
-            args::Model::Pool => bail!(
-                "--model pool is of threads; `foretrace farm --trace` deals a master's tasks anew"
-            ),
+        let Some(model) = replay_model(model)? else {
+            return Ok(predict(program, &self.network));
         };
         let run = replay(program, &self.network, model);
         Ok(vec![Attempt { model, run }])
@@ -210,6 +229,23 @@ impl Replay {
             Messages::Graph(graph) => schedule_graph(graph, &self.network),
         }
     }
+}
+
+/// Returns the model that was asked for; `None` where the first that comes to an end is to answer.
+///
+/// # Errors
+///
+/// For a model that knows no messages.
+pub fn replay_model(model: args::Model) -> anyhow::Result<Option<Model>> {
+    Ok(Some(match model {
+        args::Model::Auto => return Ok(None),
+        args::Model::Direct => Model::Direct,
+        args::Model::ClientServer => Model::ClientServer,
+        args::Model::Strict => Model::Strict,
+        args::Model::Pool => bail!(
+            "--model pool is of threads; `foretrace farm --trace` deals a master's tasks anew"
+        ),
+    }))
 }
 
 /// Refuses a network for a program without messages.

@@ -205,7 +205,11 @@ fn push_groups(
     heights: Heights,
 ) {
     let processes = split(shown, |lane| lanes[lane].process.clone());
-    let several = processes.len() > 1;
+    // Ranks are processes of one lane each: headings would only repeat the lanes' names.
+    let is_alone = |(process, of): &(String, Vec<usize>)| {
+        of.len() == 1 && of.iter().all(|lane| lanes[*lane].name == *process)
+    };
+    let several = processes.len() > 1 && !processes.iter().all(is_alone);
     for (process, of_process) in processes {
         let key = format!("process {process}");
         let folded = several && how.collapsed.contains(&key);
@@ -429,6 +433,15 @@ mod tests {
             RowKind::Cpu(cpu) => format!("CPU {cpu}"),
         };
         arranged.rows().iter().map(text).collect()
+    }
+
+    #[test]
+    fn ranks_stand_without_headings_that_only_repeat_their_names() {
+        let ranks: Vec<LaneFacts> = (0..3)
+            .map(|rank| facts(&format!("rank {rank}"), &format!("rank {rank}"), "", 1))
+            .collect();
+        let arranged = arrange(&ranks, 3, &Arrangement::default(), HEIGHTS);
+        assert_eq!(shown(&arranged), ["0", "1", "2"]);
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Which arrows are drawn: from the release to the one that it let go on, and from a send to its receive; all while they are
-//! few, else in bundles.
+//! few, else in bundles, and of those that would still be too many the ones that matter most.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{cmp::Reverse, collections::BTreeMap, ops::Range};
 
-use foretrace_schedule::{SimTime, Wake};
+use foretrace_schedule::{Activity, Lane, Schedule, SimTime, Wake};
 
-use crate::{arrange::Arranged, scale::TimeScale};
+use crate::scale::TimeScale;
 
 /// An arrow between two rows; or several of them, side by side.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +18,31 @@ pub struct Arrow {
     pub wake: usize,
     /// How many they are.
     pub count: u32,
+}
+
+/// The arrows of a picture.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Arrows {
+    /// Those that are drawn, in order of time.
+    pub drawn: Vec<Arrow>,
+    /// How many releases and messages there are in the picture.
+    pub all: usize,
+    /// For how many of them no arrow is drawn.
+    pub left_out: usize,
+}
+
+impl Arrows {
+    /// Says what the arrows stand for where there is not one for each.
+    pub fn note(&self) -> Option<String> {
+        let (arrows, all) = (self.drawn.len(), self.all);
+        match self.left_out {
+            0 if arrows < all => Some(format!("{all} in {arrows} arrows")),
+            0 => None,
+            left => Some(format!(
+                "{arrows} arrows for the longest waits; {left} of {all} left out"
+            )),
+        }
+    }
 }
 
 /// An arrow's line, cut at the picture's edges.
@@ -67,15 +92,19 @@ impl Line {
 pub struct WakeIndex {
     to: Vec<Vec<u32>>,
     from: Vec<Vec<u32>>,
+    /// Of each wake: how long somebody waited for it, or it was on its way.
+    waits: Vec<SimTime>,
     longest: SimTime,
 }
 
 impl WakeIndex {
     /// Sorts the wakes of a schedule by the lanes they lead to and come from.
-    pub fn new(wakes: &[Wake], lanes: usize) -> Self {
+    pub fn new(schedule: &Schedule) -> Self {
+        let (wakes, lanes) = (&schedule.wakes, schedule.lanes.len());
         let mut index = Self {
             to: vec![Vec::new(); lanes],
             from: vec![Vec::new(); lanes],
+            waits: wakes.iter().map(|wake| wake.delay).collect(),
             longest: wakes
                 .iter()
                 .map(|wake| wake.delay)
@@ -89,6 +118,9 @@ impl WakeIndex {
             if let Some(from) = index.from.get_mut(wake.from as usize) {
                 from.push(position as u32);
             }
+        }
+        for (lane, to) in schedule.lanes.iter().zip(&index.to) {
+            note_waits(lane, to, wakes, &mut index.waits);
         }
         if index.longest > SimTime::ZERO {
             // Messages may overtake each other.
@@ -139,59 +171,124 @@ impl WakeIndex {
     }
 }
 
-/// Returns the arrows in view, not more than `most`: where there are more, those that stand near each other between the
-/// same rows become one.
+/// Notes how long the waits were that wakes of a lane ended.
+fn note_waits(lane: &Lane, to: &[u32], wakes: &[Wake], waits: &mut [SimTime]) {
+    let mut segments = lane.segments.iter().peekable();
+    for &wake in to {
+        let at = wakes[wake as usize].at;
+        while segments.next_if(|segment| segment.end < at).is_some() {}
+        if let Some(segment) = segments.peek()
+            && segment.end == at
+            && matches!(segment.state.activity(), Activity::Blocked(_))
+        {
+            let wait = &mut waits[wake as usize];
+            *wait = segment.duration().max(*wait);
+        }
+    }
+}
+
+/// Arrows between the same rows that begin and end within so many pixels of each other cannot be told apart.
+const APART: f64 = 3.0;
+
+/// Returns the arrows in view, not more than `most`; `row` gives the row that a lane is drawn in, and `seen` are the rows that
+/// are: an arrow is in view where a part of it may be.
+///
+/// Where there are more, those between the same rows that cannot be told apart become one. Where even that leaves too many,
+/// those are left out that belong to the shortest waits.
 pub fn arrows(
     wakes: &[Wake],
     index: &WakeIndex,
     scale: &TimeScale,
-    rows: &Arranged,
+    row: &dyn Fn(usize) -> Option<usize>,
+    seen: Range<usize>,
     most: usize,
-) -> Vec<Arrow> {
+) -> Arrows {
     let near = index.near(wakes, scale.start(), scale.end());
     let arrow = |position: usize| {
         let wake = &wakes[position];
-        let (from, to) = (
-            rows.of_lane(wake.from as usize)?,
-            rows.of_lane(wake.to as usize)?,
-        );
-        (from != to && wake.sent() <= scale.end()).then_some(Arrow {
+        let (from, to) = (row(wake.from as usize)?, row(wake.to as usize)?);
+        let crosses = from.min(to) < seen.end && from.max(to) >= seen.start;
+        (from != to && crosses && wake.sent() <= scale.end()).then_some(Arrow {
             from,
             to,
             wake: position,
             count: 1,
         })
     };
-    if near.clone().filter_map(arrow).nth(most).is_none() {
-        return near.filter_map(arrow).collect();
+    let all = near.clone().filter_map(arrow).count();
+    if all <= most {
+        return Arrows {
+            drawn: near.filter_map(arrow).collect(),
+            all,
+            left_out: 0,
+        };
     }
-    let mut width = 2.0;
-    loop {
-        let all = near.clone().filter_map(arrow);
-        let bundles = bundled(all, wakes, scale, width);
-        if bundles.len() <= most || width > scale.width() {
-            return bundles;
-        }
-        width *= 4.0;
+    let mut bundles = bundled(near.filter_map(arrow), wakes, index, scale);
+    if bundles.len() > most {
+        keep_longest(&mut bundles, wakes, scale, most);
+    }
+    let drawn: Vec<Arrow> = bundles.into_iter().map(|(bundle, _)| bundle).collect();
+    let shown: usize = drawn.iter().map(|bundle| bundle.count as usize).sum();
+    Arrows {
+        drawn,
+        all,
+        left_out: all - shown,
     }
 }
 
-/// Joins arrows between the same rows that begin and end within the same stretches of pixels.
+/// No part of a picture that is so many pixels wide is left without arrows where it has some.
+const PART: f64 = 24.0;
+
+/// Keeps so many bundles: first those of the longest waits of each part of the picture, then those of the longest of all.
+fn keep_longest(
+    bundles: &mut Vec<(Arrow, SimTime)>,
+    wakes: &[Wake],
+    scale: &TimeScale,
+    most: usize,
+) {
+    // The first of equals stays, so that the same picture is drawn each time.
+    bundles.sort_by_key(|(bundle, wait)| (Reverse(*wait), bundle.wake));
+    #[expect(clippy::cast_sign_loss, reason = "widths are not negative")]
+    let parts = ((scale.width() / PART) as usize).clamp(1, most.max(1));
+    let of_each = most / parts;
+    let mut kept = vec![0; parts + 1];
+    let mut rank = |bundle: &Arrow| {
+        let at = wakes[bundle.wake].at.clamp(scale.start(), scale.end());
+        let share = (scale.x(at) - scale.x(scale.start())) / scale.width().max(1.0);
+        #[expect(clippy::cast_sign_loss, reason = "shares are not negative")]
+        let part = (share * parts as f64) as usize;
+        let count = &mut kept[part.min(parts)];
+        *count += 1;
+        *count > of_each
+    };
+    let ranked = bundles.drain(..).map(|bundle| (rank(&bundle.0), bundle));
+    let mut ranked: Vec<_> = ranked.collect();
+    ranked.sort_by_key(|(is_more, _)| *is_more);
+    ranked.truncate(most);
+    bundles.extend(ranked.into_iter().map(|(_, bundle)| bundle));
+    bundles.sort_by_key(|(bundle, _)| bundle.wake);
+}
+
+/// Joins arrows that cannot be told apart; each bundle with its longest wait, whose arrow stands for it.
 fn bundled(
     arrows: impl Iterator<Item = Arrow>,
     wakes: &[Wake],
+    index: &WakeIndex,
     scale: &TimeScale,
-    width: f64,
-) -> Vec<Arrow> {
-    let mut bundles: BTreeMap<(i64, i64, usize, usize), Arrow> = BTreeMap::new();
-    let stretch = |time: SimTime| (scale.x(time) / width).floor() as i64;
+) -> Vec<(Arrow, SimTime)> {
+    let mut bundles: BTreeMap<(i64, i64, usize, usize), (Arrow, SimTime)> = BTreeMap::new();
+    let stretch = |time: SimTime| (scale.x(time) / APART).floor() as i64;
     for arrow in arrows {
         let wake = &wakes[arrow.wake];
         let key = (stretch(wake.at), stretch(wake.sent()), arrow.from, arrow.to);
-        bundles
-            .entry(key)
-            .and_modify(|bundle| bundle.count += 1)
-            .or_insert(arrow);
+        let wait = index.waits[arrow.wake];
+        let (bundle, longest) = bundles.entry(key).or_insert((arrow, wait));
+        if bundle.wake != arrow.wake {
+            bundle.count += 1;
+        }
+        if wait > *longest {
+            (bundle.wake, *longest) = (arrow.wake, wait);
+        }
     }
     bundles.into_values().collect()
 }
@@ -199,28 +296,30 @@ fn bundled(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arrange::{Arrangement, Heights, LaneFacts, arrange};
+    use foretrace_schedule::{Outcome, Segment, State, WaitKind};
 
-    fn rows(lanes: usize) -> Arranged {
-        let facts = vec![LaneFacts::default(); lanes];
-        let heights = Heights {
-            lane: 10.0,
-            group: 10.0,
-        };
-        let how = Arrangement {
-            grouped: false,
-            ..Arrangement::default()
-        };
-        arrange(&facts, 0, &how, heights)
+    fn schedule(wakes: &[Wake], lanes: usize) -> Schedule {
+        Schedule {
+            source: "test".to_owned(),
+            model: "direct".to_owned(),
+            cpus: 1,
+            end: SimTime(1_000_000),
+            outcome: Outcome::Completed,
+            processes: Vec::new(),
+            lanes: vec![Lane::default(); lanes],
+            objects: Vec::new(),
+            wakes: wakes.to_vec(),
+        }
     }
 
     fn wake(from: u32, to: u32, at: u64) -> Wake {
         Wake::at_once(from, to, SimTime(at))
     }
 
-    fn in_view(wakes: &[Wake], scale: &TimeScale, lanes: usize, most: usize) -> Vec<Arrow> {
-        let index = WakeIndex::new(wakes, lanes);
-        arrows(wakes, &index, scale, &rows(lanes), most)
+    fn in_view(wakes: &[Wake], scale: &TimeScale, lanes: usize, most: usize) -> Arrows {
+        let index = WakeIndex::new(&schedule(wakes, lanes));
+        let row = |lane| (lane < lanes).then_some(lane);
+        arrows(wakes, &index, scale, &row, 0..lanes, most)
     }
 
     #[test]
@@ -238,26 +337,83 @@ mod tests {
             let near = TimeScale::new(SimTime(100), SimTime(199), 0.0, 1_000.0);
             let seen = |wake: &&Wake| wake.at.0 >= 100 && wake.sent().0 <= 199;
             let few = wakes.iter().filter(seen).count();
-            assert_eq!(in_view(&wakes, &near, 3, 500).len(), few);
-            let many = in_view(&wakes, &scale, 3, 500);
-            assert!(many.len() <= 500);
-            assert_eq!(many.iter().map(|arrow| arrow.count).sum::<u32>(), 10_000);
+            let seen = in_view(&wakes, &near, 3, 500);
+            assert_eq!(
+                (seen.drawn.len(), seen.left_out, seen.note()),
+                (few, 0, None)
+            );
+            let many = in_view(&wakes, &scale, 3, 5_000);
+            let shown: u32 = many.drawn.iter().map(|arrow| arrow.count).sum();
+            assert_eq!((shown, many.all, many.left_out), (10_000, 10_000, 0));
+            assert!(
+                many.note()
+                    .is_some_and(|note| note.starts_with("10000 in "))
+            );
+            let most = in_view(&wakes, &scale, 3, 50);
+            let shown: u32 = most.drawn.iter().map(|arrow| arrow.count).sum();
+            assert_eq!(
+                (most.drawn.len(), most.left_out + shown as usize),
+                (50, 10_000)
+            );
+            assert!(
+                most.note()
+                    .is_some_and(|note| note.ends_with("of 10000 left out"))
+            );
         }
+    }
+
+    #[test]
+    fn the_arrows_of_the_longest_waits_are_kept() {
+        let wakes: Vec<Wake> = (1..=100).map(|i| wake(0, 1, i * 1_000)).collect();
+        let mut schedule = schedule(&wakes, 2);
+        let blocked = |start: u64, end: u64| Segment {
+            start: SimTime(start),
+            end: SimTime(end),
+            state: State::Blocked(WaitKind::Lock),
+            object: None,
+            event: None,
+        };
+        schedule.lanes[1].segments = (1..=100)
+            .map(|i| {
+                let wait = if i % 10 == 0 { 900 } else { i };
+                blocked(i * 1_000 - wait, i * 1_000)
+            })
+            .collect();
+        let index = WakeIndex::new(&schedule);
+        let scale = TimeScale::new(SimTime(0), SimTime(100_000), 0.0, 1_000.0);
+        let kept = arrows(&wakes, &index, &scale, &Some, 0..2, 10);
+        let kept: Vec<usize> = kept.drawn.iter().map(|arrow| arrow.wake + 1).collect();
+        assert_eq!(kept, [10, 20, 30, 40, 50, 60, 70, 80, 90, 100]);
+        // Of each part of a wide picture, some are kept.
+        let scale = TimeScale::new(SimTime(0), SimTime(100_000), 0.0, 240.0);
+        let kept = arrows(&wakes, &index, &scale, &Some, 0..2, 20);
+        let parts = kept.drawn.chunk_by(|a, b| a.wake / 10 == b.wake / 10);
+        assert_eq!((kept.drawn.len(), parts.count()), (20, 10));
     }
 
     #[test]
     fn arrows_within_a_row_or_to_lanes_left_out_are_not_drawn() {
         let wakes = [wake(0, 0, 1), wake(0, 7, 2), wake(1, 0, 3)];
         let scale = TimeScale::new(SimTime(0), SimTime(10), 0.0, 100.0);
-        let drawn = in_view(&wakes, &scale, 2, 10);
+        let drawn = in_view(&wakes, &scale, 2, 10).drawn;
         assert_eq!(drawn.len(), 1);
         assert_eq!((drawn[0].from, drawn[0].to, drawn[0].wake), (1, 0, 2));
     }
 
     #[test]
+    fn arrows_above_and_below_the_rows_that_are_seen_are_not_drawn() {
+        let wakes = [wake(0, 1, 1), wake(1, 5, 2), wake(4, 3, 3), wake(6, 5, 4)];
+        let index = WakeIndex::new(&schedule(&wakes, 7));
+        let scale = TimeScale::new(SimTime(0), SimTime(10), 0.0, 100.0);
+        let drawn = arrows(&wakes, &index, &scale, &Some, 2..4, 10).drawn;
+        let drawn: Vec<usize> = drawn.iter().map(|arrow| arrow.wake).collect();
+        assert_eq!(drawn, [1, 2], "one crosses them, one ends in them");
+    }
+
+    #[test]
     fn the_wake_that_ended_a_wait_is_found() {
         let wakes = [wake(0, 1, 5), wake(2, 1, 9), wake(1, 0, 12)];
-        let index = WakeIndex::new(&wakes, 3);
+        let index = WakeIndex::new(&schedule(&wakes, 3));
         assert_eq!(index.last_to(&wakes, 1, SimTime(3), SimTime(9)), Some(1));
         assert_eq!(index.last_to(&wakes, 1, SimTime(3), SimTime(8)), Some(0));
         assert_eq!(index.last_to(&wakes, 1, SimTime(6), SimTime(8)), None);
@@ -269,7 +425,7 @@ mod tests {
     fn messages_that_overtake_each_other_are_found_by_when_they_were_sent() {
         let message = |sent, at| Wake::message(0, SimTime(sent), 1, SimTime(at));
         let wakes = [message(20, 30), message(10, 40)];
-        let index = WakeIndex::new(&wakes, 2);
+        let index = WakeIndex::new(&schedule(&wakes, 2));
         assert_eq!(index.made(&wakes, 0, SimTime(10), SimTime(10)), [1]);
         assert_eq!(index.made(&wakes, 0, SimTime(15), SimTime(99)), [0]);
     }
@@ -294,6 +450,6 @@ mod tests {
         assert_eq!(line.direction(), (0.0, -1.0));
         // One that is on its way through all of a closer view is in it.
         let near = TimeScale::new(SimTime(15), SimTime(25), 0.0, 100.0);
-        assert_eq!(in_view(&[message, upright], &near, 2, 10).len(), 1);
+        assert_eq!(in_view(&[message, upright], &near, 2, 10).all, 1);
     }
 }

@@ -125,7 +125,8 @@ impl Rows {
         let widest = names
             .map(|lane| text::width(&lane.name, size))
             .fold(0.0, f64::max);
-        widest.clamp(24.0, WIDEST_LABELS).ceil()
+        // The strip's own label has room in any case.
+        widest.clamp(40.0, WIDEST_LABELS).ceil()
     }
 }
 

@@ -49,7 +49,7 @@ impl Picture {
         Self {
             tracks,
             cpus: track::of_cpus(&schedule),
-            wakes: WakeIndex::new(&schedule.wakes, schedule.lanes.len()),
+            wakes: WakeIndex::new(&schedule),
             schedule,
             marks,
         }
@@ -145,21 +145,7 @@ impl Picture {
 
     /// Returns who waits for whom in a deadlock, as lanes, and the lanes that wait in a circle.
     pub fn deadlock(&self) -> Deadlock {
-        let lane = |name: &str| {
-            self.schedule
-                .lanes
-                .iter()
-                .position(|lane| lane.name == name)
-        };
-        let edges: Vec<(usize, usize)> = self
-            .deadlocked()
-            .iter()
-            .filter_map(|blocked| {
-                Some((lane(&blocked.thread)?, lane(blocked.waits_for.as_deref()?)?))
-            })
-            .collect();
-        let cycle = cycle(&edges, self.schedule.lanes.len());
-        Deadlock { edges, cycle }
+        Deadlock::of(&self.schedule)
     }
 }
 
@@ -170,6 +156,29 @@ pub struct Deadlock {
     pub edges: Vec<(usize, usize)>,
     /// Lanes each of which waits for the next, and the last one for the first; empty where there is no such circle.
     pub cycle: Vec<usize>,
+}
+
+impl Deadlock {
+    /// Finds out who waits for whom in a schedule.
+    pub fn of(schedule: &Schedule) -> Self {
+        let Outcome::Deadlock(blocked) = &schedule.outcome else {
+            return Self::default();
+        };
+        let lane = |name: &str| schedule.lanes.iter().position(|lane| lane.name == name);
+        let edges: Vec<(usize, usize)> = blocked
+            .iter()
+            .filter_map(|blocked| {
+                Some((lane(&blocked.thread)?, lane(blocked.waits_for.as_deref()?)?))
+            })
+            .collect();
+        let cycle = cycle(&edges, schedule.lanes.len());
+        Self { edges, cycle }
+    }
+
+    /// Returns whether somebody in the circle waits for somebody in it.
+    pub fn is_in_circle(&self, (from, to): (usize, usize)) -> bool {
+        self.cycle.contains(&from) && self.cycle.contains(&to)
+    }
 }
 
 /// Finds a circle; every lane waits for one other at most.

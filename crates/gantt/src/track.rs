@@ -437,20 +437,26 @@ impl Index {
         index.sums.reserve_exact((blocks + 1) * kinds);
         index.block_starts.extend(starts.iter().step_by(BLOCK));
         let mut grid = Grid::planned(starts.len(), end, kinds);
+        // The next step of the grid: most segments end before it, and need not ask.
+        let mut due = if grid.is_some() { 0 } else { u64::MAX };
         let mut sums = [0; FILLS];
         for block in 0..blocks {
             let first = block * BLOCK;
             let last = (first + BLOCK).min(starts.len());
             index.sums.extend_from_slice(&sums[..kinds]);
-            for segment in first..last {
+            let mut start = starts[first];
+            for (segment, fill) in (first..last).zip(&mut fills[first..last]) {
                 let until = starts.get(segment + 1).copied().unwrap_or(end);
-                let slot = slots[fills[segment] as usize];
-                fills[segment] = slot;
-                let slot = slot as usize;
-                if let Some(grid) = &mut grid {
-                    grid.note(starts[segment], until, slot, &sums[..kinds]);
+                // Fills are below FILLS; said so, the compiler need not check.
+                *fill = slots[*fill as usize % FILLS];
+                let slot = *fill as usize % FILLS;
+                if until > due
+                    && let Some(grid) = &mut grid
+                {
+                    due = grid.note(start, until, slot, &sums[..kinds]);
                 }
-                sums[slot] += until - starts[segment];
+                sums[slot] += until - start;
+                start = until;
             }
         }
         index.sums.extend_from_slice(&sums[..kinds]);
@@ -481,8 +487,8 @@ impl Grid {
         })
     }
 
-    /// Writes the sums at the steps that lie in a segment, given those at its begin.
-    fn note(&mut self, start: u64, until: u64, slot: usize, sums: &[u64]) {
+    /// Writes the sums at the steps that lie in a segment, given those at its begin; returns the next step.
+    fn note(&mut self, start: u64, until: u64, slot: usize, sums: &[u64]) -> u64 {
         let kinds = sums.len();
         let mut at = ((self.sums.len() / kinds) as u64) << self.shift;
         while at < until {
@@ -491,6 +497,7 @@ impl Grid {
             self.sums[this] += at - start;
             at += 1 << self.shift;
         }
+        at
     }
 
     /// Returns every fourth step; nothing where they are few.
@@ -500,9 +507,11 @@ impl Grid {
             return None;
         }
         let end = &self.sums[self.sums.len() - kinds..];
-        let kept = rows.step_by(4).flatten();
+        let mut sums = Vec::with_capacity((rows.len() / 4 + 3) * kinds);
         // Whatever time there is must lie between two steps.
-        let sums = kept.chain(end).chain(end).copied().collect();
+        for row in rows.step_by(4).chain([end, end]) {
+            sums.extend_from_slice(row);
+        }
         Some(Self {
             shift: self.shift + 2,
             sums,

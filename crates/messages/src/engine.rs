@@ -259,7 +259,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 self.current = lane;
                 self.run_lane(lane);
                 self.current = NIL;
-                if self.failure.is_some() {
+                if self.failure.is_some() || self.observer.is_cancelled() {
                     return;
                 }
             }
@@ -291,6 +291,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 self.end_lane(index);
                 return;
             };
+            self.begun(index, op);
             let goes_on = match op.kind {
                 Kind::Work => self.work(index, op.value),
                 Kind::Send => self.send(index, op),
@@ -443,6 +444,17 @@ impl<'a, O: Observer> Engine<'a, O> {
         Link {
             from: node(from),
             to: node(to),
+        }
+    }
+
+    /// Tells the observer of an operation that a lane comes to; what is within collectives or in the background is not shown.
+    #[inline]
+    fn begun(&mut self, index: u32, op: Operation) {
+        let lane = &self.lanes[index as usize];
+        if lane.script == NIL && lane.owner.0 == NIL {
+            let is_call = op.kind != Kind::Work;
+            self.observer
+                .operation(lane.rank, lane.clock, lane.position, is_call);
         }
     }
 

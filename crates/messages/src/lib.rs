@@ -29,6 +29,7 @@
 mod channel;
 mod check;
 mod costs;
+mod course;
 mod engine;
 mod gather;
 mod generate;
@@ -48,12 +49,13 @@ mod wild;
 
 pub use {
     check::ProgramError,
+    course::{Course, course, course_graph},
     generate::{Pattern, generate},
     graph::{GraphBuilder, Task, TaskGraph, TaskKind},
     master_slave::{Dealt, NoFarm, dealt},
     operation::{ANY, BLOCKING, Collective, Kind, Mode, Operation},
     program::{Builder, Communicator, Program},
-    recorded::{NoRanks, has_ranks, recorded},
+    recorded::{NoRanks, has_ranks, recorded, recorded_with_calls},
     replay::{Attempt, Model, predict, replay, replay_graph},
     report::{Failure, LeftOver, Outcome, Run, Stuck},
     schedule::{schedule, schedule_graph},

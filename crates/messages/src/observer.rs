@@ -6,6 +6,12 @@ pub(crate) trait Observer {
     fn busy(&mut self, _rank: u32, _start: u64, _end: u64, _operation: usize) {}
     /// A rank waits.
     fn wait(&mut self, _rank: u32, _start: u64, _end: u64, _why: Why, _operation: usize) {}
+    /// A lane comes to an operation; one that waits may be told of again. `is_call` is false of work.
+    fn operation(&mut self, _lane: u32, _at: u64, _operation: usize, _is_call: bool) {}
+    /// Returns whether the rest of the replay is not wanted any more.
+    fn is_cancelled(&self) -> bool {
+        false
+    }
     /// A message goes from one rank to another.
     fn message(&mut self, _from: u32, _sent: u64, _to: u32, _received: u64, _bytes: u64) {}
 }

@@ -156,6 +156,11 @@ impl Builder {
         self.ranks[rank as usize].push(number);
     }
 
+    /// Returns how many operations a rank has so far, without work that may be more yet.
+    pub fn operations(&self, rank: u32) -> usize {
+        self.ranks[rank as usize].len()
+    }
+
     /// Adds waits for several requests at once.
     pub fn wait_all(&mut self, rank: u32, requests: &[u32]) {
         for (index, request) in requests.iter().enumerate() {

@@ -60,6 +60,30 @@ pub fn recorded(trace: &Trace) -> Result<Program, NoRanks> {
     Ok(lowering.finish())
 }
 
+/// Returns the same, and for each position of the program the trace's event that it comes from: of a call that call, of work
+/// the call after it, or the rank's last.
+///
+/// # Errors
+///
+/// As [`recorded`].
+pub fn recorded_with_calls(trace: &Trace) -> Result<(Program, Vec<u32>), NoRanks> {
+    let (ranks, owners) = owners(trace)?;
+    let mut lowering = Lowering::new(trace, ranks, owners);
+    let mut calls = vec![Vec::new(); ranks as usize];
+    for (number, event) in trace.events.iter().enumerate() {
+        if let Some(rank) = lowering.event(event) {
+            let of_rank: &mut Vec<u32> = &mut calls[rank as usize];
+            of_rank.resize(lowering.builder.operations(rank), number as u32);
+        }
+    }
+    let program = lowering.finish();
+    for (rank, of_rank) in (0..).zip(&mut calls) {
+        let last = of_rank.last().copied().unwrap_or_default();
+        of_rank.resize(program.range(rank).len(), last);
+    }
+    Ok((program, calls.concat()))
+}
+
 /// Returns the number of ranks, and of which rank each thread is.
 fn owners(trace: &Trace) -> Result<(u32, Vec<Option<u32>>), NoRanks> {
     let begun = trace.ranks();
@@ -172,12 +196,11 @@ impl<'t> Lowering<'t> {
         }
     }
 
-    fn event(&mut self, event: &foretrace_trace::Event) {
+    /// Takes an event; returns the rank that it is of.
+    fn event(&mut self, event: &foretrace_trace::Event) -> Option<u32> {
         let call = self.trace.call(event);
         let thread = call.thread.index();
-        let Some(rank) = self.owners[thread] else {
-            return;
-        };
+        let rank = self.owners[thread]?;
         let life = &mut self.lives[thread];
         let cpu = event.cpu().map_or(life.cpu, |cpu| cpu.0);
         let used = cpu.saturating_sub(life.cpu);
@@ -194,6 +217,7 @@ impl<'t> Lowering<'t> {
         } else if matches!(call.operation, Event::Create(_)) {
             self.has_threads = true;
         }
+        Some(rank)
     }
 
     fn action(&mut self, rank: u32, action: &Action) {

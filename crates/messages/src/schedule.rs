@@ -15,34 +15,24 @@ use crate::{
 pub fn schedule(program: &Program, network: &Network, model: Model) -> Schedule {
     let lanes = Lanes::new(program.ranks());
     let (run, lanes) = observed(program, network, model, lanes);
-    let names = (0..program.ranks()).map(|rank| format!("rank {rank}"));
-    lanes.finish(&program.source, model.name(), &run, names.collect())
+    lanes.of_program(program, model, &run)
 }
 
 /// Replays a task graph and keeps the whole course of it: a lane for each CPU of each rank.
 pub fn schedule_graph(graph: &TaskGraph, network: &Network) -> Schedule {
-    let cpus = graph.cpus;
-    let lanes = Lanes::new(graph.ranks() * cpus);
-    let (run, mut lanes) = graph::run(graph, network, lanes);
-    for wake in &mut lanes.wakes {
-        (wake.from, wake.to) = (wake.from * cpus, wake.to * cpus);
-    }
-    let name = |lane: u32| match cpus {
-        1 => format!("rank {lane}"),
-        _ => format!("rank {} CPU {}", lane / cpus, lane % cpus),
-    };
-    let names = (0..graph.ranks() * cpus).map(name).collect();
-    lanes.finish(&graph.source, Model::Direct.name(), &run, names)
+    let lanes = Lanes::new(graph.ranks() * graph.cpus);
+    let (run, lanes) = graph::run(graph, network, lanes);
+    lanes.of_graph(graph, &run)
 }
 
 /// What all lanes have done so far.
-struct Lanes {
+pub(crate) struct Lanes {
     segments: Vec<Vec<Segment>>,
     wakes: Vec<Wake>,
 }
 
 impl Lanes {
-    fn new(count: u32) -> Self {
+    pub fn new(count: u32) -> Self {
         Self {
             segments: vec![Vec::new(); count as usize],
             wakes: Vec::new(),
@@ -63,6 +53,26 @@ impl Lanes {
             state,
             u32::try_from(event).ok(),
         );
+    }
+
+    /// Returns the schedule of a program's replay.
+    pub fn of_program(self, program: &Program, model: Model, run: &Run) -> Schedule {
+        let names = (0..program.ranks()).map(|rank| format!("rank {rank}"));
+        self.finish(&program.source, model.name(), run, names.collect())
+    }
+
+    /// Returns the schedule of a task graph's replay.
+    pub fn of_graph(mut self, graph: &TaskGraph, run: &Run) -> Schedule {
+        let cpus = graph.cpus;
+        for wake in &mut self.wakes {
+            (wake.from, wake.to) = (wake.from * cpus, wake.to * cpus);
+        }
+        let name = |lane: u32| match cpus {
+            1 => format!("rank {lane}"),
+            _ => format!("rank {} CPU {}", lane / cpus, lane % cpus),
+        };
+        let names = (0..graph.ranks() * cpus).map(name).collect();
+        self.finish(&graph.source, Model::Direct.name(), run, names)
     }
 
     fn finish(mut self, source: &str, model: &str, run: &Run, names: Vec<String>) -> Schedule {
@@ -124,7 +134,13 @@ fn add(segments: &mut Vec<Segment>, start: u64, end: u64, state: State, event: O
         return;
     }
     match segments.last_mut() {
-        Some(last) if last.state == state && last.end.0 == start => last.end = SimTime(end),
+        Some(last) if last.state == state && last.end.0 == start => {
+            last.end = SimTime(end);
+            // Running leads to what comes last; a wait is for what it began with.
+            if matches!(state, State::Running(_)) {
+                last.event = event;
+            }
+        }
         _ => segments.push(Segment {
             start: SimTime(start),
             end: SimTime(end),

@@ -14,11 +14,16 @@ use crate::{
     theme::{self, Colours},
 };
 
+/// Settings are written at most once in so many seconds.
+const KEPT_EVERY: f64 = 1.0;
+
 /// The whole window.
 pub struct Viewer {
     pub(crate) opener: Arc<dyn Opener>,
     pub(crate) settings: Settings,
     pub(crate) settings_file: Option<PathBuf>,
+    /// The settings as the file has them, and when it was written, in the window's seconds.
+    kept: (Settings, f64),
     pub(crate) colours: Colours,
     pub(crate) documents: Vec<Document>,
     pub(crate) front: usize,
@@ -47,6 +52,7 @@ impl Viewer {
         let mut viewer = Self {
             colours: Colours::of(settings.dark),
             opener,
+            kept: (settings.clone(), 0.0),
             settings,
             settings_file,
             documents: Vec::new(),
@@ -111,7 +117,7 @@ impl Viewer {
             Phase::Open(open) => {
                 open.predicting.is_some()
                     || open.curving.is_some()
-                    || (open.shown.is_none() && open.error.is_none())
+                    || ((open.shown.is_none() || open.stale) && open.error.is_none())
             }
         })
     }
@@ -143,13 +149,24 @@ impl Viewer {
             }
         }
         for path in opened {
+            // The next window may be opened elsewhere.
+            let path = std::path::absolute(&path).map_or(path, |path| path.display().to_string());
             self.settings.opened(&path);
-            self.settings.save(self.settings_file.as_deref());
         }
+        self.keep_settings(ctx.input(|input| input.time));
         self.take_dialog(ctx);
         if self.is_busy() {
             // Bars move also while nothing else does.
             ctx.request_repaint_after(std::time::Duration::from_millis(80));
+        }
+    }
+
+    /// Writes settings that have changed, now and then: the window may be ended by others.
+    fn keep_settings(&mut self, now: f64) {
+        let (kept, at) = &self.kept;
+        if *kept != self.settings && (now - at).abs() >= KEPT_EVERY {
+            self.settings.save(self.settings_file.as_deref());
+            self.kept = (self.settings.clone(), now);
         }
     }
 

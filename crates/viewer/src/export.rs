@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -41,16 +41,29 @@ pub fn ask_what_to_open() -> Result<Option<PathBuf>, String> {
     ask(|| dialog.pick_file(), instead)
 }
 
-/// Asks the user for a machine's file.
+/// Asks the user for a machine's or a network's file.
 ///
 /// # Errors
 ///
 /// With what to do instead, where there is no dialog.
-pub fn ask_for_machine() -> Result<Option<PathBuf>, String> {
-    let dialog = rfd::FileDialog::new()
-        .set_title("Choose a machine")
-        .add_filter("machines", &["toml"]);
+pub fn ask_for_conditions(is_network: bool) -> Result<Option<PathBuf>, String> {
+    let dialog = rfd::FileDialog::new();
+    let dialog = if is_network {
+        let dialog = dialog.set_title("Choose a network");
+        dialog.add_filter("networks", &["toml", "cfg"])
+    } else {
+        let dialog = dialog.set_title("Choose a machine");
+        dialog.add_filter("machines", &["toml"])
+    };
     ask(|| dialog.pick_file(), "enter the name of the file")
+}
+
+/// Returns a name in a directory that no file has yet.
+fn unused(directory: &Path, name: &str, ending: &str) -> PathBuf {
+    let first = directory.join(format!("{name}.{ending}"));
+    let others = (2..).map(|number| directory.join(format!("{name}-{number}.{ending}")));
+    let mut all = std::iter::once(first.clone()).chain(others);
+    all.find(|path| !path.exists()).unwrap_or(first)
 }
 
 /// What is seen, to be written.
@@ -70,7 +83,14 @@ impl Seen {
         let stem = path
             .file_stem()
             .map(|stem| stem.to_string_lossy().into_owned());
-        let name = format!("{}-{}cpus", stem.unwrap_or_default(), loaded.what.cpus);
+        let stem = stem.unwrap_or_default();
+        let name = match &loaded.what.network {
+            Some(network) => {
+                let network = crate::panels::welcome::file_name(network);
+                format!("{stem}-{}", network.trim_end_matches(".toml"))
+            }
+            None => format!("{stem}-{}cpus", loaded.what.cpus),
+        };
         Some(Self {
             lanes: open.rows.lanes().collect(),
             range: (open.view.start, open.view.end.min(open.limit())),
@@ -106,12 +126,22 @@ impl Seen {
             .set_title("Write what is seen")
             .set_file_name(&file)
             .add_filter(ending, &[ending]);
-        let chosen = ask(|| dialog.save_file(), "use `foretrace export`")?;
-        let Some(path) = chosen else {
-            return Ok("nothing was written".to_owned());
-        };
-        self.write(picture, &path)?;
-        Ok(format!("wrote {}", path.display()))
+        match ask(|| dialog.save_file(), "") {
+            Ok(None) => Ok("nothing was written".to_owned()),
+            Ok(Some(path)) => {
+                self.write(picture, &path)?;
+                Ok(format!("wrote {}", path.display()))
+            }
+            Err(_) => {
+                let path = unused(Path::new(""), &self.name, ending);
+                self.write(picture, &path)?;
+                let path = std::path::absolute(&path).unwrap_or(path);
+                Ok(format!(
+                    "wrote {}: this desktop has no dialog that would ask for another place",
+                    path.display()
+                ))
+            }
+        }
     }
 
     /// Writes it.
@@ -119,7 +149,7 @@ impl Seen {
     /// # Errors
     ///
     /// With a message for users.
-    pub fn write(&self, picture: Picture, path: &std::path::Path) -> Result<(), String> {
+    pub fn write(&self, picture: Picture, path: &Path) -> Result<(), String> {
         let svg = self.svg();
         let bytes = match picture {
             Picture::Svg => svg.into_bytes(),
@@ -134,6 +164,17 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_picture_is_written_over_no_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let name = || unused(directory.path(), "a-4cpus", "svg");
+        assert_eq!(name(), directory.path().join("a-4cpus.svg"));
+        for next in ["a-4cpus-2.svg", "a-4cpus-3.svg"] {
+            fs::write(name(), "").unwrap();
+            assert_eq!(name(), directory.path().join(next));
+        }
+    }
 
     #[test]
     fn a_dialog_that_is_not_there_is_told_of_and_one_that_was_closed_is_not() {

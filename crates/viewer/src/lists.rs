@@ -8,7 +8,7 @@ use rayon::iter::{
     IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _,
 };
 
-use crate::source::ScheduleSource;
+use crate::source::{RETURN, ScheduleSource};
 
 /// Waits for one thing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +63,14 @@ impl Waits {
     }
 }
 
+/// Returns the name of the call that waited, also where the event is its return.
+fn call(operation: Cow<'static, str>) -> Cow<'static, str> {
+    match operation.strip_prefix(RETURN) {
+        Some(call) => Cow::Owned(call.to_owned()),
+        None => operation,
+    }
+}
+
 type ByObject = BTreeMap<u32, Waits>;
 type BySite = BTreeMap<(u32, Cow<'static, str>), Waits>;
 
@@ -89,7 +97,7 @@ impl Lists {
                         && let Some(site) = event.site
                     {
                         sites
-                            .entry((site, event.operation))
+                            .entry((site, call(event.operation)))
                             .or_default()
                             .add(length, at);
                     }

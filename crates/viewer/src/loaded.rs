@@ -39,6 +39,8 @@ pub struct Loaded {
     pub one_cpu: Option<SimTime>,
     /// The machine, in a line.
     pub machine: String,
+    /// What must be known about how it ended.
+    pub warnings: Vec<String>,
 }
 
 /// Counts predictions.
@@ -77,6 +79,7 @@ impl Loaded {
             failed,
             one_cpu,
             machine,
+            warnings,
         } = prediction;
         let picture = Picture::new(schedule, marks, &|done, of| {
             progress.tell(done, of);
@@ -105,6 +108,7 @@ impl Loaded {
             failed,
             one_cpu,
             machine,
+            warnings,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::{
     jobs::Job,
     loaded::Loaded,
     navigate::{self, Direction, Selected, Selection},
-    source::EventInfo,
+    source::{EventClass, EventInfo},
     state::{Open, Phase},
 };
 
@@ -41,6 +41,8 @@ impl Viewer {
                     Command::Scroll(rows) => open.scroll += rows * lane_height,
                     Command::SwitchCpus => open.arrangement.cpus = !open.arrangement.cpus,
                     Command::Pin => open.pin(),
+                    // Ranks are as many as the program has.
+                    Command::MoreCpus(_) if open.source.about().passes_messages() => {}
                     Command::MoreCpus(change) => {
                         let mut what = open.what.clone();
                         what.cpus = what.cpus.saturating_add_signed(change).clamp(1, MOST_CPUS);
@@ -122,6 +124,13 @@ impl Open {
             None => self.shown.clone(),
             Some(_) => None,
         };
+        // What only the other one had is not there any more.
+        let whole = TimeView::whole(self.limit());
+        if self.view.span() > whole.span() {
+            self.view = whole;
+        } else if self.view.end > whole.end {
+            self.view = self.view.panned(0.0, self.limit());
+        }
     }
 
     fn look_by(&mut self, command: &Command, now: f64) {
@@ -198,12 +207,8 @@ impl Open {
         let found = match command {
             Command::NextOnThread => navigate::on_thread(&shown, &from, next),
             Command::PreviousOnThread => navigate::on_thread(&shown, &from, previous),
-            Command::NextOnObject => self.same(&shown, &from, next, |a, b| {
-                a.object.is_some() && a.object == b.object
-            }),
-            Command::PreviousOnObject => self.same(&shown, &from, previous, |a, b| {
-                a.object.is_some() && a.object == b.object
-            }),
+            Command::NextOnObject => self.same(&shown, &from, next, about_the_same),
+            Command::PreviousOnObject => self.same(&shown, &from, previous, about_the_same),
             Command::NextOfKind => {
                 self.same(&shown, &from, next, |a, b| a.operation == b.operation)
             }
@@ -253,5 +258,20 @@ impl Open {
         };
         self.select(selection, now, visible);
         self.path_step = Some(step);
+    }
+}
+
+/// Returns whether two events are of the same object; of messages, between the same two.
+fn about_the_same(a: &EventInfo, b: &EventInfo) -> bool {
+    match (a.object, b.object) {
+        (Some(object), other) => other == Some(object),
+        (None, None) => {
+            let ends = |event: &EventInfo| {
+                let other = event.other.filter(|_| event.class == EventClass::Message)?;
+                Some((event.lane.min(other), event.lane.max(other)))
+            };
+            ends(a).is_some() && ends(a) == ends(b)
+        }
+        (None, Some(_)) => false,
     }
 }

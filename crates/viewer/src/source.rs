@@ -34,7 +34,8 @@ pub trait ScheduleSource: Send + Sync {
     /// With a message for users; [`CANCELLED`] where the progress said so.
     fn predict(&self, what: &WhatIf, progress: &Progress) -> Result<Prediction, String>;
 
-    /// Predicts speed-ups for numbers of CPUs, for each model that answers.
+    /// Predicts speed-ups for numbers of CPUs, for each model that answers. Of a program that passes messages, makespans on
+    /// each network of [`About::networks`] and on the one asked for, named by it.
     ///
     /// # Errors
     ///
@@ -51,16 +52,19 @@ pub trait ScheduleSource: Send + Sync {
     /// Returns the name of a thread's start routine. May read files.
     fn routine(&self, lane: usize) -> Option<String>;
 
-    /// Returns a line about a machine's file.
+    /// Checks a machine's file; of a program that passes messages, a network's.
     ///
     /// # Errors
     ///
     /// With a message for users where it cannot be used.
-    fn check_machine(&self, file: &Path) -> Result<(), String>;
+    fn check_file(&self, file: &Path) -> Result<(), String>;
 }
 
 /// The message of what was cancelled.
 pub const CANCELLED: &str = "cancelled";
+
+/// What the name of an event begins with that ends a wait, before the name of the call that waited.
+pub const RETURN: &str = "return from ";
 
 /// What an opened file is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -81,6 +85,15 @@ pub struct About {
     pub warnings: Vec<String>,
     /// The number of threads.
     pub threads: usize,
+    /// The networks that come with foretrace, of a program that passes messages; none of others.
+    pub networks: Vec<String>,
+}
+
+impl About {
+    /// Returns whether it is a program of ranks that pass messages: predicted on a network, in place of CPUs and a machine.
+    pub fn passes_messages(&self) -> bool {
+        !self.networks.is_empty()
+    }
 }
 
 /// Conditions of a prediction.
@@ -94,6 +107,30 @@ pub struct WhatIf {
     pub scheduler: Option<String>,
     /// The machine's file.
     pub machine: Option<String>,
+    /// The network of a program that passes messages: a file, or one of [`About::networks`].
+    pub network: Option<String>,
+    /// So many neighbouring ranks share a node; none for what the network says.
+    pub ranks_per_node: Option<u32>,
+    /// How fast CPUs work, in percent of what the network says; none for just that.
+    pub cpu_percent: Option<u32>,
+}
+
+impl WhatIf {
+    /// Names the conditions in a few words; `model` is the one that answered.
+    pub fn brief(&self, model: &str) -> String {
+        let Some(network) = &self.network else {
+            let cpus = if self.cpus == 1 { "CPU" } else { "CPUs" };
+            return format!("{} {cpus}, {model}", self.cpus);
+        };
+        let mut text = crate::panels::welcome::file_name(network).to_owned();
+        if let Some(ranks) = self.ranks_per_node {
+            text = format!("{text}, {ranks} a node");
+        }
+        if let Some(percent) = self.cpu_percent {
+            text = format!("{text}, CPUs at {percent} %");
+        }
+        format!("{text}, {model}")
+    }
 }
 
 /// A predicted run.
@@ -109,6 +146,8 @@ pub struct Prediction {
     pub one_cpu: Option<SimTime>,
     /// The machine, in a line.
     pub machine: String,
+    /// What must be known about how it ended.
+    pub warnings: Vec<String>,
 }
 
 /// Speed-ups by numbers of CPUs.
@@ -133,8 +172,10 @@ pub struct EventInfo {
     pub object: Option<u32>,
     /// The other thread that it is about.
     pub other: Option<u32>,
-    /// When it was recorded, in nanoseconds.
-    pub recorded_nanos: u64,
+    /// What else is known about it: of a message, to whom and how long it is.
+    pub about: Option<String>,
+    /// When it was recorded, in nanoseconds; none of what was not.
+    pub recorded_nanos: Option<u64>,
     /// Where it was called.
     pub site: Option<u32>,
 }

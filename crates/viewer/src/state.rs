@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foretrace_gantt::{
     arrange::{Arranged, Arrangement, Heights, arrange},
-    arrows::Arrow,
+    arrows::Arrows,
     view::{History, TimeView},
 };
 use foretrace_schedule::SimTime;
@@ -65,7 +65,9 @@ pub struct Open {
     pub curves_of: Option<WhatIf>,
     /// Why there are no speed-ups.
     pub curve_error: Option<String>,
-    /// The desktop's dialog for a machine's file, while it is open.
+    /// Whether what is shown is to be predicted anew, though the conditions are the same: a file that they name has changed.
+    pub stale: bool,
+    /// The desktop's dialog for a machine's or a network's file, while it is open.
     pub choosing: Option<Job<Option<std::path::PathBuf>>>,
     /// What it is compared with.
     pub baseline: Option<Arc<Loaded>>,
@@ -102,7 +104,7 @@ pub struct Open {
     /// The last frame's pixels.
     pub cache: FrameCache,
     /// The arrows in view, and what they were found for.
-    pub arrows: (u64, Vec<Arrow>),
+    pub arrows: (u64, Arrows),
     /// Those of the other prediction, where it stands apart.
     pub other_cache: FrameCache,
 }
@@ -120,6 +122,7 @@ impl Open {
             curving: None,
             curves_of: None,
             curve_error: None,
+            stale: false,
             choosing: None,
             baseline: None,
             compare: Compare::default(),
@@ -138,7 +141,7 @@ impl Open {
             pointer: None,
             moved_at: 0.0,
             cache: FrameCache::default(),
-            arrows: (0, Vec::new()),
+            arrows: (0, Arrows::default()),
             other_cache: FrameCache::default(),
         }
     }
@@ -156,12 +159,17 @@ impl Open {
         }
     }
 
+    /// Returns whether two predictions are shown, one below the other.
+    pub fn is_apart(&self) -> bool {
+        self.baseline.is_some() && self.compare == Compare::Apart
+    }
+
     /// Asks for what is wanted, where that is neither shown nor on its way.
     pub fn want(&mut self, wake: impl FnOnce() + Send + 'static) {
         let is_shown = self
             .shown
             .as_ref()
-            .is_some_and(|shown| shown.what == self.what);
+            .is_some_and(|shown| shown.what == self.what && !self.stale);
         let on_its_way = self
             .predicting
             .as_ref()
@@ -178,6 +186,14 @@ impl Open {
             wake,
         );
         self.predicting = Some((self.what.clone(), job));
+        self.stale = false;
+    }
+
+    /// Predicts anew under the same conditions: the files that they name are read again.
+    pub fn again(&mut self) {
+        self.stale = true;
+        self.error = None;
+        self.curves_of = None;
     }
 
     /// Changes the conditions.
@@ -215,7 +231,7 @@ impl Open {
         if let Some(result) = self.choosing.as_ref().and_then(Job::poll) {
             self.choosing = None;
             match result {
-                Ok(Some(path)) => self.use_machine(&path.display().to_string()),
+                Ok(Some(path)) => self.use_file(&path.display().to_string()),
                 Ok(None) => {}
                 Err(error) => self.error = Some(error),
             }
@@ -231,19 +247,25 @@ impl Open {
         }
     }
 
-    /// Predicts for the machine that a file describes, where it can be used.
-    pub fn use_machine(&mut self, file: &str) {
-        match self.source.check_machine(std::path::Path::new(file)) {
-            Ok(()) => {
-                let machine = Some(file.to_owned());
-                let what = WhatIf {
-                    machine,
-                    ..self.what.clone()
-                };
-                self.set(what);
-            }
-            Err(error) => self.error = Some(error),
+    /// Predicts for the machine that a file describes, where it can be used; of a program that passes messages, for the
+    /// network.
+    pub fn use_file(&mut self, file: &str) {
+        if let Err(error) = self.source.check_file(std::path::Path::new(file)) {
+            self.error = Some(error);
+            return;
         }
+        let mut what = self.what.clone();
+        let about = self.source.about();
+        let place = if about.passes_messages() {
+            &mut what.network
+        } else {
+            &mut what.machine
+        };
+        *place = Some(file.to_owned());
+        if what == self.what {
+            self.again();
+        }
+        self.set(what);
     }
 
     /// Shows a prediction in place of the one before, keeping zoom and selection.

@@ -26,6 +26,12 @@ impl Opener for Example {
                 "{name}: is damaged at byte 12; record the program again"
             ));
         }
+        let is_ranks = name.contains("ranks");
+        let networks = if is_ranks {
+            vec!["infiniband".to_owned(), "gigabit-ethernet".to_owned()]
+        } else {
+            Vec::new()
+        };
         Ok(Arc::new(ExampleSource {
             about: About {
                 path: name,
@@ -33,6 +39,7 @@ impl Opener for Example {
                 first: WhatIf {
                     cpus: 2,
                     model: "auto".to_owned(),
+                    network: is_ranks.then(|| "infiniband".to_owned()),
                     ..WhatIf::default()
                 },
                 models: vec!["auto".to_owned(), "strict".to_owned()],
@@ -40,6 +47,7 @@ impl Opener for Example {
                 can_predict: true,
                 warnings: vec!["one event was lost".to_owned()],
                 threads: 3,
+                networks,
             },
         }))
     }
@@ -140,7 +148,7 @@ impl ScheduleSource for ExampleSource {
             return Err("no machine has 13 CPUs; ask for 12".to_owned());
         }
         let mut schedule = schedule(what.cpus);
-        if self.about.path.contains("message") {
+        if self.about.path.contains("message") || self.about.passes_messages() {
             schedule.wakes[0].delay = SimTime(20 * MILLI);
         }
         if self.about.path.contains("deadlock") {
@@ -162,11 +170,22 @@ impl ScheduleSource for ExampleSource {
             marks: marks(),
             failed: vec!["pool".to_owned()],
             one_cpu: Some(SimTime(200 * MILLI)),
-            machine: "an example machine".to_owned(),
+            machine: match &what.network {
+                Some(network) => format!("the network {network}"),
+                None => "an example machine".to_owned(),
+            },
+            warnings: Vec::new(),
         })
     }
 
     fn curve(&self, _: &WhatIf, cpus: &[u32], _: &Progress) -> Result<Vec<Curve>, String> {
+        if self.about.passes_messages() {
+            let on = |network: &String| Curve {
+                model: network.clone(),
+                points: vec![(3, SimTime(100 * MILLI), 1.5)],
+            };
+            return Ok(self.about.networks.iter().map(on).collect());
+        }
         let points = cpus.iter().map(|&cpus| {
             let speedup = f64::from(cpus).min(2.0);
             (cpus, SimTime(100 * MILLI), speedup)
@@ -191,7 +210,8 @@ impl ScheduleSource for ExampleSource {
             lane,
             object: matches!(event, 1 | 3 | 4).then_some(0),
             other: None,
-            recorded_nanos: 7,
+            about: None,
+            recorded_nanos: Some(7),
             site: (event == 1).then_some(0),
         })
     }
@@ -212,7 +232,11 @@ impl ScheduleSource for ExampleSource {
         (lane > 0).then(|| "work".to_owned())
     }
 
-    fn check_machine(&self, _: &Path) -> Result<(), String> {
+    fn check_file(&self, file: &Path) -> Result<(), String> {
+        let name = file.display().to_string();
+        if name.contains("damaged") {
+            return Err(format!("{name}: line 2: no such key"));
+        }
         Ok(())
     }
 }

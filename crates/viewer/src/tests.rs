@@ -228,9 +228,13 @@ fn two_predictions_are_compared() {
         Key::ArrowUp,
     );
     settle(&mut harness);
-    harness.get_by_label_contains("3 CPUs, direct: 100 ms  against  2 CPUs");
+    harness.get_by_label_contains("3 CPUs, direct: 100 ms  against  2 CPUs, direct: 100 ms");
     harness.get_by_label("apart").click();
     harness.run_steps(3);
+    assert!(open(&mut harness).is_apart());
+    harness.get_by_label("overlaid").click();
+    harness.run_steps(3);
+    assert!(!open(&mut harness).is_apart());
     press(&mut harness, Modifiers::NONE, Key::B);
     assert!(open(&mut harness).baseline.is_none());
 }
@@ -318,6 +322,26 @@ fn a_file_that_is_dropped_is_opened_in_front() {
 }
 
 #[test]
+fn what_is_chosen_is_kept_while_the_window_is_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("viewer.json");
+    let mut harness = window("example.ftrace");
+    harness.state_mut().settings_file = Some(file.clone());
+    press(&mut harness, Modifiers::NONE, Key::T);
+    press(&mut harness, Modifiers::NONE, Key::P);
+    for _ in 0..200 {
+        harness.run_steps(1);
+        let kept = crate::settings::Settings::load(Some(&file));
+        if kept.dark && kept.show_path {
+            // Recent files are found from wherever the next window is opened.
+            assert!(kept.recent[0].starts_with('/') && kept.recent[0].ends_with("example.ftrace"));
+            return;
+        }
+    }
+    panic!("nothing was kept");
+}
+
+#[test]
 fn a_desktop_without_dialogs_is_told_of_and_the_window_stays_usable() {
     let mut harness = window("example.ftrace");
     let told = "this desktop has no dialog for files; drop the file into the window";
@@ -365,9 +389,73 @@ fn a_message_is_told_with_both_its_times() {
     // What the sender did when it sent.
     let selection = open(&mut harness).selection.unwrap();
     assert_eq!((selection.lane, selection.what), (0, Selected::Segment(0)));
-    let arrows = open(&mut harness).arrows.1.clone();
+    let arrows = open(&mut harness).arrows.1.drawn.clone();
     assert_eq!(arrows.len(), 1);
     harness.render().expect("a software renderer is there");
+}
+
+#[test]
+fn ranks_have_a_network_in_place_of_cpus_which_can_be_changed_and_compared() {
+    let mut harness = window("ranks.goal");
+    assert!(harness.query_by_label("scheduler").is_none());
+    harness.get_by_label_contains("on 2 ranks, direct model");
+    harness.get_by_label("the network infiniband");
+    click(&mut harness, 1, 35);
+    press(&mut harness, Modifiers::NONE, Key::W);
+    press(&mut harness, Modifiers::NONE, Key::B);
+    let (view, selection) = (open(&mut harness).view, open(&mut harness).selection);
+    harness.get_by_label("infiniband").click();
+    harness.run_steps(3);
+    harness.get_by_label("gigabit-ethernet").click();
+    harness.run_steps(3);
+    settle(&mut harness);
+    harness.get_by_label("the network gigabit-ethernet");
+    assert_eq!(
+        (open(&mut harness).view, open(&mut harness).selection),
+        (view, selection)
+    );
+    harness.get_by_label_contains("gigabit-ethernet, direct: 100 ms  against  infiniband, direct");
+    harness.get_by_label("CPU speed").click();
+    harness.run_steps(3);
+    settle(&mut harness);
+    assert_eq!(open(&mut harness).what.cpu_percent, Some(100));
+    harness.get_by_label_contains("gigabit-ethernet, CPUs at 100 %, direct");
+    // More CPUs make no sense.
+    let before = open(&mut harness).what.clone();
+    press(
+        &mut harness,
+        Modifiers::CTRL | Modifiers::COMMAND,
+        Key::ArrowUp,
+    );
+    assert_eq!(open(&mut harness).what, before);
+}
+
+#[test]
+fn all_networks_are_listed_with_their_makespans_and_a_click_chooses_one() {
+    let mut harness = window("ranks.goal");
+    harness.get_by_label("Networks").click();
+    settle(&mut harness);
+    harness.get_by_label("gigabit-ethernet").click();
+    harness.run_steps(2);
+    settle(&mut harness);
+    harness.get_by_label("the network gigabit-ethernet");
+}
+
+#[test]
+fn a_networks_file_that_cannot_be_used_is_told_of_and_what_is_shown_stays() {
+    let mut harness = window("ranks.goal");
+    open(&mut harness).use_file("damaged.toml");
+    settle(&mut harness);
+    harness.get_by_label("damaged.toml: line 2: no such key");
+    harness.get_by_label("the network infiniband");
+    open(&mut harness).use_file("mine.toml");
+    settle(&mut harness);
+    harness.get_by_label("the network mine.toml");
+    // The same file again is read again: it may have been changed.
+    let before = open(&mut harness).shown.as_ref().unwrap().id;
+    open(&mut harness).use_file("mine.toml");
+    settle(&mut harness);
+    assert!(open(&mut harness).shown.as_ref().unwrap().id > before);
 }
 
 #[test]

@@ -515,7 +515,7 @@ pub struct ExportArgs {
 
 const VIEW_HELP: &str = "\
 Opens a window with a lane for each thread, and above them how many run. The number of CPUs, the model, the scheduler and the \
-machine are changed in the window, and the run is predicted anew. A click on a segment or an event shows what it waited for, \
+machine (of a program that passes messages: the network) are changed in the window, and the run is predicted anew. A click on a segment or an event shows what it waited for, \
 who let it go on, and the line of the source. The key ? shows all keys; docs/viewer.md explains more.
 
 Without a display, `foretrace export FILE --format svg` or `--format png` draws the same picture.
@@ -524,7 +524,8 @@ Examples:
   foretrace view prog.ftrace
   foretrace view prog.ftrace --cpus 8 --model strict
   foretrace view before.ftrace after.ftrace
-  foretrace view saved.ftsched";
+  foretrace view saved.ftsched
+  foretrace view stencil.ftrace --network infiniband";
 
 /// Options of `view`.
 #[derive(Args, Debug)]

@@ -33,9 +33,13 @@ fn without_window(args: &ViewArgs, reason: &str) -> anyhow::Error {
         .files
         .first()
         .map_or("FILE".to_owned(), |file| file.display().to_string());
+    let network = args.network.network.as_ref();
+    let network = network.map_or(String::new(), |network| {
+        format!(" --network {}", network.display())
+    });
     anyhow!(
-        "{reason}. Pictures of the same lanes are written without a display: foretrace export {file} --format svg -o \
-         picture.svg, or --format png"
+        "{reason}. Pictures of the same lanes are written without a display: foretrace export {file}{network} --format svg \
+         -o picture.svg, or --format png"
     )
 }
 

@@ -1,12 +1,12 @@
 //! What the window asks for: files opened, runs predicted, events and call sites explained.
 
 mod events;
+mod ranks;
 mod saved;
 mod traced;
 
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path, sync::Arc};
 
-use foretrace_schedule::Details;
 use foretrace_viewer::source::{Opener, Progress, ScheduleSource, WhatIf};
 
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
 };
 
 /// Opens traces and saved schedules.
+#[derive(Default)]
 pub struct Files {
     how: ModelArgs,
     cpus: Option<u32>,
@@ -38,19 +39,12 @@ impl Files {
     ) -> anyhow::Result<Arc<dyn ScheduleSource>> {
         check_size(path)?;
         if let Some((schedule, details)) = core::read_schedule(path)? {
-            let saved = saved::Saved::new(path, schedule, details, &self.how);
+            let saved = saved::Saved::new(path, schedule, details, self);
             return Ok(Arc::new(saved));
         }
-        if let Some(messages) = messages::load(path)? {
-            if self.network.network.is_none() {
-                return Err(needs_network(path));
-            }
-            let replay = messages::Replay::new(messages, &self.network)?;
-            progress.begin("replaying the messages");
-            let attempts = replay.predict(self.how.model)?;
-            let schedule = replay.schedule(messages::shown(&attempts));
-            let saved = saved::Saved::new(path, schedule, Details::default(), &self.how);
-            return Ok(Arc::new(saved));
+        if let Some((messages, recording)) = messages::load_with_recording(path)? {
+            let ranks = ranks::Ranks::new(path, messages, recording, self);
+            return Ok(Arc::new(ranks));
         }
         let trace = core::read_trace(path)?;
         progress.begin("finding out what the program is");
@@ -63,15 +57,6 @@ impl Opener for Files {
         self.open_any(path, progress)
             .map_err(|error| failure::message(&error))
     }
-}
-
-/// Says how a program that passes messages is looked at: the window does not know what messages cost.
-fn needs_network(path: &Path) -> anyhow::Error {
-    let name = path.display();
-    anyhow::anyhow!(
-        "{name}: a program that passes messages, which is predicted on a network: name one, as in `foretrace view \
-         --network infiniband {name}`"
-    )
 }
 
 /// A file takes about so many times its size in memory: the trace, the program, the predicted run and its index.
@@ -150,6 +135,7 @@ fn what_if(how: &ModelArgs, cpus: u32) -> WhatIf {
         model: model.map_or("auto", |(_, name)| name).to_owned(),
         scheduler: scheduler.map(|(_, name)| (*name).to_owned()),
         machine: how.machine.as_ref().map(|path| path.display().to_string()),
+        ..WhatIf::default()
     }
 }
 
@@ -195,16 +181,10 @@ mod tests {
         }
     }
 
-    const RING: &[u8] = b"num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 0\n}\nrank 1 {\nl1: recv 8b from 0 tag 0\n}\n";
-
     #[test]
     fn what_is_no_trace_is_an_error_that_names_it() {
         let directory = tempfile::tempdir().unwrap();
-        let files = Files {
-            how: ModelArgs::default(),
-            cpus: None,
-            network: NetworkArgs::default(),
-        };
+        let files = Files::default();
         let open = |name: &str, bytes: &[u8]| {
             let path = directory.path().join(name);
             std::fs::write(&path, bytes).unwrap();
@@ -215,7 +195,6 @@ mod tests {
             ("empty", b"", "is empty"),
             ("bad.fts", b"\x89FTSCHD\nxxxx", "bad.fts"),
             ("bad.txt", b"foretrace-text 1\n0 A nonsense\n", "nonsense"),
-            ("ring.goal", RING, "foretrace view --network"),
         ] {
             let error = open(name, bytes);
             assert!(error.contains(name) && error.contains(said), "{error}");
@@ -231,11 +210,7 @@ mod tests {
         // It takes no room on the disk: nothing was written but its end.
         let file = std::fs::File::create(&path).unwrap();
         file.set_len(1 << 42).unwrap();
-        let files = Files {
-            how: ModelArgs::default(),
-            cpus: None,
-            network: NetworkArgs::default(),
-        };
+        let files = Files::default();
         let error = files.open(&path, &Progress::default()).err().unwrap();
         assert!(error.contains("large.ftrace: too large"), "{error}");
         assert!(error.contains("takes about 61572.7 GB"), "{error}");
@@ -252,9 +227,8 @@ mod tests {
         let text = "foretrace-text 1\nprocess A\nprocess B\n0 A create B\n5 B terminate\n9 A join B\n10 A terminate\n";
         std::fs::write(&path, text).unwrap();
         let files = Files {
-            how: ModelArgs::default(),
             cpus: Some(2),
-            network: NetworkArgs::default(),
+            ..Files::default()
         };
         let progress = Progress::default();
         let open = files.open(&path, &progress).unwrap();

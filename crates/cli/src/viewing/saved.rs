@@ -1,4 +1,4 @@
-//! A saved schedule in the window, with its trace where that is still there.
+//! A saved schedule in the window, with what it was predicted from where that is still there.
 
 use std::path::Path;
 
@@ -7,38 +7,34 @@ use foretrace_viewer::source::{
     About, Curve, EventInfo, Prediction, Progress, ScheduleSource, SiteInfo, WhatIf,
 };
 
-use super::{traced::Traced, what_if};
-use crate::{args::ModelArgs, core, details};
+use super::{Files, ranks::Ranks, traced::Traced, what_if};
+use crate::{args::ModelArgs, core, details, messages};
 
 /// An open schedule.
 pub struct Saved {
     about: About,
     schedule: Schedule,
     details: Details,
-    trace: Option<Traced>,
+    /// What other predictions are made from.
+    origin: Option<Box<dyn ScheduleSource>>,
 }
 
 impl Saved {
-    /// Takes a schedule with what is known of its operations, and looks for its trace.
-    pub fn new(path: &Path, mut schedule: Schedule, mut details: Details, how: &ModelArgs) -> Self {
+    /// Takes a schedule with what is known of its operations, and looks for what it was predicted from.
+    pub fn new(path: &Path, mut schedule: Schedule, mut details: Details, files: &Files) -> Self {
         let saved = WhatIf {
             cpus: schedule.cpus,
             model: schedule.model.clone(),
             ..what_if(&ModelArgs::default(), schedule.cpus)
         };
-        let trace = core::read_trace(Path::new(&schedule.source));
-        let trace = trace.and_then(|trace| Traced::new(trace, how, Some(schedule.cpus)));
-        // Another trace of that name may have come since: threads and objects must be the same.
-        let trace = trace
-            .ok()
-            .filter(|trace| is_of(&schedule, trace.events().trace()));
-        let mut about = trace
+        let origin = origin(&schedule, files);
+        let mut about = origin
             .as_ref()
-            .map_or_else(About::default, |trace| trace.about().clone());
+            .map_or_else(About::default, |origin| origin.about().clone());
         about.path = path.display().to_string();
         about.threads = schedule.lanes.len();
-        about.can_predict = trace.is_some();
-        if trace.is_none() {
+        about.can_predict = origin.is_some();
+        if origin.is_none() {
             about.summary = format!("a schedule predicted from {}", schedule.source);
             about.models = vec![saved.model.clone()];
             if details.is_empty() {
@@ -67,9 +63,24 @@ impl Saved {
             about,
             schedule,
             details,
-            trace,
+            origin,
         }
     }
+}
+
+/// Returns what a schedule was predicted from, where it is there and still the same.
+fn origin(schedule: &Schedule, files: &Files) -> Option<Box<dyn ScheduleSource>> {
+    let path = Path::new(&schedule.source);
+    if let Some((messages, recording)) = messages::load_with_recording(path).ok()? {
+        let ranks = Ranks::new(path, messages, recording, files);
+        let is_same = ranks.lanes() as usize == schedule.lanes.len();
+        return is_same.then(|| Box::new(ranks) as _);
+    }
+    let trace = core::read_trace(path).ok()?;
+    let traced = Traced::new(trace, &files.how, Some(schedule.cpus)).ok()?;
+    // Another trace of that name may have come since: threads and objects must be the same.
+    let is_same = is_of(schedule, traced.events().trace());
+    is_same.then(|| Box::new(traced) as _)
 }
 
 /// Returns whether a schedule can have been predicted from a trace.
@@ -86,11 +97,12 @@ impl ScheduleSource for Saved {
     }
 
     fn predict(&self, what: &WhatIf, progress: &Progress) -> Result<Prediction, String> {
-        let anew = self
-            .trace
-            .as_ref()
-            .map(|trace| trace.predict(what, progress));
-        if *what != self.about.first {
+        // A network is not saved: what was predicted on it is shown until another one is chosen.
+        let is_saved = *what == self.about.first;
+        let can_repeat = !is_saved || !self.about.passes_messages();
+        let anew = self.origin.as_ref().filter(|_| can_repeat);
+        let anew = anew.map(|origin| origin.predict(what, progress));
+        if !is_saved {
             return anew.unwrap_or_else(|| Err("the schedule's trace is not there".to_owned()));
         }
         // Where the same run can be predicted again, more is known of that: what else was tried, and one CPU.
@@ -103,6 +115,7 @@ impl ScheduleSource for Saved {
             failed: Vec::new(),
             one_cpu: None,
             machine: "as saved".to_owned(),
+            warnings: Vec::new(),
         }))
     }
 
@@ -112,15 +125,15 @@ impl ScheduleSource for Saved {
         cpus: &[u32],
         progress: &Progress,
     ) -> Result<Vec<Curve>, String> {
-        match &self.trace {
-            Some(trace) => trace.curve(what, cpus, progress),
+        match &self.origin {
+            Some(origin) => origin.curve(what, cpus, progress),
             None => Ok(Vec::new()),
         }
     }
 
     fn event(&self, event: u32) -> Option<EventInfo> {
-        if let Some(trace) = &self.trace {
-            return trace.event(event);
+        if let Some(origin) = &self.origin {
+            return origin.event(event);
         }
         let event = self.details.events.get(event as usize)?;
         Some(EventInfo {
@@ -129,30 +142,32 @@ impl ScheduleSource for Saved {
             lane: event.lane,
             object: event.object,
             other: event.other,
-            recorded_nanos: event.recorded_nanos,
+            about: None,
+            recorded_nanos: Some(event.recorded_nanos),
             site: event.site,
         })
     }
 
     fn site(&self, site: u32) -> SiteInfo {
-        if let Some(trace) = &self.trace {
-            return trace.site(site);
+        if let Some(origin) = &self.origin {
+            return origin.site(site);
         }
         let site = self.details.sites.get(site as usize);
         site.cloned().unwrap_or_default()
     }
 
     fn routine(&self, lane: usize) -> Option<String> {
-        match &self.trace {
-            Some(trace) => trace.routine(lane),
+        match &self.origin {
+            Some(origin) => origin.routine(lane),
             None => self.details.routines.get(lane)?.clone(),
         }
     }
 
-    fn check_machine(&self, file: &Path) -> Result<(), String> {
-        core::read_machine(Some(file))
-            .map(|_| ())
-            .map_err(|error| crate::failure::message(&error))
+    fn check_file(&self, file: &Path) -> Result<(), String> {
+        match &self.origin {
+            Some(origin) => origin.check_file(file),
+            None => Err("the schedule's trace is not there".to_owned()),
+        }
     }
 }
 
@@ -164,8 +179,7 @@ mod tests {
     use crate::core::Study;
 
     fn saved(schedule: Schedule, details: Details) -> Saved {
-        let how = ModelArgs::default();
-        Saved::new(Path::new("x.ftsched"), schedule, details, &how)
+        Saved::new(Path::new("x.ftsched"), schedule, details, &Files::default())
     }
 
     #[test]

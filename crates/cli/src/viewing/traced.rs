@@ -66,6 +66,7 @@ impl Traced {
             can_predict: true,
             warnings: trace.warnings.clone(),
             threads: trace.threads.len(),
+            networks: Vec::new(),
         };
         Ok(Self {
             about,
@@ -98,6 +99,7 @@ impl Traced {
                 .collect(),
             one_cpu: Some(one_cpu),
             machine: machine::brief_text(&machine),
+            warnings: Vec::new(),
         })
     }
 
@@ -108,7 +110,10 @@ impl Traced {
         what: &WhatIf,
         progress: &Progress,
     ) -> anyhow::Result<SimTime> {
-        let key = format!("{:?} {:?} {}", what.machine, what.scheduler, what.model);
+        // What the machine's file says now, since it may have been changed.
+        let machine = what.machine.as_ref().map(std::fs::read);
+        let machine = machine.and_then(Result::ok);
+        let key = format!("{machine:?} {:?} {}", what.scheduler, what.model);
         let known = || self.one_cpu.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(time) = known().get(&key).copied() {
             return Ok(time);
@@ -223,7 +228,7 @@ impl ScheduleSource for Traced {
         self.events.routine(lane)
     }
 
-    fn check_machine(&self, file: &Path) -> Result<(), String> {
+    fn check_file(&self, file: &Path) -> Result<(), String> {
         let checked = core::read_machine(Some(file));
         checked
             .map(|_| ())
@@ -278,9 +283,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_cannot_be_used_is_an_error() {
-        let error = traced()
-            .check_machine(Path::new("/nowhere.toml"))
-            .unwrap_err();
+        let error = traced().check_file(Path::new("/nowhere.toml")).unwrap_err();
         assert!(error.contains("/nowhere.toml"), "{error}");
     }
 }

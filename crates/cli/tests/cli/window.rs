@@ -5,6 +5,7 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
     thread,
     time::Duration,
 };
@@ -67,6 +68,13 @@ impl Shot {
             .len()
     }
 
+    /// Returns whether something is written in red in a part of the screen.
+    fn has_red(&self, (left, right): (usize, usize), (top, bottom): (usize, usize)) -> bool {
+        let is_red = |[r, g, b]: [u8; 3]| r > g.saturating_add(90) && r > b.saturating_add(90);
+        let mut lines = (top..bottom).flat_map(|y| (left..right).map(move |x| (x, y)));
+        lines.any(|(x, y)| is_red(self.at(x, y)))
+    }
+
     /// Returns whether the inspector marks a line of the source: by a bar at its left end.
     fn has_edge(&self) -> bool {
         let corners = self.find(ACCENT, (INSPECTOR, WIDTH - 3), (250, HEIGHT - 120));
@@ -85,10 +93,18 @@ impl Shot {
     }
 }
 
+/// Returns the name of a display that no other test uses: servers that choose for themselves at the same time now and then
+/// take the same one.
+fn unused_display() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = std::process::id() % 4_000 * 8 + COUNT.fetch_add(1, Ordering::Relaxed) % 8;
+    format!(":{}", 200 + number)
+}
+
 impl Screen {
     /// Opens a file in a window.
     fn open(environment: &TestEnvironment, arguments: &[&str]) -> Self {
-        // Servers that begin at the same time now and then take the same number, and one of them goes.
+        // Somebody else may have the number.
         let mut log = String::new();
         for _ in 0..3 {
             let mut screen = Self::start(environment, arguments);
@@ -102,8 +118,10 @@ impl Screen {
 
     fn start(environment: &TestEnvironment, arguments: &[&str]) -> Self {
         let size = format!("{WIDTH}x{HEIGHT}x24");
+        let display = unused_display();
         let mut server = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0", &size])
+            .args([&display, "-displayfd", "1", "-nolisten", "tcp"])
+            .args(["-screen", "0", &size])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -112,8 +130,7 @@ impl Screen {
         let out = server.stdout.take().expect("it is piped");
         BufReader::new(out)
             .read_line(&mut number)
-            .expect("it tells its number");
-        let display = format!(":{}", number.trim());
+            .expect("it tells its number when it is ready");
         let log = fs::File::create(environment.path("window.log"));
         let window = environment
             .command(arguments)
@@ -296,6 +313,33 @@ fn a_click_shows_the_line_of_the_source() {
     // So is that of the event after it.
     screen.key("period");
     screen.until("the next event's line", Shot::has_edge);
+}
+
+#[test]
+fn ranks_are_predicted_on_the_network_that_is_chosen_in_the_window() {
+    let environment = TestEnvironment::new();
+    let rank = |other: u32| {
+        format!(
+            "l1: calc 1000000\nl2: send 8000b to {other}\nl2 requires l1\nl3: recv 8000b from {other}\n"
+        )
+    };
+    let program = format!(
+        "num_ranks 2\nrank 0 {{\n{}}}\nrank 1 {{\n{}}}\n",
+        rank(1),
+        rank(0)
+    );
+    environment.file("pair.goal", program, 0o644);
+    let screen = Screen::open(&environment, &["view", "pair.goal"]);
+    let asks = screen.until("a message that asks for a network", |shot| {
+        !shot
+            .find([0xa8, 0x1e, 0x1e], (0, 500), (75, 100))
+            .is_empty()
+            || shot.has_red((0, 500), (75, 100))
+    });
+    assert_eq!(asks.in_lanes(RUNNING), 0);
+    screen.at((115, 40), &[&["click", "1"]]);
+    screen.at((115, 115), &[&["click", "1"]]);
+    screen.until("both ranks", |shot| shot.in_lanes(RUNNING) > 20_000);
 }
 
 #[test]

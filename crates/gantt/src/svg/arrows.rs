@@ -1,69 +1,91 @@
 //! Arrows from who let go to who could go on, and from sends to receives.
 
+use std::collections::BTreeMap;
+
 use foretrace_schedule::Wake;
 
 use super::{Plot, document::Document};
-use crate::{arrows::Line, text::Px};
+use crate::{
+    arrows::{self, Line, WakeIndex},
+    text::Px,
+};
 
 /// What sorts of arrows a picture has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drawn {
     /// Releases, which take no time.
     pub wakes: bool,
     /// Messages, from their sends to their receives.
     pub messages: bool,
+    /// What they stand for, where there is not one for each.
+    pub note: Option<String>,
 }
 
 impl Drawn {
     /// Tells whether there is any.
-    pub fn any(self) -> bool {
+    pub fn any(&self) -> bool {
         self.wakes || self.messages
     }
 }
 
-/// Draws the arrows within the picture where there are no more than a limit; tells what there are.
+/// Draws the arrows within the picture, not more than a limit; tells what there are.
 pub fn draw(document: &mut Document, plot: &Plot, limit: usize) -> Drawn {
-    let visible = || {
-        let wakes = plot.schedule.wakes.iter();
-        wakes.filter(|w| w.from != w.to && is_within(plot, w) && is_drawable(plot, w))
-    };
-    let drawn = Drawn {
-        wakes: visible().any(|wake| !wake.is_message()),
-        messages: visible().any(Wake::is_message),
-    };
-    if visible().nth(limit).is_some() || drawn == Drawn::default() {
-        return Drawn::default();
-    }
+    let wakes = &plot.schedule.wakes;
+    let lanes = plot.rows.count();
+    let row = |lane: usize| (lane < lanes).then_some(lane);
+    let index = WakeIndex::new(plot.schedule);
+    let found = arrows::arrows(wakes, &index, &plot.scale, &row, 0..lanes, limit);
     let colour = plot.palette.arrow;
     let halo = plot.palette.background;
-    let (mut lines, mut heads) = (String::new(), String::new());
-    for wake in visible() {
-        let (line, head) = arrow(plot, wake);
-        lines += &line;
+    // Where there are many they recede, lest they hide what they are about.
+    let strength = (60.0 / found.drawn.len().max(1) as f64).clamp(0.4, 1.0);
+    let mut heads = String::new();
+    let mut shafts: BTreeMap<u32, String> = BTreeMap::new();
+    for bundle in &found.drawn {
+        let (shaft, head) = arrow(plot, &wakes[bundle.wake]);
+        *shafts.entry(bundle.count.ilog10().min(3)).or_default() += &shaft;
         heads += &head;
     }
     // The halo keeps arrows legible across segments of any colour.
-    document.path(
-        &lines,
-        format_args!("fill=\"none\" stroke=\"{halo}\" stroke-width=\"3\" stroke-opacity=\"0.45\""),
-    );
-    document.path(
-        &lines,
-        format_args!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"1\""),
-    );
-    document.path(heads, format_args!("fill=\"{colour}\""));
-    drawn
-}
-
-/// Tells whether a part of an arrow is in the picture.
-fn is_within(plot: &Plot, wake: &Wake) -> bool {
-    wake.at >= plot.scale.start() && wake.sent() <= plot.scale.end()
-}
-
-/// Tells whether both ends of an arrow are lanes.
-fn is_drawable(plot: &Plot, wake: &Wake) -> bool {
-    let lanes = plot.rows.count();
-    (wake.from as usize) < lanes && (wake.to as usize) < lanes
+    for (power, lines) in &shafts {
+        let width = f64::from(*power) * 0.8;
+        let opacity = 0.45 * strength;
+        document.path(
+            lines,
+            format_args!(
+                "fill=\"none\" stroke=\"{halo}\" stroke-width=\"{}\" stroke-opacity=\"{}\"",
+                Px(3.0 + width),
+                Px(opacity)
+            ),
+        );
+    }
+    let opacity = if strength < 1.0 {
+        format!(" opacity=\"{}\"", Px(strength))
+    } else {
+        String::new()
+    };
+    for (power, lines) in &shafts {
+        let width = 1.0 + f64::from(*power) * 0.8;
+        document.path(
+            lines,
+            format_args!(
+                "fill=\"none\" stroke=\"{colour}\" stroke-width=\"{}\"{opacity}",
+                Px(width)
+            ),
+        );
+    }
+    if !heads.is_empty() {
+        document.path(heads, format_args!("fill=\"{colour}\"{opacity}"));
+    }
+    let is = |message: bool| {
+        let drawn = &mut found.drawn.iter();
+        drawn.any(|arrow| wakes[arrow.wake].is_message() == message)
+    };
+    Drawn {
+        wakes: is(false),
+        messages: is(true),
+        note: found.note(),
+    }
 }
 
 /// Returns the data of an arrow's line and of its head.

@@ -2,10 +2,11 @@
 
 use super::{
     Plot,
+    arrows::arrow_head,
     document::{Anchor, Document, Style},
     strip::Strip,
 };
-use crate::{text, text::Px};
+use crate::{picture::Deadlock, text, text::Px};
 
 /// The size of the axis's font.
 pub const SIZE: f64 = 11.0;
@@ -90,5 +91,38 @@ pub fn draw_deadlock(document: &mut Document, plot: &Plot, strip: &Strip) {
         document.text_around(x + 1.0, y, style.anchored(Anchor::End), text);
     } else {
         document.text_around(x - 1.0, y, style, text);
+    }
+    draw_circle(document, plot, x);
+}
+
+/// Between the arrows of a circle.
+const BESIDE: f64 = 12.0;
+
+/// Draws who waits for whom, to the right of where they stopped.
+fn draw_circle(document: &mut Document, plot: &Plot, x: f64) {
+    let deadlock = Deadlock::of(plot.schedule);
+    let room = ((plot.scale.right() - x - BESIDE) / BESIDE)
+        .floor()
+        .max(1.0);
+    let middle = |lane: usize| {
+        let row = plot.rows.row(lane);
+        row.bar_top + row.bar_height / 2.0
+    };
+    for (number, &(from, to)) in deadlock.edges.iter().enumerate() {
+        let colour = if deadlock.is_in_circle((from, to)) {
+            plot.palette.alarm
+        } else {
+            plot.palette.muted
+        };
+        let x = x + BESIDE * (1.0 + number as f64 % room);
+        let (y0, y1) = (middle(from), middle(to));
+        let down = if y1 > y0 { 1.0 } else { -1.0 };
+        let line = format!("M{} {}V{}", Px(x), Px(y0), Px(y1 - 3.0 * down));
+        document.path(
+            line,
+            format_args!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\""),
+        );
+        let head = arrow_head((x, y1), (0.0, down));
+        document.path(head, format_args!("fill=\"{colour}\""));
     }
 }

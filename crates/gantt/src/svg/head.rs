@@ -158,7 +158,12 @@ impl Legend {
             .wakes
             .then(|| entry(Sign::Arrow(UPRIGHT), "wakes"));
         let messages = self.arrows.messages;
-        let messages = messages.then(|| entry(Sign::Arrow(SLANTED), "messages"));
+        let mut messages = messages.then(|| entry(Sign::Arrow(SLANTED), "messages"));
+        let mut wakes = wakes;
+        if let (Some(last), Some(note)) = (messages.as_mut().or(wakes.as_mut()), &self.arrows.note)
+        {
+            last.share.clone_from(note);
+        }
         let (mut x, mut y) = (left, top);
         for entry in activities.chain(blocked).chain(wakes).chain(messages) {
             let width = entry.width();

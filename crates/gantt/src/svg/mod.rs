@@ -34,7 +34,8 @@ pub struct SvgOptions {
     pub width: f64,
     /// Light or dark.
     pub theme: Theme,
-    /// The number of wake arrows up to which they are drawn; where there are more, none is.
+    /// So many arrows are drawn at most; where there are more, those that cannot be told apart are one, and those of the
+    /// shortest waits are left out, which the legend says.
     pub arrows: usize,
     /// The part to draw; the whole where there is none.
     pub range: Option<(SimTime, SimTime)>,
@@ -47,7 +48,7 @@ impl Default for SvgOptions {
         Self {
             width: 1200.0,
             theme: Theme::Light,
-            arrows: 200,
+            arrows: 250,
             range: None,
             title: None,
         }

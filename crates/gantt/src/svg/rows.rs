@@ -103,7 +103,11 @@ fn draw_eternity(document: &mut Document, plot: &Plot, lane: &Lane, row: Row) {
         return;
     };
     let (x0, x1) = (plot.scale.x(at), plot.scale.right());
-    let fill = plot.palette.fill(last.state.activity());
+    let fill = match last.state.activity() {
+        blocked @ Activity::Blocked(_) => plot.palette.fill(blocked),
+        // One that began to wait just then has no segment of it.
+        Activity::Running | Activity::Ready => plot.palette.blocked,
+    };
     let (y, height) = (Px(row.bar_top), Px(row.bar_height));
     let data = format!("M{} {y}h{}v{height}h{}z", Px(x0), Px(x1 - x0), Px(x0 - x1));
     document.path(data, format_args!("fill=\"{fill}\" fill-opacity=\"0.35\""));

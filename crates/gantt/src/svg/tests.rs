@@ -189,10 +189,25 @@ fn a_deadlock_is_marked_and_explained() {
         1,
         "one thread waits on"
     );
+    let alarm = crate::palette::Palette::of(Theme::Light).alarm.to_string();
+    let arrows = |picture: &str| {
+        let lines = picture.lines();
+        lines
+            .filter(|line| line.contains("stroke-width=\"1.5\"") && line.contains(&alarm))
+            .count()
+    };
+    assert_eq!(arrows(&picture), 0, "a chain is no circle");
+    if let Outcome::Deadlock(blocked) = &mut schedule.outcome {
+        let mut other = blocked[0].clone();
+        other.thread = "main".to_owned();
+        other.waits_for = Some("worker".to_owned());
+        blocked.push(other);
+    }
+    assert_eq!(arrows(&drawn(&schedule)), 2, "each waits for the other");
 }
 
 #[test]
-fn arrows_are_drawn_up_to_their_limit() {
+fn arrows_are_drawn_up_to_their_limit_and_the_legend_says_what_is_left_out() {
     let mut schedule = two_threads();
     let count = |schedule: &Schedule, arrows| {
         let options = SvgOptions {
@@ -200,12 +215,39 @@ fn arrows_are_drawn_up_to_their_limit() {
             ..SvgOptions::default()
         };
         let texts = texts(&render(schedule, &options));
-        texts.iter().filter(|t| *t == "wakes").count()
+        texts.iter().filter(|t| t.starts_with("wakes")).count()
     };
     assert_eq!(count(&schedule, 1), 1);
     assert_eq!(count(&schedule, 0), 0);
     schedule.wakes.push(schedule.wakes[0]);
-    assert_eq!(count(&schedule, 1), 0);
+    // Two at the same place are one arrow.
+    assert_eq!(count(&schedule, 1), 1);
+    let said = texts(&drawn(&schedule));
+    assert!(
+        !said.iter().any(|text| text.contains(" arrows")),
+        "{said:?}"
+    );
+    let mut many = schedule.clone();
+    many.wakes = (0..400)
+        .map(|i| Wake::at_once(i % 2, (i + 1) % 2, SimTime(u64::from(i) / 4)))
+        .collect();
+    let said = texts(&drawn(&many)).join(" ");
+    assert!(said.contains("400 in 200 arrows"), "{said}");
+    many.wakes = (0..400)
+        .map(|i| {
+            Wake::message(
+                i % 2,
+                SimTime(u64::from(i) / 8),
+                1 - i % 2,
+                SimTime(u64::from(i) / 4),
+            )
+        })
+        .collect();
+    let said = texts(&drawn(&many)).join(" ");
+    assert!(
+        said.contains("in 200 arrows") || said.contains("left out"),
+        "{said}"
+    );
     // A thread that wakes itself, or one that is not there, has no arrow.
     schedule.wakes[0].to = 0;
     schedule.wakes[1].to = 99;

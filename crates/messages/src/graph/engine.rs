@@ -82,6 +82,9 @@ pub(crate) fn run<O: Observer>(graph: &TaskGraph, network: &Network, observer: O
     while let Some(Reverse(next)) = engine.tries.pop() {
         engine.attempt(next);
         engine.queue_free(false);
+        if engine.observer.is_cancelled() {
+            break;
+        }
     }
     engine.finish()
 }
@@ -163,6 +166,9 @@ impl<O: Observer> Engine<'_, O> {
     fn occupy(&mut self, rank: u32, task: u32, start: u64, end: u64) {
         let cpu = self.cpu(rank, task);
         self.cpu_free[cpu] = end;
+        let is_call = self.graph.tasks[task as usize].kind != TaskKind::Work;
+        self.observer
+            .operation(cpu as u32, start, task as usize, is_call);
         self.observer.busy(cpu as u32, start, end, task as usize);
     }
 

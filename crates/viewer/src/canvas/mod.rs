@@ -17,13 +17,8 @@ use eframe::egui::{self, Align2, FontId, Rect, Sense, pos2, vec2};
 use foretrace_gantt::{arrange::Heights, scale::TimeScale, view::TimeView};
 
 use crate::{
-    app::Viewer,
-    canvas::cache::Wanted,
-    command::Command,
-    loaded::Loaded,
-    settings::Settings,
-    state::{Compare, Open},
-    theme::Colours,
+    app::Viewer, canvas::cache::Wanted, command::Command, loaded::Loaded, settings::Settings,
+    state::Open, theme::Colours,
 };
 
 /// What painting needs to know of the window.
@@ -76,8 +71,7 @@ impl Layout {
         });
         let axis = take(22.0);
         let below = Rect::from_min_max(pos2(left, top), pos2(right, rect.bottom()));
-        let apart = open.baseline.is_some() && open.compare == Compare::Apart;
-        let (lanes, other) = if apart {
+        let (lanes, other) = if open.is_apart() {
             let middle = below.center().y;
             let (mut upper, mut lower) = (below, below);
             upper.max.y = middle - 9.0;
@@ -123,7 +117,8 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
         return;
     };
     // A few threads fill the window.
-    let room = (rect.height() - 200.0) / (loaded.facts.len() as f32 + 2.0);
+    let panes = if open.is_apart() { 2.0 } else { 1.0 };
+    let room = (rect.height() - 200.0) / panes / (loaded.facts.len() as f32 + 2.0);
     let heights = Heights {
         lane: settings.lane_height.max(room.clamp(0.0, 38.0).floor()),
         group: 20.0,

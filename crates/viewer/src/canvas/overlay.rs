@@ -19,8 +19,8 @@ use crate::{
     theme,
 };
 
-/// So many arrows are drawn; where there are more they are bundled.
-const ARROWS: usize = 5_000;
+/// So many arrows are drawn; where there are more, those of the shortest waits are left out.
+const ARROWS: usize = 400;
 
 /// So many operations are drawn with their shapes; where there are more, ticks in the pixels tell of them.
 const SHAPES: usize = 2_500;
@@ -33,9 +33,18 @@ pub fn refresh(open: &mut Open, scene: &Scene<'_>, moving: bool) {
         return;
     }
     let scale = scene.layout.scale(&open.view);
+    let height = scene.layout.lanes.height();
+    let seen = open.rows.visible(open.scroll, open.scroll + height);
     open.arrows = (
         open.cache.version,
-        arrows::arrows(wakes, &picture.wakes, &scale, &open.rows, ARROWS),
+        arrows::arrows(
+            wakes,
+            &picture.wakes,
+            &scale,
+            &|lane| open.rows.of_lane(lane),
+            seen,
+            ARROWS,
+        ),
     );
 }
 
@@ -104,13 +113,13 @@ impl Over<'_> {
     }
 
     fn arrows(&self) {
-        let drawn = &self.open.arrows.1;
+        let drawn = &self.open.arrows.1.drawn;
         // Where there are many they recede, lest they hide what they are about.
         let strength = match drawn.len() {
             0..40 => 0.9,
             40..150 => 0.5,
             150..600 => 0.28,
-            many => (108.0 / many as f32).max(0.03),
+            many => (130.0 / many as f32).max(0.13),
         };
         let mut mesh = Mesh::default();
         for one in drawn {
@@ -247,13 +256,12 @@ impl Over<'_> {
             self.painter
                 .rect_filled(rest, 0.0, colour.gamma_multiply(0.5));
         }
-        let in_cycle = |lane: &usize| loaded.deadlock.cycle.contains(lane);
         let mut at = x + 14.0;
         for (from, to) in &loaded.deadlock.edges {
             let (Some(a), Some(b)) = (self.of_lane(*from), self.of_lane(*to)) else {
                 continue;
             };
-            let circle = in_cycle(from) && in_cycle(to);
+            let circle = loaded.deadlock.is_in_circle((*from, *to));
             let colour = if circle {
                 alarm
             } else {

@@ -307,25 +307,38 @@ fn lane_menu(ui: &mut egui::Ui, open: &mut Open, lane: usize) {
     }
 }
 
-/// Says which of two predictions stands where.
+/// Says what the lower part shows, and writes its rows' names.
 fn apart_labels(ui: &egui::Ui, open: &Open, scene: &Scene<'_>, other: Rect) {
-    let say = |loaded: &Loaded, y: f32| {
-        let text = format!(
-            "{} CPUs, {}",
-            loaded.what.cpus, loaded.picture.schedule.model
-        );
-        let at = pos2(other.left() + 4.0, y);
-        let font = FontId::proportional(11.0);
-        ui.painter()
-            .text(at, Align2::LEFT_CENTER, text, font, scene.colours.muted());
+    let Some(baseline) = &open.baseline else {
+        return;
     };
-    if let Some(baseline) = &open.baseline {
-        ui.painter().hline(
-            other.x_range(),
-            other.top() - 18.0,
-            (1.0, scene.colours.grid()),
-        );
-        say(baseline, other.top() - 9.0);
+    let border = other.top() - 18.0;
+    let x = other.left() - scene.layout.gutter;
+    ui.painter()
+        .hline(x..=other.right(), border, (1.0, scene.colours.grid()));
+    let text = baseline.what.brief(&baseline.picture.schedule.model);
+    let at = pos2(other.left() + 4.0, other.top() - 9.0);
+    let (small, muted) = (FontId::proportional(11.0), scene.colours.muted());
+    ui.painter()
+        .text(at, Align2::LEFT_CENTER, text, small, muted);
+    let gutter = Rect::from_min_max(pos2(x, other.top()), other.left_bottom());
+    let painter = ui.painter().with_clip_rect(gutter);
+    for row in open.rows.visible(open.scroll, open.scroll + other.height()) {
+        let slot = &open.rows.rows()[row];
+        let name = match &slot.kind {
+            RowKind::Group { .. } => continue,
+            RowKind::Lane(lane) => baseline.lane(*lane).to_owned(),
+            RowKind::Cpu(cpu) => format!("CPU {cpu}"),
+        };
+        let size = NAME.min(slot.height - 1.0);
+        let space = f64::from(gutter.width() - 22.0);
+        if slot.height >= 9.0
+            && let Some(name) = text::fit(&name, f64::from(size), space)
+        {
+            let y = other.top() + slot.top - open.scroll + slot.height / 2.0;
+            let (at, font) = (pos2(x + 18.0, y), FontId::proportional(size));
+            painter.text(at, Align2::LEFT_CENTER, name, font, muted);
+        }
     }
 }
 

@@ -22,12 +22,21 @@ pub fn show(open: &mut Open, ui: &mut egui::Ui, colours: &Colours) {
     want(open, ui);
     if let Some(job) = &open.curving {
         let (_, share) = job.progress().now();
-        ui.add(egui::ProgressBar::new(share.unwrap_or(0.0)).text("predicting all numbers of CPUs"));
+        let text = if open.source.about().passes_messages() {
+            "predicting all networks"
+        } else {
+            "predicting all numbers of CPUs"
+        };
+        ui.add(egui::ProgressBar::new(share.unwrap_or(0.0)).text(text));
     }
     if let Some(error) = &open.curve_error {
         ui.colored_label(colours.alarm(), error);
     }
     if open.curves.is_empty() {
+        return;
+    }
+    if open.source.about().passes_messages() {
+        networks(open, ui);
         return;
     }
     draw(open, ui, colours);
@@ -37,11 +46,15 @@ pub fn show(open: &mut Open, ui: &mut egui::Ui, colours: &Colours) {
 
 /// Asks for the curve where the conditions have changed in what it depends on.
 fn want(open: &mut Open, ui: &egui::Ui) {
-    let of = WhatIf {
+    let mut of = WhatIf {
         cpus: 0,
         model: String::new(),
         ..open.what.clone()
     };
+    // Those that come with foretrace are predicted for all at once.
+    of.network = of
+        .network
+        .filter(|network| !open.source.about().networks.contains(network));
     if open.curves_of.as_ref() == Some(&of) {
         return;
     }
@@ -270,6 +283,42 @@ fn table(open: &mut Open, ui: &mut egui::Ui) {
     if let Some(cpus) = chosen {
         let what = WhatIf {
             cpus,
+            ..open.what.clone()
+        };
+        open.set(what);
+    }
+}
+
+/// The makespan of a program that passes messages, on each network; a click chooses it.
+fn networks(open: &mut Open, ui: &mut egui::Ui) {
+    ui.label("The same program on the networks that come with foretrace:");
+    let mut chosen = None;
+    egui::Grid::new("networks").striped(true).show(ui, |ui| {
+        for title in ["network", "makespan", "speed-up"] {
+            ui.strong(title);
+        }
+        ui.end_row();
+        for curve in &open.curves {
+            let is_chosen = open.what.network.as_ref() == Some(&curve.model);
+            let name = crate::panels::welcome::file_name(&curve.model);
+            if ui.selectable_label(is_chosen, name).clicked() {
+                chosen = Some(curve.model.clone());
+            }
+            match curve.points.first() {
+                Some((_, end, speedup)) => {
+                    ui.label(end.to_string());
+                    ui.label(format!("{speedup:.2}"));
+                }
+                None => {
+                    ui.label("does not end");
+                }
+            }
+            ui.end_row();
+        }
+    });
+    if let Some(network) = chosen {
+        let what = WhatIf {
+            network: Some(network),
             ..open.what.clone()
         };
         open.set(what);

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use eframe::egui::{self, RichText};
-use foretrace_schedule::State;
+use foretrace_schedule::{SimTime, State};
 
 use crate::{
     app::Viewer,
     command::Command,
+    lists::Waits,
     loaded::Loaded,
     navigate::{self, Selected, Selection},
     panels::source_view,
-    source::{ScheduleSource, SiteInfo},
+    source::{EventClass, ScheduleSource, SiteInfo},
     theme::Colours,
 };
 
@@ -23,6 +24,9 @@ enum Act {
     Select(Selection),
     Path(usize),
 }
+
+/// So many of the longest waits are listed to begin with.
+const WORST: usize = 8;
 
 /// Shows it.
 pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>) {
@@ -81,20 +85,36 @@ impl Inspector<'_> {
             *act = Some(Act::Path(loaded.path.len() - 1));
         }
         ui.add_space(8.0);
-        ui.strong("Longest waits");
-        for (object, waits) in loaded.lists.objects.iter().take(8) {
-            let text = format!(
-                "{}: {} (longest {})",
-                loaded.object(*object),
-                waits.total,
-                waits.longest
-            );
+        let worst = self.worst();
+        if !worst.is_empty() {
+            ui.strong("Longest waits");
+        }
+        for (name, waits) in worst {
+            let text = format!("{name}: {} (longest {})", waits.total, waits.longest);
             if ui.link(text).clicked() {
                 *act = Some(Act::Select(Selection {
                     lane: waits.at.0,
                     what: Selected::Segment(waits.at.1),
                 }));
             }
+        }
+    }
+
+    /// What threads waited for longest: objects, or, where they wait for messages, the calls that they waited in.
+    fn worst(&self) -> Vec<(String, Waits)> {
+        let lists = &self.loaded.lists;
+        let objects = lists.objects.iter().take(WORST);
+        let objects =
+            objects.map(|(object, waits)| (self.loaded.object(*object).to_owned(), *waits));
+        let sites = lists.sites.iter().take(WORST);
+        let sites = sites.map(|site| {
+            let function = self.source.site(site.site).function;
+            (format!("{} in {function}", site.operation), site.waits)
+        });
+        if lists.objects.is_empty() {
+            sites.collect()
+        } else {
+            objects.collect()
         }
     }
 
@@ -121,11 +141,11 @@ impl Inspector<'_> {
                 fact("runs", routine.clone());
             }
             if end > start {
-                fact("begin", start.to_string());
-                fact("end", end.to_string());
+                fact("begin", to_the_nanosecond(start));
+                fact("end", to_the_nanosecond(end));
                 fact("length", end.since(start).to_string());
             } else {
-                fact("time", start.to_string());
+                fact("time", to_the_nanosecond(start));
             }
             self.event_facts(selection, &mut fact);
         });
@@ -158,14 +178,24 @@ impl Inspector<'_> {
         if let Some(object) = info.object {
             fact("object", self.loaded.object(object).to_owned());
         }
+        if let Some(about) = info.about {
+            fact("call", about);
+        }
         if let Some(other) = info.other {
-            fact("other thread", self.loaded.lane(other as usize).to_owned());
+            let name = if info.class == EventClass::Message {
+                "other end"
+            } else {
+                "other thread"
+            };
+            fact(name, self.loaded.lane(other as usize).to_owned());
         }
         if let Selected::Segment(_) = selection.what {
             fact("leads to", info.operation.to_string());
         }
-        let nanos = foretrace_schedule::SimTime::from_nanos(info.recorded_nanos);
-        fact("recorded at", format!("{nanos} (event {event})"));
+        if let Some(nanos) = info.recorded_nanos {
+            let at = SimTime::from_nanos(nanos);
+            fact("recorded at", format!("{at} (event {event})"));
+        }
     }
 
     /// Who let it go on.
@@ -370,5 +400,32 @@ pub fn describe(loaded: &Loaded, source: &dyn ScheduleSource, selection: &Select
                 State::Blocked(kind) => format!("blocked: {}{object}", kind.name()),
             }
         }
+    }
+}
+
+/// Writes a time in the unit that suits it, to the nanosecond: near each other, times differ in their last digits alone.
+fn to_the_nanosecond(time: SimTime) -> String {
+    let nanos = time.as_nanos();
+    let (unit, name, digits) = match nanos {
+        0..1_000 => return time.to_string(),
+        1_000..1_000_000 => (1_000, "us", 3),
+        1_000_000..1_000_000_000 => (1_000_000, "ms", 6),
+        _ => (1_000_000_000, "s", 9),
+    };
+    format!("{}.{:0digits$} {name}", nanos / unit, nanos % unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_near_each_other_are_told_apart() {
+        let written = |nanos: u64| to_the_nanosecond(SimTime::from_nanos(nanos));
+        assert_eq!(written(12_078_912), "12.078912 ms");
+        assert_eq!(written(12_078_913), "12.078913 ms");
+        assert_eq!(written(1_000_000_001), "1.000000001 s");
+        assert_eq!(written(45_006), "45.006 us");
+        assert_eq!(written(7), SimTime::from_nanos(7).to_string());
     }
 }

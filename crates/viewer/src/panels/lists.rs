@@ -8,6 +8,7 @@ use foretrace_schedule::SimTime;
 use crate::{
     app::Viewer,
     command::Command,
+    lists::Waits,
     loaded::Loaded,
     navigate::{Selected, Selection},
     panels::{curve, source_view},
@@ -19,6 +20,8 @@ use crate::{
 #[derive(Default)]
 pub struct ListsState {
     tab: Tab,
+    /// Whether waits are ordered by the longest, not by all together.
+    by_longest: bool,
 }
 
 /// Which list is shown.
@@ -37,18 +40,34 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
     let colours = viewer.colours.clone();
     let visible = viewer.rows_height;
     let mut tab = viewer.lists.tab;
+    let is_ranks = viewer
+        .open_front()
+        .is_some_and(|open| open.source.about().passes_messages());
+    let (lanes, speed) = if is_ranks {
+        ("Ranks", "Networks")
+    } else {
+        ("Threads", "Curve")
+    };
     ui.horizontal_wrapped(|ui| {
         for (value, text) in [
             (Tab::Waits, "Objects"),
             (Tab::Sites, "Sites"),
-            (Tab::Threads, "Threads"),
-            (Tab::Curve, "Curve"),
+            (Tab::Threads, lanes),
+            (Tab::Curve, speed),
             (Tab::Notes, "Notes"),
         ] {
             ui.selectable_value(&mut tab, value, text);
         }
     });
     viewer.lists.tab = tab;
+    if matches!(tab, Tab::Waits | Tab::Sites) {
+        let by_longest = &mut viewer.lists.by_longest;
+        ui.horizontal(|ui| {
+            ui.selectable_value(by_longest, false, "by total wait");
+            ui.selectable_value(by_longest, true, "by longest");
+        });
+    }
+    let by_longest = viewer.lists.by_longest;
     ui.separator();
     let Some(open) = viewer.open_front() else {
         return;
@@ -58,8 +77,8 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
     };
     let now = ui.input(|input| input.time);
     let chosen = match tab {
-        Tab::Waits => objects(&loaded, ui, &colours),
-        Tab::Sites => sites(&loaded, open, ui, &colours),
+        Tab::Waits => objects(&loaded, by_longest, ui, &colours),
+        Tab::Sites => sites(&loaded, open, by_longest, ui, &colours),
         Tab::Threads => threads(&loaded, open, ui, &colours),
         Tab::Curve => {
             curve::show(open, ui, &colours);
@@ -152,46 +171,70 @@ fn at((lane, segment): (usize, usize)) -> Selection {
     }
 }
 
-fn objects(loaded: &Loaded, ui: &mut egui::Ui, colours: &Colours) -> Option<Selection> {
-    let mut chosen = None;
-    let most = loaded
-        .lists
-        .objects
+/// Returns items in the order that was chosen, and how long the wait is that fills a bar. They come by total wait.
+fn ordered<T>(items: &[T], by_longest: bool, waits: impl Fn(&T) -> &Waits) -> (Vec<&T>, SimTime) {
+    let mut ordered: Vec<&T> = items.iter().collect();
+    if by_longest {
+        // Stable, so that equals stay in the order of their totals.
+        ordered.sort_by_key(|item| std::cmp::Reverse(waits(item).longest));
+    }
+    let most = ordered
         .first()
-        .map_or(SimTime::ZERO, |(_, waits)| waits.total);
-    list(
-        ui,
-        &loaded.lists.objects,
-        "No thread waits for an object.",
-        |ui, (object, waits)| {
-            let facts = format!(
-                "waited {} in {} waits, longest {}",
-                waits.total, waits.count, waits.longest
-            );
-            if row(
-                ui,
-                false,
-                loaded.object(*object),
-                &facts,
-                share(waits.total, most),
-                colours,
-            ) {
-                chosen = Some(at(waits.at));
-            }
-        },
-    );
+        .map_or(SimTime::ZERO, |first| length(waits(first), by_longest));
+    (ordered, most)
+}
+
+fn length(waits: &Waits, by_longest: bool) -> SimTime {
+    if by_longest {
+        waits.longest
+    } else {
+        waits.total
+    }
+}
+
+fn objects(
+    loaded: &Loaded,
+    by_longest: bool,
+    ui: &mut egui::Ui,
+    colours: &Colours,
+) -> Option<Selection> {
+    let mut chosen = None;
+    let empty = if loaded.lists.sites.is_empty() {
+        "No thread waits for an object."
+    } else {
+        "No thread waits for an object. Sites tell which calls they wait in."
+    };
+    let (objects, most) = ordered(&loaded.lists.objects, by_longest, |(_, waits)| waits);
+    list(ui, &objects, empty, |ui, (object, waits)| {
+        let facts = format!(
+            "waited {} in {} waits, longest {}",
+            waits.total, waits.count, waits.longest
+        );
+        if row(
+            ui,
+            false,
+            loaded.object(*object),
+            &facts,
+            share(length(waits, by_longest), most),
+            colours,
+        ) {
+            chosen = Some(at(waits.at));
+        }
+    });
     chosen
 }
 
-fn sites(loaded: &Loaded, open: &Open, ui: &mut egui::Ui, colours: &Colours) -> Option<Selection> {
+fn sites(
+    loaded: &Loaded,
+    open: &Open,
+    by_longest: bool,
+    ui: &mut egui::Ui,
+    colours: &Colours,
+) -> Option<Selection> {
     let mut chosen = None;
-    let most = loaded
-        .lists
-        .sites
-        .first()
-        .map_or(SimTime::ZERO, |site| site.waits.total);
+    let (sites, most) = ordered(&loaded.lists.sites, by_longest, |site| &site.waits);
     let empty = "No call sites are known, or no thread waits at one.";
-    list(ui, &loaded.lists.sites, empty, |ui, site| {
+    list(ui, &sites, empty, |ui, site| {
         let place = open.source.site(site.site);
         let line = place
             .line
@@ -206,7 +249,14 @@ fn sites(loaded: &Loaded, open: &Open, ui: &mut egui::Ui, colours: &Colours) -> 
             "{}: {} in {}, longest {}",
             site.operation, waits.total, waits.count, waits.longest
         );
-        if row(ui, false, &name, &facts, share(waits.total, most), colours) {
+        if row(
+            ui,
+            false,
+            &name,
+            &facts,
+            share(length(waits, by_longest), most),
+            colours,
+        ) {
             chosen = Some(at(waits.at));
         }
     });
@@ -300,4 +350,25 @@ fn notes(loaded: &Loaded, open: &Open, ui: &mut egui::Ui, colours: &Colours) {
                 ui.add_space(4.0);
             }
         });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_ordered_by_their_total_or_by_the_longest() {
+        let waits = |total, longest| Waits {
+            total: SimTime(total),
+            longest: SimTime(longest),
+            ..Waits::default()
+        };
+        let all = [waits(9, 2), waits(7, 5), waits(5, 2)];
+        let totals = |by_longest| {
+            let (ordered, most) = ordered(&all, by_longest, |waits| waits);
+            (ordered.iter().map(|w| w.total.0).collect::<Vec<_>>(), most)
+        };
+        assert_eq!(totals(false), (vec![9, 7, 5], SimTime(9)));
+        assert_eq!(totals(true), (vec![7, 9, 5], SimTime(5)));
+    }
 }

@@ -12,13 +12,14 @@ use crate::{app::Viewer, canvas, loaded::Loaded, source::EventClass, theme::Colo
 /// Shows it.
 pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui) {
     let colours = viewer.colours.clone();
-    let marks = viewer.settings.show_marks;
+    let (marks, show_arrows) = (viewer.settings.show_marks, viewer.settings.show_arrows);
     let Some(open) = viewer.open_front() else {
         return;
     };
     let Some(loaded) = open.shown.clone() else {
         return;
     };
+    let arrows = open.arrows.1.note().filter(|_| show_arrows);
     ui.add_space(2.0);
     ui.horizontal_wrapped(|ui| headline(&loaded, ui, &colours));
     let limit = loaded.end();
@@ -39,6 +40,9 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui) {
             "moving: shares within a pixel of the truth"
         };
         ui.label(RichText::new(detail).small().color(colours.muted()));
+        if let Some(note) = arrows {
+            ui.label(RichText::new(note).small().color(colours.muted()));
+        }
     });
     ui.add_space(2.0);
 }
@@ -52,22 +56,27 @@ fn headline(loaded: &Loaded, ui: &mut egui::Ui, colours: &Colours) {
     } else {
         ui.strong(format!("makespan {}", loaded.end()));
         if let Some(speedup) = loaded.speedup() {
-            let efficiency = 100.0 * speedup / f64::from(loaded.what.cpus.max(1));
+            let efficiency = 100.0 * speedup / f64::from(schedule.cpus.max(1));
             ui.label(format!(
                 "speed-up {speedup:.2}, efficiency {efficiency:.0} %"
             ));
         }
     }
-    let cpus = if schedule.cpus == 1 { "CPU" } else { "CPUs" };
-    ui.label(format!(
-        "on {} {cpus}, {} model",
-        schedule.cpus, schedule.model
-    ));
+    let unit = match (&loaded.what.network, schedule.cpus) {
+        (Some(_), _) => "ranks",
+        (None, 1) => "CPU",
+        (None, _) => "CPUs",
+    };
+    let (cpus, model) = (schedule.cpus, &schedule.model);
+    ui.label(format!("on {cpus} {unit}, {model} model"));
     if !loaded.failed.is_empty() {
         let failed = loaded.failed.join(", ");
         ui.label(RichText::new(format!("(deadlock in {failed})")).color(colours.muted()));
     }
     ui.label(RichText::new(&loaded.machine).color(colours.muted()));
+    for warning in &loaded.warnings {
+        ui.label(RichText::new(warning).color(colours.alarm()));
+    }
 }
 
 /// The states, with their shares of a range.

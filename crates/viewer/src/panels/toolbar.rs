@@ -8,10 +8,11 @@ use crate::{
     command::{Command, Picture},
     export,
     jobs::Job,
+    loaded::Loaded,
     panels::welcome,
     run::MOST_CPUS,
     settings::Settings,
-    source::WhatIf,
+    source::{About, WhatIf},
     state::{Compare, Open, Phase},
 };
 
@@ -142,6 +143,10 @@ fn conditions(open: &mut Open, ui: &mut egui::Ui, commands: &mut Vec<Command>) {
     let about = open.source.about().clone();
     let mut what = open.what.clone();
     ui.add_enabled_ui(about.can_predict, |ui| {
+        if about.passes_messages() {
+            network(open, &mut what, &about, ui);
+            return;
+        }
         cpus(&mut what, &about, ui);
         choice(ui, "model", &mut what.model, &about.models);
         let own = "as the machine's";
@@ -157,9 +162,9 @@ fn conditions(open: &mut Open, ui: &mut egui::Ui, commands: &mut Vec<Command>) {
     ui.separator();
     if let Some((what, job)) = &open.predicting {
         let (stage, share) = job.progress().now();
-        let bar = egui::ProgressBar::new(share.unwrap_or(0.0)).desired_width(150.0);
+        let bar = egui::ProgressBar::new(share.unwrap_or(0.0)).desired_width(220.0);
         ui.add(
-            bar.text(format!("{stage}: {} CPUs", what.cpus))
+            bar.text(format!("{stage}: {}", what.brief(&what.model)))
                 .animate(share.is_none()),
         );
         if ui.button("Cancel").on_hover_text("Esc").clicked() {
@@ -169,7 +174,7 @@ fn conditions(open: &mut Open, ui: &mut egui::Ui, commands: &mut Vec<Command>) {
     compare(open, ui, commands);
 }
 
-fn cpus(what: &mut WhatIf, about: &crate::source::About, ui: &mut egui::Ui) {
+fn cpus(what: &mut WhatIf, about: &About, ui: &mut egui::Ui) {
     let label = ui.label("CPUs");
     let most = (about.threads as u32 * 2)
         .clamp(16, MOST_CPUS)
@@ -196,43 +201,117 @@ fn choice(ui: &mut egui::Ui, name: &str, chosen: &mut String, values: &[String])
 
 fn machine(open: &mut Open, what: &mut WhatIf, ui: &mut egui::Ui) {
     ui.label("machine");
-    let name = what
-        .machine
-        .as_deref()
-        .map_or("as recorded", welcome::file_name)
-        .to_owned();
+    let own = "as recorded";
+    let chosen = what.machine.as_deref();
+    let name = chosen.map_or(own, welcome::file_name).to_owned();
     ui.menu_button(name, |ui| {
-        if ui.button("as recorded").clicked() {
+        if ui.button(own).clicked() {
             what.machine = None;
             ui.close();
         }
         ui.separator();
         ui.label("a machine's file (see docs/machine.md):");
-        let id = ui.scope_id().with("machine");
-        let mut text = ui
-            .data(|data| data.get_temp::<String>(id))
-            .unwrap_or_default();
-        let edit = ui.text_edit_singleline(&mut text);
-        edit.widget_info(|| {
-            egui::WidgetInfo::labeled(egui::accesskit::Role::TextInput, true, "machine file")
-        });
-        let entered = edit.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
-        let used = ui.button("Use").clicked() || entered;
-        if ui.button("Choose…").clicked() {
-            let ctx = ui.ctx().clone();
-            open.choosing = Some(Job::start(
-                |_| export::ask_for_machine(),
-                move || ctx.request_repaint(),
-            ));
-            ui.close();
-        }
-        if used && !text.is_empty() {
-            open.use_machine(&text);
+        if file_entry(open, "machine file", what.machine.is_some(), ui) {
             what.machine.clone_from(&open.what.machine);
             ui.close();
         }
-        ui.data_mut(|data| data.insert_temp(id, text));
     });
+}
+
+/// The conditions of a program that passes messages.
+fn network(open: &mut Open, what: &mut WhatIf, about: &About, ui: &mut egui::Ui) {
+    ui.label("network");
+    let chosen = what.network.as_deref();
+    let name = chosen.map_or("choose one", welcome::file_name).to_owned();
+    ui.menu_button(name, |ui| {
+        for known in &about.networks {
+            let is_chosen = what.network.as_ref() == Some(known);
+            if ui.selectable_label(is_chosen, known).clicked() {
+                what.network = Some(known.clone());
+                ui.close();
+            }
+        }
+        ui.separator();
+        ui.label("a network's file (see docs/network.md), or a configuration of Dimemas:");
+        if file_entry(open, "network file", what.network.is_some(), ui) {
+            what.network.clone_from(&open.what.network);
+            ui.close();
+        }
+    });
+    choice(ui, "model", &mut what.model, &about.models);
+    let ranks = about.threads.max(1) as u32;
+    own_or(
+        ui,
+        "ranks a node",
+        "neighbouring ranks share a node",
+        &mut what.ranks_per_node,
+        1,
+        |value| egui::DragValue::new(value).range(1..=ranks),
+    );
+    own_or(
+        ui,
+        "CPU speed",
+        "of all CPUs, against what the network's file says of them",
+        &mut what.cpu_percent,
+        100,
+        |value| {
+            let drag = egui::DragValue::new(value).range(1..=100_000);
+            drag.suffix(" %")
+        },
+    );
+}
+
+/// A number in place of what the network says, where that is wanted.
+fn own_or<'v>(
+    ui: &mut egui::Ui,
+    name: &str,
+    about: &str,
+    value: &'v mut Option<u32>,
+    first: u32,
+    drag: impl FnOnce(&'v mut u32) -> egui::DragValue<'v>,
+) {
+    let mut own = value.is_some();
+    let label = ui
+        .checkbox(&mut own, name)
+        .on_hover_text(format!("{about}; without the tick, as the network says"));
+    if own != value.is_some() {
+        *value = own.then_some(first);
+    }
+    if let Some(value) = value {
+        ui.add(drag(value)).labelled_by(label.id);
+    }
+}
+
+/// Takes the name of a file, or asks for one; returns whether another one is used now.
+fn file_entry(open: &mut Open, name: &'static str, is_named: bool, ui: &mut egui::Ui) -> bool {
+    let id = ui.scope_id().with(name);
+    let mut text = ui
+        .data(|data| data.get_temp::<String>(id))
+        .unwrap_or_default();
+    let edit = ui.text_edit_singleline(&mut text);
+    edit.widget_info(|| egui::WidgetInfo::labeled(egui::accesskit::Role::TextInput, true, name));
+    let entered = edit.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+    let used = ui.button("Use").clicked() || entered;
+    if ui.button("Choose…").clicked() {
+        let (ctx, is_network) = (ui.ctx().clone(), open.source.about().passes_messages());
+        open.choosing = Some(Job::start(
+            move |_| export::ask_for_conditions(is_network),
+            move || ctx.request_repaint(),
+        ));
+        ui.close();
+    }
+    let about = "predict anew, after the file was changed";
+    let again = ui.add_enabled(is_named, egui::Button::new("Read it again"));
+    if again.on_hover_text(about).clicked() {
+        open.again();
+        ui.close();
+    }
+    let is_used = used && !text.is_empty();
+    if is_used {
+        open.use_file(&text);
+    }
+    ui.data_mut(|data| data.insert_temp(id, text));
+    is_used
 }
 
 fn compare(open: &mut Open, ui: &mut egui::Ui, commands: &mut Vec<Command>) {
@@ -252,14 +331,14 @@ fn compare(open: &mut Open, ui: &mut egui::Ui, commands: &mut Vec<Command>) {
     } else {
         0.0
     };
+    let brief = |loaded: &Loaded| {
+        let conditions = loaded.what.brief(&loaded.picture.schedule.model);
+        format!("{conditions}: {}", loaded.end())
+    };
     ui.label(format!(
-        "{} CPUs, {}: {}  against  {} CPUs, {}: {}  ({percent:+.1} %)",
-        shown.what.cpus,
-        shown.picture.schedule.model,
-        shown.end(),
-        baseline.what.cpus,
-        baseline.picture.schedule.model,
-        baseline.end(),
+        "{}  against  {}  ({percent:+.1} %)",
+        brief(&shown),
+        brief(&baseline)
     ));
     for (mode, text) in [(Compare::Overlay, "overlaid"), (Compare::Apart, "apart")] {
         ui.selectable_value(&mut open.compare, mode, text);

@@ -30,7 +30,7 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
             }
             Phase::Open(open) => match (&open.predicting, &open.error) {
                 (Some((what, job)), _) => {
-                    ui.heading(format!("Predicting a run on {} CPUs", what.cpus));
+                    ui.heading(format!("Predicting a run: {}", what.brief(&what.model)));
                     progress(ui, job.progress());
                     if ui.button("Cancel").clicked() {
                         commands.push(Command::Escape);
