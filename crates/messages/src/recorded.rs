@@ -107,10 +107,7 @@ fn owners(trace: &Trace) -> Result<(u32, Vec<Option<u32>>), NoRanks> {
 /// Returns the first number of a request that no call has.
 fn unused_request(trace: &Trace) -> u32 {
     let requests = trace.messages.iter().flat_map(|message| {
-        let collective = match &message.action {
-            Action::Collective(call) => call.request,
-            _ => None,
-        };
+        let collective = message.action.collectives().filter_map(|call| call.request);
         let points = message.action.points().filter_map(|point| point.request);
         points.chain(collective)
     });
@@ -198,7 +195,7 @@ impl<'t> Lowering<'t> {
 
     fn action(&mut self, rank: u32, action: &Action) {
         match action {
-            Action::Begin { .. } | Action::Tries { .. } => {}
+            Action::Begin { .. } | Action::BeginThreaded { .. } | Action::Tries { .. } => {}
             Action::Span { bytes } => self.spans += u64::from(*bytes > 0),
             Action::Point(point) => self.point(rank, point),
             Action::Several(points) => {
@@ -206,7 +203,19 @@ impl<'t> Lowering<'t> {
                     self.point(rank, point);
                 }
             }
-            Action::Exchange { sent, received } => self.exchange(rank, sent, received),
+            Action::Exchange { sent, received } => self.exchange(rank, &[*received, *sent]),
+            Action::Exchanges(points) => self.exchange(rank, points),
+            Action::Together {
+                points,
+                collectives,
+            } => {
+                for point in points {
+                    self.point(rank, point);
+                }
+                for call in collectives {
+                    self.collective(rank, call);
+                }
+            }
             Action::Wait { requests } => {
                 let mut requests = requests.clone();
                 requests.retain(|&request| !self.void.remove(&(rank, request)));
@@ -217,18 +226,19 @@ impl<'t> Lowering<'t> {
     }
 
     /// Sends and receives at the same time, by requests of its own.
-    fn exchange(&mut self, rank: u32, sent: &Point, received: &Point) {
+    fn exchange(&mut self, rank: u32, points: &[Point]) {
         let of = |point: &Point, number| Point {
             request: Some(number),
             ..*point
         };
         let mut waits = Vec::new();
-        for (number, point) in (self.unused_request..).zip([received, sent]) {
+        for (number, point) in (self.unused_request..).zip(points) {
             if point.peer != Peer::Nobody {
                 self.point(rank, &of(point, number));
                 waits.push(number);
             }
         }
+        waits.retain(|&request| !self.void.remove(&(rank, request)));
         self.builder.wait_all(rank, &waits);
     }
 

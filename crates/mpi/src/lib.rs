@@ -60,6 +60,17 @@ pub const SUCCESS: i32 = 0;
 /// `MPI_UNDEFINED`, in every family.
 pub const UNDEFINED: i32 = -32_766;
 
+/// Which ranks of a communicator are neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// Those next to each other in a grid.
+    Cartesian,
+    /// Those that a graph says, which all ranks know.
+    Graph,
+    /// Those that a graph says of which each rank knows its part.
+    DistributedGraph,
+}
+
 /// Implementations that share constants and layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
@@ -211,6 +222,17 @@ impl Family {
         match self {
             Self::OpenMpi | Self::Mpich => [0, 1, 2, 3],
             Self::Abi => [0, 1_024, 2_048, 4_096],
+        }
+    }
+
+    /// Returns what `MPI_Topo_test` told; `None` where ranks are not neighbours.
+    pub const fn topology(self, told: i32) -> Option<Topology> {
+        use Topology::{Cartesian, DistributedGraph, Graph};
+        match (self, told) {
+            (Self::OpenMpi, 1) | (Self::Mpich, 2) | (Self::Abi, 211) => Some(Cartesian),
+            (Self::OpenMpi, 2) | (Self::Mpich, 1) | (Self::Abi, 212) => Some(Graph),
+            (Self::OpenMpi | Self::Mpich, 3) | (Self::Abi, 213) => Some(DistributedGraph),
+            _ => None,
         }
     }
 

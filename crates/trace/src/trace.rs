@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Action, Call, CallId, Communicator, Event, Message, MessageId, ModuleId, Nanos, Object,
-    Operation, ProcessId, Recording, SiteId, ThreadId,
+    Call, CallId, Communicator, Event, Message, MessageId, ModuleId, Nanos, Object, Operation,
+    ProcessId, Recording, SiteId, ThreadId,
 };
 
 /// What happened while a program ran on one CPU.
@@ -127,11 +127,9 @@ impl Trace {
 
     /// Returns the processes that are ranks of MPI, with their ranks and how many there are, in the order of their beginnings.
     pub fn ranks(&self) -> Vec<(ProcessId, u32, u32)> {
-        let begin = |call: &Call| match self.message(call)?.action {
-            Action::Begin { rank, ranks } => {
-                Some((self.threads[call.thread.index()].process, rank, ranks))
-            }
-            _ => None,
+        let begin = |call: &Call| {
+            let (rank, ranks) = self.message(call)?.action.begun()?;
+            Some((self.threads[call.thread.index()].process, rank, ranks))
         };
         self.calls.iter().filter_map(begin).collect()
     }

@@ -29,6 +29,7 @@ use anyhow::Context as _;
 use foretrace_trace::{ExitStatus, Nanos};
 
 use self::{
+    load::Load,
     spins::{WaitingLoop, Watch},
     system::{Forwarding, SignalMask},
 };
@@ -78,6 +79,8 @@ pub struct Ended {
     pub cpu_time: Nanos,
     /// How long it took.
     pub wall: Nanos,
+    /// The share of its first CPU's time that others used meanwhile; `None` where the kernel does not tell.
+    pub foreign_load: Option<f64>,
     /// Whether the kernel refused to be asked for a slice.
     pub refused_slice: bool,
     /// The loops found that waited for memory to change; the error where they were asked for and could not be.
@@ -156,6 +159,7 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
     let mask = SignalMask::block_all();
     let slice = launch.slice.map(|slice| slice.max(KERNEL_SLICE));
     system::prepare(&mut command, launch.cpus, slice, mask);
+    let load = launch.cpus.first().map(|&cpu| Load::start_on(cpu));
     let start = Instant::now();
     let child = command.spawn();
     if let Ok(child) = &child {
@@ -177,6 +181,7 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         exit: waited.exit,
         cpu_time: waited.cpu_time,
         wall: Nanos(wall),
+        foreign_load: load.and_then(|load| load.of_others(waited.cpu_time)),
         refused_slice: slice.is_some() && in_force != slice,
         waiting_loops: match watch {
             Some(Ok(watch)) => Ok(watch.end()),

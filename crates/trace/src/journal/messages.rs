@@ -3,6 +3,9 @@
 //! A communicator is known by its members and by how many with the same members its ranks made before: all of them make
 //! communicators in the same order. A request is known by its handle; libraries give one handle to several requests that were
 //! over at once, so that of those with the same handle the oldest is meant.
+//!
+//! What neighbours in a topology exchange, and messages that come in partitions, never meet other messages: they are told as
+//! messages of communicators of their own, with the same members.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,12 +14,12 @@ use std::rc::Rc;
 use super::hash::FastMap;
 use super::layout::{OUTCOME_BUSY, OUTCOME_SUCCESS};
 use super::mpi::{
-    ANY, Class, Collects, Ends, FUNCTIONS, Function, NO_REQUEST, NOBODY, Sends, Waits, opened,
-    position,
+    ANY, Class, Collects, Ends, FUNCTIONS, Function, NO_REQUEST, NOBODY, Sends, Waits, envelope,
+    opened, position,
 };
 use crate::{
     Action, Collective, CollectiveKind, Communicator, End, Message, MessageId, Peer, Point,
-    SendMode, ThreadId,
+    SendMode, ThreadId, ThreadLevel,
 };
 
 /// What is known about a communicator in one process.
@@ -27,15 +30,51 @@ struct Known {
     peers: Rc<[u32]>,
     /// Whether those are others than its members.
     has_sides: bool,
+    /// The numbers of those for messages that meet no others, where there are any.
+    apart: [Option<u32>; 2],
+}
+
+/// Messages that meet no others of their communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Apart {
+    /// Those between neighbours.
+    Neighbours,
+    /// Those that come in partitions.
+    Partitions,
+}
+
+impl Apart {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Neighbours => "neighbours",
+            Self::Partitions => "partitions",
+        }
+    }
 }
 
 /// A request that was begun and not waited for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Open {
-    number: u32,
-    /// The event of its call, and which of its messages it is.
+    /// The numbers of its messages.
+    numbers: Vec<u32>,
+    /// The event of its call, and which of its messages is the first.
     event: usize,
     place: usize,
+}
+
+/// What a persistent request stands for.
+#[derive(Clone, Debug)]
+enum Lasting {
+    /// Messages.
+    Points(Vec<Point>),
+    /// An operation of all.
+    Collective(Collective),
+    /// A message that is sent in partitions; and, while it is sent, how many are not ready.
+    Partitioned {
+        point: Point,
+        partitions: u64,
+        left: u64,
+    },
 }
 
 /// What is known about a process.
@@ -47,7 +86,7 @@ struct Rank {
     /// How many communicators there were with the same members.
     made: FastMap<(Vec<u32>, usize), u32>,
     requests: FastMap<u64, VecDeque<Open>>,
-    persistent: FastMap<u64, Point>,
+    persistent: FastMap<u64, Lasting>,
     /// Numbers of requests that are no longer used, and the first that never was.
     free: BinaryHeap<Reverse<u32>>,
     next: u32,
@@ -80,6 +119,7 @@ pub(super) struct Messages {
     /// Of each event whose message may yet become another, that message.
     told: FastMap<usize, MessageId>,
     numbers: FastMap<(Vec<u32>, usize, u32), u32>,
+    apart: FastMap<(u32, Apart), u32>,
     pub(super) communicators: Vec<Communicator>,
     /// Calls whose words are not whole, or that name what is not known.
     pub(super) unclear: u64,
@@ -97,6 +137,14 @@ impl Messages {
     ) -> Option<MessageId> {
         let position = u16::try_from(function).ok()?;
         let function = *FUNCTIONS.get(usize::from(position))?;
+        let apart = match function.class {
+            Class::Neighbours(..) => words.first().zip(Some(Apart::Neighbours)),
+            Class::Partitioned { .. } => words.get(2).zip(Some(Apart::Partitions)),
+            _ => None,
+        };
+        if let Some((&communicator, apart)) = apart {
+            self.know_apart(process, communicator, apart);
+        }
         let rank = self.ranks.entry(process).or_default();
         let action = rank.called(function, &words);
         if action.is_none() {
@@ -153,7 +201,7 @@ impl Messages {
         words: &[u64],
     ) -> Vec<Amendment> {
         if let Class::Begin = function.class {
-            return self.begun(process, function, call.event, words);
+            return self.begun(process, function, call, words);
         }
         if let Class::Make { .. } = function.class {
             self.made(process, words);
@@ -169,19 +217,22 @@ impl Messages {
                 if let (Action::Point(point), Some(&word)) = (&mut action, words.first()) {
                     match ends {
                         Ends::Itself => rank.meet(point, word),
-                        Ends::ByRequest => point.request = rank.open(word, call.event, 0),
+                        Ends::ByRequest => point.request = rank.open_one(word, call.event),
                         Ends::Persistent => {
-                            rank.persistent.insert(word, *point);
-                            action = Action::Span { bytes: 0 };
+                            let lasting = Lasting::Points(vec![*point]);
+                            action = rank.keep(word, lasting);
                         }
                     }
                 }
             }
-            Class::SendReceive => {
-                if let (Action::Exchange { received, .. }, Some(&word)) =
+            Class::SendReceive { ends, .. } => {
+                if let (Action::Exchange { sent, received }, Some(&word)) =
                     (&mut action, words.first())
                 {
-                    rank.meet(received, word);
+                    match ends {
+                        Ends::Itself => rank.meet(received, word),
+                        _ => action = rank.begin(word, call.event, vec![*received, *sent]),
+                    }
                 }
             }
             Class::Probe { .. } => {
@@ -190,6 +241,23 @@ impl Messages {
                 }
             }
             Class::Start => action = rank.start(&call.words, call.event),
+            Class::Ready => action = rank.ready(&call.words, call.event),
+            Class::Partitioned { sends } => {
+                if let (Action::Point(point), [.., partitions], Some(&word)) =
+                    (&action, call.words.as_slice(), words.first())
+                {
+                    let lasting = if sends {
+                        Lasting::Partitioned {
+                            point: *point,
+                            partitions: *partitions,
+                            left: 0,
+                        }
+                    } else {
+                        Lasting::Points(vec![*point])
+                    };
+                    action = rank.keep(word, lasting);
+                }
+            }
             Class::Wait { waits, .. } => {
                 let over = over(waits, &call.words, words);
                 let (requests, met) = rank.wait(&over);
@@ -200,10 +268,25 @@ impl Messages {
                 let handle = call.words.first().copied().unwrap_or(NO_REQUEST);
                 changed.extend(rank.give_up(handle, call.position == position::Cancel));
             }
-            Class::Collective(_, Ends::ByRequest) => {
+            Class::Collective(_, ends @ (Ends::ByRequest | Ends::Persistent)) => {
                 if let (Action::Collective(collective), Some(&word)) = (&mut action, words.first())
                 {
-                    collective.request = rank.open(word, call.event, 0);
+                    if ends == Ends::Persistent {
+                        let lasting = Lasting::Collective(*collective);
+                        action = rank.keep(word, lasting);
+                    } else {
+                        collective.request = rank.open_one(word, call.event);
+                    }
+                }
+            }
+            Class::Neighbours(_, ends @ (Ends::ByRequest | Ends::Persistent)) => {
+                if let (Action::Exchanges(points), Some(&word)) = (&mut action, words.first()) {
+                    let points = std::mem::take(points);
+                    action = if ends == Ends::Persistent {
+                        rank.keep(word, Lasting::Points(points))
+                    } else {
+                        rank.begin(word, call.event, points)
+                    };
                 }
             }
             _ => return Vec::new(),
@@ -227,7 +310,7 @@ impl Messages {
         let rank = self.ranks.get(&process)?;
         let points: &mut [Point] = match &mut message.action {
             Action::Point(point) => std::slice::from_mut(point),
-            Action::Several(points) => points,
+            Action::Several(points) | Action::Together { points, .. } => points,
             _ => &mut [],
         };
         let point = points.get_mut(open.place)?;
@@ -248,17 +331,30 @@ impl Messages {
         &mut self,
         process: usize,
         function: Function,
-        event: usize,
+        call: &Pending,
         words: &[u64],
     ) -> Vec<Amendment> {
-        let &[rank, ranks, world, own, ..] = words else {
-            self.unclear += 1;
+        let event = call.event;
+        let &[rank, ranks, world, own, ref more @ ..] = words else {
+            // A session of a rank that had begun before.
+            self.unclear += u64::from(function.name != "Session_init");
             return Vec::new();
         };
         let (rank, ranks) = (rank as u32, ranks as u32);
         self.know(process, world, (0..ranks).collect(), None);
         self.know(process, own, vec![rank], None);
-        let message = self.message(function, Action::Begin { rank, ranks });
+        let level = |word: Option<&u64>| ThreadLevel::from_index(usize::try_from(*word?).ok()?);
+        let action = match (level(call.words.first()), more) {
+            (Some(asked), &[own_threads, granted, ..]) => Action::BeginThreaded {
+                rank,
+                ranks,
+                asked,
+                granted: level(Some(&granted)).unwrap_or(asked),
+                own_threads: own_threads as u32,
+            },
+            _ => Action::Begin { rank, ranks },
+        };
+        let message = self.message(function, action);
         vec![Amendment { event, message }]
     }
 
@@ -308,8 +404,35 @@ impl Messages {
             number,
             peers,
             has_sides,
+            apart: [None; 2],
         };
         rank.communicators.insert(handle, known);
+    }
+
+    /// Notes a process's communicator for messages that meet no others.
+    fn know_apart(&mut self, process: usize, handle: u64, apart: Apart) {
+        let Some(rank) = self.ranks.get_mut(&process) else {
+            return;
+        };
+        let Some(known) = rank.communicators.get_mut(&handle) else {
+            return;
+        };
+        let place = &mut known.apart[apart as usize];
+        if place.is_some() {
+            return;
+        }
+        let next = self.communicators.len() as u32;
+        let number = *self.apart.entry((known.number, apart)).or_insert(next);
+        *place = Some(number);
+        if number == next {
+            let base = &self.communicators[known.number as usize];
+            let communicator = Communicator {
+                name: format!("{}.{}", base.name, apart.name()),
+                members: base.members.clone(),
+            };
+            self.communicators.push(communicator);
+        }
+        rank.peers.insert(number, Rc::clone(&known.peers));
     }
 
     fn message(&mut self, function: Function, action: Action) -> MessageId {
@@ -383,13 +506,27 @@ impl Rank {
                 let end = End::Send(send_mode(sends));
                 Action::Point(self.point(end, *envelope, *bytes, *communicator)?)
             }
+            Class::Partitioned { sends } => {
+                let [envelope, bytes, communicator, _] = words else {
+                    return None;
+                };
+                let end = if sends {
+                    End::Send(SendMode::Standard)
+                } else {
+                    End::Receive
+                };
+                let point = self.point(end, *envelope, *bytes, *communicator)?;
+                Action::Point(self.set_apart(point, *communicator, Apart::Partitions)?)
+            }
+            Class::Neighbours(..) => Action::Exchanges(self.neighbours(words)?),
+            Class::Transfer { .. } => span(words.first().copied().unwrap_or(0)),
             Class::Receive(_) => {
                 let [envelope, bytes, communicator] = words else {
                     return None;
                 };
                 Action::Point(self.point(End::Receive, *envelope, *bytes, *communicator)?)
             }
-            Class::SendReceive => {
+            Class::SendReceive { .. } => {
                 let [to, sent, from, received, communicator] = words else {
                     return None;
                 };
@@ -470,6 +607,38 @@ impl Rank {
         })
     }
 
+    /// Puts a message where it meets no others.
+    fn set_apart(&self, point: Point, communicator: u64, apart: Apart) -> Option<Point> {
+        let known = self.communicators.get(&communicator)?;
+        Some(Point {
+            communicator: known.apart[apart as usize]?,
+            ..point
+        })
+    }
+
+    /// Returns what is received from neighbours, and sent to them.
+    fn neighbours(&self, words: &[u64]) -> Option<Vec<Point>> {
+        let [communicator, outs, ins, pairs @ ..] = words else {
+            return None;
+        };
+        let (outs, ins) = (usize::try_from(*outs).ok()?, usize::try_from(*ins).ok()?);
+        let pairs = pairs.get(..2 * outs.checked_add(ins)?)?;
+        let (sent, received) = pairs.split_at(2 * outs);
+        let mut points = Vec::new();
+        for (end, pairs) in [
+            (End::Receive, received),
+            (End::Send(SendMode::Standard), sent),
+        ] {
+            for pair in pairs.chunks_exact(2) {
+                let point = self.point(end, envelope(pair[0] as u32, 0), pair[1], *communicator)?;
+                if point.peer != Peer::Nobody {
+                    points.push(self.set_apart(point, *communicator, Apart::Neighbours)?);
+                }
+            }
+        }
+        Some(points)
+    }
+
     /// Puts the sender into a receive from anybody.
     fn meet(&self, point: &mut Point, envelope: u64) {
         let (rank, _) = opened(envelope);
@@ -479,42 +648,125 @@ impl Rank {
         }
     }
 
-    /// Begins a request, and returns its number.
-    fn open(&mut self, handle: u64, event: usize, place: usize) -> Option<u32> {
+    /// Begins a request, and returns the numbers of its messages.
+    fn open(&mut self, handle: u64, event: usize, place: usize, count: usize) -> Vec<u32> {
         if handle == NO_REQUEST {
-            return None;
+            return Vec::new();
         }
-        let number = self.free.pop().map_or(self.next, |Reverse(free)| free);
-        self.next = self.next.max(number + 1);
+        let mut number = || {
+            let number = self.free.pop().map_or(self.next, |Reverse(free)| free);
+            self.next = self.next.max(number + 1);
+            number
+        };
+        let numbers: Vec<u32> = (0..count).map(|_| number()).collect();
         self.requests.entry(handle).or_default().push_back(Open {
-            number,
+            numbers: numbers.clone(),
             event,
             place,
         });
-        Some(number)
+        numbers
+    }
+
+    /// Begins a request of one message.
+    fn open_one(&mut self, handle: u64, event: usize) -> Option<u32> {
+        self.open(handle, event, 0, 1).first().copied()
+    }
+
+    /// Begins messages that are over together.
+    fn begin(&mut self, handle: u64, event: usize, mut points: Vec<Point>) -> Action {
+        let numbers = self.open(handle, event, 0, points.len());
+        for (point, number) in points.iter_mut().zip(numbers) {
+            point.request = Some(number);
+        }
+        Action::Several(points)
+    }
+
+    /// Notes what a persistent request stands for.
+    fn keep(&mut self, handle: u64, lasting: Lasting) -> Action {
+        self.persistent.insert(handle, lasting);
+        Action::Span { bytes: 0 }
     }
 
     fn start(&mut self, handles: &[u64], event: usize) -> Action {
-        let mut points = Vec::new();
+        let (mut points, mut collectives) = (Vec::new(), Vec::new());
         for &handle in handles {
-            if let Some(&point) = self.persistent.get(&handle) {
-                let request = self.open(handle, event, points.len());
-                points.push(Point { request, ..point });
+            match self.persistent.get_mut(&handle) {
+                Some(Lasting::Points(lasting)) => {
+                    let lasting = lasting.clone();
+                    let numbers = self.open(handle, event, points.len(), lasting.len());
+                    let mut numbers = numbers.into_iter();
+                    points.extend(lasting.into_iter().map(|point| Point {
+                        request: numbers.next(),
+                        ..point
+                    }));
+                }
+                Some(Lasting::Collective(collective)) => {
+                    let collective = *collective;
+                    let request = self.open_one(handle, event);
+                    collectives.push(Collective {
+                        request,
+                        ..collective
+                    });
+                }
+                Some(Lasting::Partitioned {
+                    point,
+                    partitions,
+                    left,
+                }) => {
+                    *left = *partitions;
+                    // Nothing is sent before the last partition is ready.
+                    if *partitions == 0 {
+                        let point = *point;
+                        let request = self.open_one(handle, event);
+                        points.push(Point { request, ..point });
+                    }
+                }
+                None => {}
             }
         }
-        Action::Several(points)
+        match collectives.as_slice() {
+            [] => Action::Several(points),
+            [one] if points.is_empty() => Action::Collective(*one),
+            _ => Action::Together {
+                points,
+                collectives,
+            },
+        }
+    }
+
+    /// Says that partitions may be sent. With the last of them, the message is.
+    fn ready(&mut self, words: &[u64], event: usize) -> Action {
+        let (&[handle, count], mut bytes) = (words.first_chunk().unwrap_or(&[0; 2]), 0);
+        if let Some(Lasting::Partitioned {
+            point,
+            partitions,
+            left,
+        }) = self.persistent.get_mut(&handle)
+        {
+            bytes = point.bytes.saturating_mul(count) / (*partitions).max(1);
+            let was_waiting = *left > 0;
+            *left = left.saturating_sub(count);
+            if was_waiting && *left == 0 {
+                let point = *point;
+                let request = self.open_one(handle, event);
+                return Action::Point(Point { request, ..point });
+            }
+        }
+        Action::Span { bytes }
     }
 
     /// Returns the numbers of the requests that a call waits for.
     fn waited_for(&self, handles: &[u64]) -> Vec<u32> {
         let mut taken: FastMap<u64, usize> = FastMap::default();
-        let number = |handle: &u64| {
+        let mut numbers = Vec::new();
+        for handle in handles {
             let place = taken.entry(*handle).or_default();
-            let open = self.requests.get(handle)?.get(*place)?;
-            *place += 1;
-            Some(open.number)
-        };
-        handles.iter().filter_map(number).collect()
+            if let Some(open) = self.requests.get(handle).and_then(|open| open.get(*place)) {
+                *place += 1;
+                numbers.extend_from_slice(&open.numbers);
+            }
+        }
+        numbers
     }
 
     /// Ends requests: returns their numbers, and the calls that they are of with what was received.
@@ -524,7 +776,7 @@ impl Rank {
         for (handle, envelope) in over {
             let queue = self.requests.get_mut(handle);
             if let Some(open) = queue.and_then(VecDeque::pop_front) {
-                numbers.push(open.number);
+                numbers.extend_from_slice(&open.numbers);
                 met.push((open, Some(*envelope)));
             }
         }
@@ -537,7 +789,7 @@ impl Rank {
     fn give_up(&mut self, handle: u64, cancelled: bool) -> Option<(Open, Option<u64>)> {
         if cancelled {
             let open = self.requests.get(&handle)?.front()?;
-            return Some((*open, None));
+            return Some((open.clone(), None));
         }
         self.persistent.remove(&handle);
         // It comes to its end by itself, and nobody waits.
