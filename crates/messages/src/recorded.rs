@@ -1,7 +1,7 @@
 //! From a recording of a program that uses MPI to what its ranks do.
 //!
 //! A rank's work is the CPU time that its threads used outside of MPI: while they wait, libraries look again and again, and that
-//! is not the program's. The threads of a rank are replayed as if they shared one CPU, which they did when they were recorded.
+//! is not the program's; nor is what UCX's libraries do by themselves while they are loaded. The threads of a rank are replayed as if they shared one CPU, which they did when they were recorded.
 
 use std::collections::{HashMap, HashSet};
 
@@ -121,6 +121,8 @@ struct Life {
     cpu: u64,
     /// Whether it is in a call of MPI.
     inside: bool,
+    /// Whether its last event was made by a library under MPI's.
+    below: bool,
 }
 
 struct Lowering<'t> {
@@ -181,7 +183,12 @@ impl<'t> Lowering<'t> {
         life.cpu = cpu;
         // From the call to what comes next, the library worked.
         let was_inside = std::mem::take(&mut life.inside);
-        if !was_inside && used > 0 {
+        let is_below = call
+            .site
+            .is_some_and(|site| self.trace.is_in_transport(site));
+        let was_below = std::mem::replace(&mut life.below, is_below);
+        let is_of_library = was_inside || was_below && is_below;
+        if !is_of_library && used > 0 {
             self.builder.push(rank, Operation::work(used * PICOS));
         }
         if let Event::Message(message) = call.operation {

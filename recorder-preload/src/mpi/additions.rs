@@ -116,6 +116,9 @@ const DT_RELA: u64 = 7;
 const DT_RELASZ: u64 = 8;
 const DT_JMPREL: u64 = 23;
 
+/// The least that the kernel protects.
+const PAGE: usize = 4096;
+
 /// Relocations whose place gets a symbol's address: `R_X86_64_64`, `R_X86_64_GLOB_DAT`, `R_X86_64_JUMP_SLOT`.
 const ADDRESSES: [u32; 3] = [1, 6, 7];
 
@@ -226,7 +229,6 @@ impl Object {
         if slot.load(Ordering::Relaxed) == hook {
             return;
         }
-        const PAGE: usize = 4096;
         let (begin, end) = self.sealed;
         let page = (place & !(PAGE - 1)) as *mut c_void;
         // The linker rounds down where the sealed part ends.

@@ -81,8 +81,8 @@ impl Neighbours {
                 unsafe { ints.add(place) }
             };
             let (own, communicator) = (own_rank(self.communicator) as usize, self.communicator);
-            // Where those are that are sent to, and received from.
-            let (outs, ins) = match self.topology {
+            // Where those begin that are sent to; those received from are always first.
+            let first_out = match self.topology {
                 Some(Topology::Cartesian) => {
                     for dimension in 0..self.outs / 2 {
                         CART_SHIFT.call([
@@ -93,11 +93,11 @@ impl Neighbours {
                             at(2 * dimension + 1) as usize,
                         ]);
                     }
-                    (0, 0)
+                    0
                 }
                 Some(Topology::Graph) => {
                     GRAPH_NEIGHBORS.call([communicator, own, self.outs, ints as usize, 0]);
-                    (0, 0)
+                    0
                 }
                 Some(Topology::DistributedGraph) => {
                     DIST_GRAPH_NEIGHBORS.call_with([
@@ -109,14 +109,14 @@ impl Neighbours {
                         at(2 * self.ins) as usize,
                         at(2 * self.ins + self.outs) as usize,
                     ]);
-                    (2 * self.ins, 0)
+                    2 * self.ins
                 }
                 None => return,
             };
             for (place, pair) in pairs.chunks_exact_mut(2).enumerate() {
                 let place = match place.checked_sub(self.outs) {
-                    None => outs + place,
-                    Some(place) => ins + place,
+                    None => first_out + place,
+                    Some(place) => place,
                 };
                 // SAFETY: within the room, which is zeroed or was filled in.
                 pair[0] = u64::from(rank(unsafe { at(place).read() }));

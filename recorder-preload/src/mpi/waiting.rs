@@ -29,11 +29,19 @@ pub fn decide(ranks: usize) {
     if ranks < 2 || family == Family::OpenMpi || is_open_mpi() {
         return;
     }
-    // One that looks through UCX did so while it began.
-    let mut alone = c_int::from(!progress::was_called());
+    // One that looks through UCX does so while its ranks come together, the latest.
+    let agreed = any_rank(false).is_some();
+    let keeps = agreed.then(|| any_rank(!progress::was_called()));
+    NEEDED.store(keeps.flatten() == Some(true), Ordering::Relaxed);
+}
+
+/// Returns whether something holds in a rank.
+fn any_rank(holds: bool) -> Option<bool> {
+    let family = constants().family;
+    let mut own = c_int::from(holds);
     let mut any: c_int = 0;
-    let agreed = ALLREDUCE.call_with([
-        &raw mut alone as usize,
+    let result = ALLREDUCE.call_with([
+        &raw mut own as usize,
         &raw mut any as usize,
         1,
         family.handle(Predefined::Int, library::data),
@@ -41,7 +49,7 @@ pub fn decide(ranks: usize) {
         constants().comm_world,
         0,
     ]);
-    NEEDED.store(agreed == SUCCESS && any != 0, Ordering::Relaxed);
+    (result == SUCCESS).then_some(any != 0)
 }
 
 /// Returns whether the standard ABI is Open MPI's.
@@ -81,12 +89,19 @@ fn by_looking(arguments: &Arguments) -> Option<c_int> {
         Class::SendReceive {
             replaces: true,
             ends: Ends::Itself,
-        } if arguments.int(5) != nobody => begun(arguments, 8, arguments.word(8)),
+        } => replaced(arguments, function.is_wide),
         Class::SendReceive {
             replaces: false,
             ends: Ends::Itself,
-        } => Some(exchanged(arguments, function.is_wide)),
-        Class::Probe { tries: false, takes } => Some(found(arguments, takes)),
+        } => Some(exchanged(
+            arguments,
+            &arguments.taken([5, 6, 7, 8, 9, 10]),
+            (arguments.word(11), function.is_wide),
+        )),
+        Class::Probe {
+            tries: false,
+            takes,
+        } => Some(found(arguments, takes)),
         Class::Wait {
             waits,
             tries: false,
@@ -161,10 +176,9 @@ fn answer(result: c_int, flag: c_int) -> Result<bool, c_int> {
     }
 }
 
-/// Looks whether a request is over.
-fn test(request: &mut usize, status: usize) -> Result<bool, c_int> {
+/// Looks whether the request at an address is over.
+fn test(request: usize, status: usize) -> Result<bool, c_int> {
     let mut flag: c_int = 0;
-    let request = core::ptr::from_mut(request) as usize;
     let result = TEST.call([request, &raw mut flag as usize, status, 0, 0]);
     answer(result, flag)
 }
@@ -178,40 +192,87 @@ fn begun(arguments: &Arguments, place: usize, status: usize) -> Option<c_int> {
     if result != SUCCESS {
         return Some(result);
     }
-    Some(until(|| test(&mut request, status)))
+    Some(until(|| test(address, status)))
 }
 
-/// Sends and receives.
-fn exchanged(arguments: &Arguments, is_wide: bool) -> c_int {
+/// Sends and receives: the first five arguments of a send, and the first six of a receive, with the communicator of both.
+fn exchanged(
+    of_send: &Arguments,
+    of_receive: &Arguments,
+    (status, is_wide): (usize, bool),
+) -> c_int {
     let (receive, send, receive_now) = if is_wide {
         (position::Irecv_c, position::Isend_c, position::Recv_c)
     } else {
         (position::Irecv, position::Isend, position::Recv)
     };
-    let (mut sent, mut received): (usize, usize) = (0, 0);
-    let status = arguments.word(11);
-    let is_nobody = arguments.int(8) == constants().family.proc_null();
-    let of_receive = arguments.taken([5, 6, 7, 8, 9, 10]);
+    let (mut outgoing, mut incoming): (usize, usize) = (0, 0);
+    let (at_sent, at_received) = (&raw mut outgoing as usize, &raw mut incoming as usize);
+    // What is received from nobody is there at once, and has a status of its own.
+    let is_nobody = of_receive.int(3) == constants().family.proc_null();
     let result = if is_nobody {
         of_receive.with(6, status).of(receive_now).forward()
     } else {
-        let address = &raw mut received as usize;
-        of_receive.with(6, address).of(receive).forward()
+        of_receive.with(6, at_received).of(receive).forward()
     };
     if result != SUCCESS {
         return result;
     }
-    let address = &raw mut sent as usize;
-    let result = arguments.with(6, address);
-    let result = result.with(5, arguments.word(10)).of(send).forward();
+    let of_send = of_send.with(5, of_receive.word(5)).with(6, at_sent);
+    let result = of_send.of(send).forward();
     if result != SUCCESS {
         return result;
     }
     let (mut is_sent, mut is_received) = (false, is_nobody);
     until(|| {
-        is_received = is_received || test(&mut received, status)?;
-        is_sent = is_sent || test(&mut sent, constants().family.status_ignore())?;
+        is_received = is_received || test(at_received, status)?;
+        is_sent = is_sent || test(at_sent, constants().family.status_ignore())?;
         Ok(is_sent && is_received)
+    })
+}
+
+/// Sends from a copy, and receives over it. The library's own function for it (`MPI_Isendrecv_replace`) tells a wrong sender in MPICH 5.0.2 and
+/// Intel MPI 2021.19.
+fn replaced(arguments: &Arguments, is_wide: bool) -> Option<c_int> {
+    static PACK_SIZE: Service = Service::new(c"PMPI_Pack_size");
+    static PACK: Service = Service::new(c"PMPI_Pack");
+    if is_wide {
+        return None;
+    }
+    let (count, datatype) = (arguments.word(1), arguments.word(2));
+    let communicator = arguments.word(7);
+    let mut bytes: c_int = 0;
+    let asked = [count, datatype, communicator, &raw mut bytes as usize, 0];
+    if PACK_SIZE.call(asked) != SUCCESS {
+        return None;
+    }
+    let room = usize::try_from(bytes).ok()?;
+    with_words(room.div_ceil(size_of::<u64>()).max(1), |copy| {
+        if copy.is_empty() {
+            return None;
+        }
+        let copy = copy.as_mut_ptr() as usize;
+        let mut packed: c_int = 0;
+        let packing = [
+            arguments.word(0),
+            count,
+            datatype,
+            copy,
+            room,
+            &raw mut packed as usize,
+            communicator,
+        ];
+        if PACK.call_with(packing) != SUCCESS {
+            return None;
+        }
+        let of_packed = constants().family.handle(Predefined::Packed, library::data);
+        let of_send = arguments
+            .with(0, copy)
+            .with(1, usize::try_from(packed).unwrap_or(0))
+            .with(2, of_packed);
+        let of_receive = arguments.taken([0, 1, 2, 5, 6, 7]);
+        let status = (arguments.word(8), false);
+        Some(exchanged(&of_send, &of_receive, status))
     })
 }
 
@@ -243,10 +304,7 @@ fn waited(arguments: &Arguments, waits: Waits) -> c_int {
             .taken([0, 1, 1, 1, 1, 1])
             .with(1, address)
             .of(position::Test),
-        Waits::All => arguments
-            .taken([0, 1, 2, 2, 2, 2])
-            .with(2, address)
-            .of(position::Testall),
+        Waits::All => return waited_for_all(arguments),
         Waits::Any => arguments
             .taken([0, 1, 2, 3, 3, 3])
             .with(3, address)
@@ -263,4 +321,42 @@ fn waited(arguments: &Arguments, waits: Waits) -> c_int {
         };
         answer(result, some)
     })
+}
+
+/// Looks for each request in turn: in MPICH 4.0, `MPI_Testall` fails for persistent collective operations.
+fn waited_for_all(arguments: &Arguments) -> c_int {
+    let family = constants().family;
+    let layout = constants().status;
+    let (requests, statuses) = (arguments.word(1), arguments.word(2));
+    let status = |place: usize| {
+        if statuses == family.status_ignore() {
+            statuses
+        } else {
+            statuses + place * layout.bytes
+        }
+    };
+    let put_error = |place: usize, error: c_int| {
+        if statuses != family.status_ignore() {
+            let address = (status(place) + layout.error) as *mut c_int;
+            // SAFETY: of the program's own statuses, as many as requests.
+            unsafe { address.write_unaligned(error) };
+        }
+    };
+    let mut has_failed = false;
+    for place in 0..arguments.count(0) {
+        let request = requests + place * family.handle_bytes();
+        let result = until(|| test(request, status(place)));
+        if result != SUCCESS && !has_failed {
+            has_failed = true;
+            (0..place).for_each(|earlier| put_error(earlier, SUCCESS));
+        }
+        if has_failed {
+            put_error(place, result);
+        }
+    }
+    if has_failed {
+        family.error_in_status()
+    } else {
+        SUCCESS
+    }
 }

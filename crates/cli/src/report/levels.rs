@@ -48,7 +48,7 @@ impl Levels {
             own_threads,
         } = self;
         format!(
-            "MPI_THREAD_{} asked for, {} granted; the library has {own_threads} of its own",
+            "MPI_THREAD_{} asked for, MPI_THREAD_{} granted; the library has {own_threads} of its own",
             asked.name().to_uppercase(),
             granted.name().to_uppercase(),
         )

@@ -115,9 +115,102 @@ fn every_sort_of_call_is_recorded_and_replayed_to_its_end() {
 }
 
 #[test]
+fn neighbours_windows_and_what_came_with_mpi_4_are_recorded() {
+    for family in FAMILIES {
+        let environment = TestEnvironment::new();
+        compile(&environment, family, "mpi_more.c");
+        let printed = record(&environment, family, 3, &[]);
+        assert_eq!(printed.trim(), "fine", "{family}");
+        let document = predict(&environment, "strict");
+        let attempt = &document["predictions"][0]["attempts"][0];
+        assert_eq!(attempt["outcome"], "completed", "{family}: {attempt}");
+        // What is moved in ways that are not replayed is told.
+        let warnings = document["trace"]["warnings"].to_string();
+        assert!(warnings.contains("one-sided"), "{family}: {warnings}");
+        let of_first = rows(&environment, 0);
+        let has = |row: &str| {
+            let found = of_first.iter().any(|known| known == row);
+            assert!(found, "{family}: {row}: {of_first:#?}");
+        };
+        has("begin 0 3 serialized serialized 2");
+        // On a ring of three: from the left and the right, and to them.
+        has(
+            "exchange recv:4:0:comm2.neighbours:-:-:2 recv:4:0:comm2.neighbours:-:-:1 \
+             send:4:0:comm2.neighbours:-:standard:2 send:4:0:comm2.neighbours:-:standard:1 \
+             call=neighbor_allgather",
+        );
+        has("span 4 call=put");
+        has("span 4 call=file_write_at");
+        if family == "openmpi" {
+            // Its headers are of MPI 3.1.
+            continue;
+        }
+        has("send 1 4 100 request=0 call=isend_c");
+        has("recv any:2 4 100 call=recv_c");
+        has("sendrecv 1 4 101 2 4 101 call=sendrecv_c");
+        has(
+            "start recv:4:102:world:0:-:any:2 send:4:102:world:1:standard:1 \
+             call=isendrecv",
+        );
+        has("allgather - 4 4 call=allgatherv_c");
+        has("allreduce - 4 4 request=0 call=start");
+        // Partitions become a message when the last is ready.
+        has("span 8 call=pready");
+        has("send 1 24 110 comm=world.partitions request=0 call=pready_range");
+    }
+}
+
+#[test]
+fn ranks_of_sessions_are_recorded() {
+    let environment = TestEnvironment::new();
+    compile(&environment, "mpich", "mpi_more.c");
+    let printed = record(&environment, "mpich", 2, &["sessions"]);
+    assert_eq!(printed.trim(), "fine");
+    let of_first = rows(&environment, 0);
+    let has = |row: &str| of_first.iter().any(|known| known == row);
+    assert!(has("begin 0 2 call=session_init"), "{of_first:#?}");
+    assert!(has("allreduce - 4 4 comm=comm2"), "{of_first:#?}");
+    let document = predict(&environment, "direct");
+    let attempt = &document["predictions"][0]["attempts"][0];
+    assert_eq!(attempt["outcome"], "completed", "{attempt}");
+}
+
+#[test]
+fn which_threads_may_call_mpi_is_told() {
+    for family in FAMILIES {
+        let environment = TestEnvironment::new();
+        compile(&environment, family, "mpi_calls.c");
+        record(&environment, family, 2, &[]);
+        let info = environment.run(&["info", "a.ftrace"]);
+        let told = "threads in MPI    MPI_THREAD_FUNNELED asked for, MPI_THREAD_";
+        assert!(info.contains(told), "{family}: {info}");
+        let document = environment.json(&["info", "a.ftrace", "--json"]);
+        assert_eq!(document["messages"]["threads"]["asked"], "funneled");
+    }
+}
+
+#[test]
+fn a_stranger_on_the_recorded_cpu_is_told() {
+    let environment = TestEnvironment::new();
+    compile(&environment, "openmpi", "mpi_stencil.c");
+    // The last CPU that this process may use is the one that is recorded on.
+    let spin = "exec taskset -c $(nproc --all | awk '{print $1 - 1}') sh -c 'while :; do :; done'";
+    let mut stranger = Command::new("sh")
+        .args(["-c", spin])
+        .spawn()
+        .expect("there is a shell");
+    record(&environment, "openmpi", 2, &["200000", "200"]);
+    let ended = stranger.kill().and_then(|()| stranger.wait());
+    ended.expect("it was running");
+    let info = environment.json(&["info", "a.ftrace", "--json"]);
+    let warnings = info["trace"]["warnings"].to_string();
+    assert!(warnings.contains("while ranks took turns on it"), "{info}");
+}
+
+#[test]
 fn text_traces_hold_all_that_is_known_of_messages() {
     let environment = TestEnvironment::new();
-    compile(&environment, "mpich", "mpi_calls.c");
+    compile(&environment, "mpich", "mpi_more.c");
     record(&environment, "mpich", 2, &[]);
     environment.run(&["export", "a.ftrace", "--format", "text", "-o", "a.txt"]);
     let imported = environment.run(&["import", "a.txt", "--format", "text", "-o", "b.ftrace"]);

@@ -26,7 +26,7 @@ impl Spins {
     pub fn warnings(&self, trace: &Trace) -> Vec<String> {
         let mut places: BTreeMap<_, (u64, Vec<String>)> = BTreeMap::new();
         for (&(thread, site), &count) in &self.counts {
-            if count >= TOLD && !site.is_some_and(|site| is_of_ucx(trace, site)) {
+            if count >= TOLD && !site.is_some_and(|site| trace.is_in_transport(site)) {
                 let thread = &trace.threads[thread.index()];
                 let (total, names) = places.entry((thread.process, site)).or_default();
                 *total = total.saturating_add(count);
@@ -44,15 +44,6 @@ impl Spins {
         });
         told.collect()
     }
-}
-
-/// Returns whether a place is in one of UCX's libraries, by which libraries of MPI pass messages. While they are loaded they
-/// wait for a set time.
-fn is_of_ucx(trace: &Trace, site: SiteId) -> bool {
-    let text = trace.site_text(site);
-    ["libucm.", "libucp.", "libucs.", "libuct."]
-        .iter()
-        .any(|start| text.starts_with(start))
 }
 
 /// Returns a warning for each process that waits for futexes.
