@@ -23,10 +23,21 @@ static TEST: Service = Service::new(c"PMPI_Test");
 static LIBRARY_VERSION: Service = Service::new(c"PMPI_Get_library_version");
 static ALLREDUCE: Service = Service::new(c"PMPI_Allreduce");
 
-/// Finds out whether the library keeps the CPU while it waits. All ranks call this when MPI has begun.
+/// Finds out whether the library keeps the CPU while it waits, unless the user says so (`FORETRACE_MPI_YIELD`). All ranks call this
+/// when MPI has begun.
 pub fn decide(ranks: usize) {
-    let family = constants().family;
-    if ranks < 2 || family == Family::OpenMpi || is_open_mpi() {
+    if ranks < 2 {
+        return;
+    }
+    // SAFETY: reads the environment, which programs do not change while MPI begins.
+    let asked = unsafe { libc::getenv(c"FORETRACE_MPI_YIELD".as_ptr()) };
+    if !asked.is_null() {
+        // SAFETY: a string, whose end is read at the latest.
+        let is_off = unsafe { asked.read() } == b'0'.cast_signed();
+        NEEDED.store(!is_off, Ordering::Relaxed);
+        return;
+    }
+    if constants().family == Family::OpenMpi || is_open_mpi() {
         return;
     }
     // One that looks through UCX does so while its ranks come together, the latest.

@@ -177,6 +177,50 @@ fn neighbours_windows_and_what_came_with_mpi_4_are_recorded() {
 }
 
 #[test]
+fn calls_that_block_may_be_made_by_looking_again_and_again() {
+    for family in FAMILIES {
+        for (source, ranks) in [("mpi_calls.c", 3), ("mpi_more.c", 2)] {
+            let environment = TestEnvironment::new();
+            compile(&environment, family, source);
+            let usual = record(&environment, family, ranks, &[]);
+            let rows_of = |rank| anonymous(rows(&environment, rank));
+            let is_call = |row: &String| !row.starts_with("tries") && !row.contains("some");
+            let calls = |rows: Vec<String>| rows.into_iter().filter(is_call).count();
+            let before = calls(rows_of(1));
+            let mut command = recording(&environment, family, ranks);
+            let output = command.env("FORETRACE_MPI_YIELD", "1").output();
+            let output = output.expect("foretrace was built");
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{family} {source}: {errors}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), usual);
+            // The trace is of the same calls.
+            let after = calls(rows_of(1));
+            assert!(before.abs_diff(after) < 20, "{family}: {before} {after}");
+            let document = predict(&environment, "direct");
+            let attempt = &document["predictions"][0]["attempts"][0];
+            assert_eq!(attempt["outcome"], "completed", "{family}: {attempt}");
+        }
+    }
+}
+
+#[test]
+fn functions_that_the_library_lacks_are_not_found_by_programs_that_look() {
+    const SOURCE: &str = "#define _GNU_SOURCE\n#include <mpi.h>\n#include <dlfcn.h>\n#include <stdio.h>\n\
+        #pragma weak MPI_Session_finalize\n\
+        int MPI_Session_finalize(void *);\n\
+        int main(int count, char **arguments) {\n\
+            MPI_Init(&count, &arguments);\n\
+            const char *names[] = {\"MPI_Send_c\", \"MPI_Abi_get_version\", \"MPI_Isendrecv\"};\n\
+            for (int i = 0; i < 3; i++) printf(\"%d\", dlsym(RTLD_DEFAULT, names[i]) != 0);\n\
+            printf(\"%d\\n\", MPI_Session_finalize != 0);\n\
+            MPI_Finalize();\n}\n";
+    let environment = TestEnvironment::new();
+    let source = environment.file("looks.c", SOURCE, 0o644);
+    compile_file(&environment, "openmpi", &source);
+    assert_eq!(record(&environment, "openmpi", 1, &[]).trim(), "0000");
+}
+
+#[test]
 fn ranks_of_sessions_are_recorded() {
     let environment = TestEnvironment::new();
     compile(&environment, "mpich", "mpi_more.c");
