@@ -53,7 +53,18 @@ pub fn has_ranks(trace: &Trace) -> bool {
 /// Where there are none, or not all.
 pub fn recorded(trace: &Trace) -> Result<Program, NoRanks> {
     let (ranks, owners) = owners(trace)?;
+    let others = of_other_worlds(trace, &owners);
     let mut lowering = Lowering::new(trace, ranks, owners);
+    if others > 0 {
+        let (processes, are, were, they) = match others {
+            1 => ("process", "is a rank", "was", "it is"),
+            _ => ("processes", "are ranks", "were", "they are"),
+        };
+        lowering.builder.warnings.push(format!(
+            "{others} {processes} {are} of another program, or {were} started by ranks (MPI_Comm_spawn): {they} left out of the \
+             replay, with all messages to and from there"
+        ));
+    }
     for event in &trace.events {
         lowering.event(event);
     }
@@ -102,6 +113,23 @@ fn owners(trace: &Trace) -> Result<(u32, Vec<Option<u32>>), NoRanks> {
             ),
         },
     })
+}
+
+/// Returns how many processes use MPI and are none of the ranks.
+fn of_other_worlds(trace: &Trace, owners: &[Option<u32>]) -> usize {
+    let mut ours = HashSet::new();
+    for (thread, owner) in trace.threads.iter().zip(owners) {
+        if owner.is_some() {
+            ours.insert(thread.process);
+        }
+    }
+    let mut others: Vec<_> = trace.ranks().iter().map(|rank| rank.0).collect();
+    others.sort_unstable();
+    others.dedup();
+    others
+        .iter()
+        .filter(|process| !ours.contains(process))
+        .count()
 }
 
 /// Returns the first number of a request that no call has.

@@ -118,6 +118,7 @@ pub fn begin_session(arguments: &Arguments) -> c_int {
         }
         SESSIONS_WORLD.store(world, Ordering::Relaxed);
         BEGUN.store(1, Ordering::Relaxed);
+        waiting::decide_alone();
         let ranks = usize::try_from(ranks).unwrap_or(0);
         begun(returned, u32::try_from(rank).unwrap_or(NOBODY), ranks, 0)
     })

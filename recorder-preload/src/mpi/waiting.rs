@@ -23,27 +23,40 @@ static TEST: Service = Service::new(c"PMPI_Test");
 static LIBRARY_VERSION: Service = Service::new(c"PMPI_Get_library_version");
 static ALLREDUCE: Service = Service::new(c"PMPI_Allreduce");
 
-/// Finds out whether the library keeps the CPU while it waits, unless the user says so (`FORETRACE_MPI_YIELD`). All ranks call this
-/// when MPI has begun.
+/// Finds out whether the library keeps the CPU while it waits, unless the user says so. All ranks call this when MPI has begun.
 pub fn decide(ranks: usize) {
     if ranks < 2 {
         return;
     }
+    let needed = asked().unwrap_or_else(|| {
+        // One that looks through UCX does so while its ranks come together, the latest.
+        !yields_when_told()
+            && any_rank(false).is_some()
+            && any_rank(!progress::was_called()) == Some(true)
+    });
+    NEEDED.store(needed, Ordering::Relaxed);
+}
+
+/// As [`decide`], where ranks cannot ask each other.
+pub fn decide_alone() {
+    let needed = asked().unwrap_or_else(|| version_tells(b"Intel(R) MPI"));
+    NEEDED.store(needed, Ordering::Relaxed);
+}
+
+/// Returns what the user says, by `FORETRACE_MPI_YIELD`.
+fn asked() -> Option<bool> {
     // SAFETY: reads the environment, which programs do not change while MPI begins.
     let asked = unsafe { libc::getenv(c"FORETRACE_MPI_YIELD".as_ptr()) };
-    if !asked.is_null() {
-        // SAFETY: a string, whose end is read at the latest.
-        let is_off = unsafe { asked.read() } == b'0'.cast_signed();
-        NEEDED.store(!is_off, Ordering::Relaxed);
-        return;
+    if asked.is_null() {
+        return None;
     }
-    if constants().family == Family::OpenMpi || is_open_mpi() {
-        return;
-    }
-    // One that looks through UCX does so while its ranks come together, the latest.
-    let agreed = any_rank(false).is_some();
-    let keeps = agreed.then(|| any_rank(!progress::was_called()));
-    NEEDED.store(keeps.flatten() == Some(true), Ordering::Relaxed);
+    // SAFETY: a string, whose end is read at the latest.
+    Some(unsafe { asked.read() } != b'0'.cast_signed())
+}
+
+/// Returns whether the library is Open MPI, by whatever ABI.
+fn yields_when_told() -> bool {
+    constants().family == Family::OpenMpi || version_tells(b"Open MPI")
 }
 
 /// Returns whether something holds in a rank.
@@ -63,16 +76,17 @@ fn any_rank(holds: bool) -> Option<bool> {
     (result == SUCCESS).then_some(any != 0)
 }
 
-/// Returns whether the standard ABI is Open MPI's.
-fn is_open_mpi() -> bool {
-    with_words(MOST_VERSION_BYTES / 8, |words| {
+/// Returns whether the library's version has a text in it.
+fn version_tells(wanted: &[u8]) -> bool {
+    with_words(MOST_VERSION_BYTES / size_of::<u64>(), |words| {
         let text = words.as_mut_ptr().cast::<c_char>();
         let mut length: c_int = 0;
         LIBRARY_VERSION.call([text as usize, &raw mut length as usize, 0, 0, 0]);
-        let length = usize::try_from(length).unwrap_or(0).min(words.len() * 8);
+        let most = size_of_val(words);
+        let length = usize::try_from(length).unwrap_or(0).min(most);
         // SAFETY: the words that were filled in.
         let text = unsafe { core::slice::from_raw_parts(text.cast::<u8>(), length) };
-        text.windows(8).any(|part| part == b"Open MPI")
+        text.windows(wanted.len()).any(|part| part == wanted)
     })
 }
 

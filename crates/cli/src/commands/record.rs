@@ -301,7 +301,11 @@ const SHORT: Nanos = Nanos(100_000_000);
 
 /// Warns where others used the CPU on which ranks that pass messages took turns.
 fn stranger(has_ranks: bool, ended: &Ended, cpus: &[u32]) -> Option<String> {
-    let share = ended.foreign_load.filter(|share| *share > QUIET)?;
+    // The CPU time of ranks that were killed is nobody's, and would be taken for a stranger's.
+    let is_whole = ended.exit == ExitStatus::Code(0);
+    let share = ended
+        .foreign_load
+        .filter(|share| is_whole && *share > QUIET)?;
     // The work of threads is their CPU time, and they do not look for each other again and again.
     let matters = has_ranks && share * ended.wall.0 as f64 > SHORT.0 as f64;
     matters.then(|| {
