@@ -270,6 +270,24 @@ mod tests {
     }
 
     #[test]
+    fn every_topology_has_a_number_of_its_own() {
+        for (family, numbers) in [
+            (Family::OpenMpi, [1, 2, 3]),
+            (Family::Mpich, [2, 1, 3]),
+            (Family::Abi, [211, 212, 213]),
+        ] {
+            let told = numbers.map(|number| family.topology(number));
+            let all = [
+                Topology::Cartesian,
+                Topology::Graph,
+                Topology::DistributedGraph,
+            ];
+            assert_eq!(told, all.map(Some), "{family:?}");
+            assert_eq!(family.topology(UNDEFINED), None);
+        }
+    }
+
+    #[test]
     fn special_ranks_of_a_family_are_told_apart() {
         for family in [Family::OpenMpi, Family::Mpich, Family::Abi] {
             let ranks = [

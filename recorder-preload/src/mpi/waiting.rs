@@ -1,10 +1,10 @@
 //! Waiting by looking again and again, for libraries that keep the one CPU while they wait.
 //!
-//! Open MPI gives way where it is told to, and MPICH where it looks for messages through UCX ([`progress`](super::progress)). Of
-//! other libraries, a call that blocks is made as one that does not and looks whether it is over, with room for others
+//! Open MPI and Intel MPI give way where they are told to, and MPICH where it looks for messages through UCX
+//! ([`progress`](super::progress)). Of other libraries, a call that blocks is made as one that does not and looks whether it is over, with room for others
 //! between two looks. Operations of all ranks must be made alike by all, so that they agree on it when MPI begins.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 use foretrace_mpi::{Family, MOST_VERSION_BYTES, Predefined, SUCCESS};
@@ -39,24 +39,34 @@ pub fn decide(ranks: usize) {
 
 /// As [`decide`], where ranks cannot ask each other.
 pub fn decide_alone() {
-    let needed = asked().unwrap_or_else(|| version_tells(b"Intel(R) MPI"));
+    let needed = asked().unwrap_or_else(|| version_tells(INTEL) && !yields_when_told());
     NEEDED.store(needed, Ordering::Relaxed);
 }
 
 /// Returns what the user says, by `FORETRACE_MPI_YIELD`.
 fn asked() -> Option<bool> {
+    switch(c"FORETRACE_MPI_YIELD")
+}
+
+/// Returns whether a variable is set to something else than 0; `None` where it is not set.
+fn switch(name: &CStr) -> Option<bool> {
     // SAFETY: reads the environment, which programs do not change while MPI begins.
-    let asked = unsafe { libc::getenv(c"FORETRACE_MPI_YIELD".as_ptr()) };
-    if asked.is_null() {
+    let value = unsafe { libc::getenv(name.as_ptr()) };
+    if value.is_null() {
         return None;
     }
     // SAFETY: a string, whose end is read at the latest.
-    Some(unsafe { asked.read() } != b'0'.cast_signed())
+    Some(unsafe { value.read() } != b'0'.cast_signed())
 }
 
-/// Returns whether the library is Open MPI, by whatever ABI.
+/// What Intel MPI's version begins with.
+const INTEL: &[u8] = b"Intel(R) MPI";
+
+/// Returns whether the library gives way since it is told to: Open MPI, by whatever ABI, and Intel MPI.
 fn yields_when_told() -> bool {
-    constants().family == Family::OpenMpi || version_tells(b"Open MPI")
+    constants().family == Family::OpenMpi
+        || version_tells(b"Open MPI")
+        || switch(c"I_MPI_WAIT_MODE") == Some(true) && version_tells(INTEL)
 }
 
 /// Returns whether something holds in a rank.

@@ -310,9 +310,8 @@ fn stranger(has_ranks: bool, ended: &Ended, cpus: &[u32]) -> Option<String> {
     let matters = has_ranks && share * ended.wall.0 as f64 > SHORT.0 as f64;
     matters.then(|| {
         format!(
-            "others used {:.0} % of CPU {} while ranks took turns on it, so that each message could take as long as their turns: \
-             the work that was recorded is right, but programs that poll or run for a set time did something else than on a \
-             CPU of their own; record on a quiet one (--cpu)",
+            "others used {:.0} % of CPU {} while ranks took turns on it, and each message could wait for theirs: the recorded work \
+             is right, but what polls or runs for a set time did something else than on a quiet CPU (choose one with --cpu)",
             100.0 * share,
             launch::cpu_list(cpus)
         )

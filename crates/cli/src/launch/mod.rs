@@ -88,13 +88,15 @@ pub struct Ended {
 }
 
 /// What Open MPI must know so that several ranks share one CPU, for version 4 and from version 5 on: that a rank which waits
-/// gives way, that ranks stay where they are put, and that there may be more of them than CPUs.
-const ONE_CPU_FOR_RANKS: [(&str, &str); 5] = [
+/// gives way, that ranks stay where they are put, and that there may be more of them than CPUs. And what Intel MPI must.
+const ONE_CPU_FOR_RANKS: [(&str, &str); 7] = [
     ("OMPI_MCA_mpi_yield_when_idle", "1"),
     ("OMPI_MCA_hwloc_base_binding_policy", "none"),
     ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
     ("PRTE_MCA_hwloc_default_binding_policy", "none"),
     ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
+    ("I_MPI_WAIT_MODE", "1"),
+    ("I_MPI_PIN", "0"),
 ];
 
 /// Returns the command that runs the program, with what the library and the program are to know.

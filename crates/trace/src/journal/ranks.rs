@@ -538,3 +538,122 @@ fn sort(collects: Collects) -> CollectiveKind {
         Collects::Scan | Collects::Exscan => CollectiveKind::Scan,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::mpi::FUNCTIONS;
+
+    const COMMUNICATOR: u64 = 0x44;
+
+    fn rank_of_three() -> Rank {
+        let mut rank = Rank::default();
+        let known = Known {
+            number: 0,
+            peers: vec![0, 1, 2].into(),
+            has_sides: false,
+            apart: [Some(1), Some(2)],
+        };
+        rank.communicators.insert(COMMUNICATOR, known);
+        rank
+    }
+
+    /// Makes a call whose return has some words, and returns what it did.
+    fn call(rank: &mut Rank, name: &str, words: &[u64], returned: &[u64]) -> Action {
+        let position = FUNCTIONS.iter().position(|known| known.name == name);
+        let position = position.expect("it is one of the functions");
+        let call = Pending {
+            position: position as u16,
+            words: words.to_vec(),
+            event: 0,
+        };
+        let function = FUNCTIONS[position];
+        let action = rank.called(function, words).expect("its words are whole");
+        let completed = rank.completed(function, &call, returned, action.clone());
+        completed.map_or(action, |(action, _)| action)
+    }
+
+    #[test]
+    fn partitions_are_sent_with_the_last_that_is_ready() {
+        let mut rank = rank_of_three();
+        let to_two = [envelope(2, 7), 30, COMMUNICATOR, 3];
+        call(&mut rank, "Psend_init", &to_two, &[0x99]);
+        for _ in 0..2 {
+            assert_eq!(
+                call(&mut rank, "Start", &[0x99], &[]),
+                Action::Several(Vec::new())
+            );
+            let early = call(&mut rank, "Pready", &[0x99, 2], &[]);
+            assert_eq!(early, Action::Span { bytes: 20 });
+            let Action::Point(point) = call(&mut rank, "Pready", &[0x99, 1], &[]) else {
+                panic!("with the last partition, there is a message");
+            };
+            assert_eq!((point.bytes, point.communicator), (30, 2));
+            assert_eq!((point.peer, point.request), (Peer::Rank(2), Some(0)));
+            let waited = call(&mut rank, "Wait", &[0x99], &[0]);
+            assert_eq!(waited, Action::Wait { requests: vec![0] });
+        }
+    }
+
+    #[test]
+    fn a_request_for_two_messages_is_over_when_both_are() {
+        let mut rank = rank_of_three();
+        let words = [envelope(1, 5), 8, envelope(ANY, 5), 16, COMMUNICATOR];
+        let Action::Several(points) = call(&mut rank, "Isendrecv", &words, &[0x50]) else {
+            panic!("it begins two messages");
+        };
+        let ends: Vec<_> = points
+            .iter()
+            .map(|point| (point.end, point.request))
+            .collect();
+        let sent = End::Send(SendMode::Standard);
+        assert_eq!(ends, [(End::Receive, Some(0)), (sent, Some(1))]);
+        let waited = call(&mut rank, "Wait", &[0x50], &[envelope(2, 5)]);
+        assert_eq!(
+            waited,
+            Action::Wait {
+                requests: vec![0, 1]
+            }
+        );
+    }
+
+    #[test]
+    fn persistent_operations_begin_together_with_messages() {
+        let mut rank = rank_of_three();
+        call(&mut rank, "Barrier_init", &[COMMUNICATOR, 0, 0, 0], &[0x10]);
+        let words = [envelope(1, 3), 4, COMMUNICATOR];
+        call(&mut rank, "Send_init", &words, &[0x11]);
+        let alone = call(&mut rank, "Start", &[0x10], &[]);
+        let Action::Collective(barrier) = alone else {
+            panic!("an operation alone is told as what it is: {alone:?}");
+        };
+        assert_eq!(barrier.request, Some(0));
+        call(&mut rank, "Wait", &[0x10], &[0]);
+        let both = call(&mut rank, "Startall", &[0x10, 0x11], &[]);
+        let Action::Together {
+            points,
+            collectives,
+        } = both
+        else {
+            panic!("it begins both: {both:?}");
+        };
+        assert_eq!(collectives[0].request, Some(0));
+        assert_eq!(points[0].request, Some(1));
+    }
+
+    #[test]
+    fn neighbours_exchange_what_is_for_each_and_nothing_with_nobody() {
+        let rank = rank_of_three();
+        // To the ranks 1 and nobody, from nobody and rank 2.
+        let nobody = u64::from(NOBODY);
+        let words = [COMMUNICATOR, 2, 2, 1, 40, nobody, 40, nobody, 8, 2, 8];
+        let points = rank.neighbours(&words).expect("the words are whole");
+        let told: Vec<_> = points
+            .iter()
+            .map(|point| (point.peer, point.bytes, point.communicator))
+            .collect();
+        assert_eq!(told, [(Peer::Rank(2), 8, 1), (Peer::Rank(1), 40, 1)]);
+        assert_eq!(rank.neighbours(&words[..10]), None);
+        assert_eq!(rank.neighbours(&[COMMUNICATOR, u64::MAX, 2]), None);
+    }
+}
