@@ -1,7 +1,7 @@
 //! From a recording of a program that uses MPI to what its ranks do.
 //!
 //! A rank's work is the CPU time that its threads used outside of MPI: while they wait, libraries look again and again, and that
-//! is not the program's; nor is what UCX's libraries do by themselves while they are loaded. The threads of a rank are replayed as if they shared one CPU, which they did when they were recorded.
+//! is not the program's; nor is, before MPI begins, what UCX's libraries do while they are loaded. The threads of a rank are replayed as if they shared one CPU, which they did when they were recorded.
 
 use std::collections::{HashMap, HashSet};
 
@@ -149,8 +149,6 @@ struct Life {
     cpu: u64,
     /// Whether it is in a call of MPI.
     inside: bool,
-    /// Whether its last event was made by a library under MPI's.
-    below: bool,
 }
 
 struct Lowering<'t> {
@@ -160,6 +158,8 @@ struct Lowering<'t> {
     /// The program's numbers of the trace's communicators.
     communicators: Vec<Option<u16>>,
     lives: Vec<Life>,
+    /// Which ranks have begun to use MPI.
+    begun: Vec<bool>,
     /// Requests, with their ranks, that nothing was begun by: waits for them are none.
     void: HashSet<(u32, u32)>,
     /// The first number of a request that no recorded call has.
@@ -192,6 +192,7 @@ impl<'t> Lowering<'t> {
             builder,
             communicators,
             lives: vec![Life::default(); trace.threads.len()],
+            begun: vec![false; ranks as usize],
             void: HashSet::new(),
             unused_request: unused_request(trace),
             has_threads: false,
@@ -211,11 +212,12 @@ impl<'t> Lowering<'t> {
         life.cpu = cpu;
         // From the call to what comes next, the library worked.
         let was_inside = std::mem::take(&mut life.inside);
-        let is_below = call
-            .site
-            .is_some_and(|site| self.trace.is_in_transport(site));
-        let was_below = std::mem::replace(&mut life.below, is_below);
-        let is_of_library = was_inside || was_below && is_below;
+        // Later, UCX is also called by the program: whenever memory is mapped.
+        let is_loading = !self.begun[rank as usize]
+            && call
+                .site
+                .is_some_and(|site| self.trace.is_in_transport(site));
+        let is_of_library = was_inside || is_loading;
         if !is_of_library && used > 0 {
             self.builder.push(rank, Operation::work(used * PICOS));
         }
@@ -230,7 +232,10 @@ impl<'t> Lowering<'t> {
 
     fn action(&mut self, rank: u32, action: &Action) {
         match action {
-            Action::Begin { .. } | Action::BeginThreaded { .. } | Action::Tries { .. } => {}
+            Action::Begin { .. } | Action::BeginThreaded { .. } => {
+                self.begun[rank as usize] = true;
+            }
+            Action::Tries { .. } => {}
             Action::Span { bytes } => self.spans += u64::from(*bytes > 0),
             Action::Point(point) => self.point(rank, point),
             Action::Several(points) => {
