@@ -430,7 +430,8 @@ fn what_ucx_does_while_it_is_loaded_is_not_the_program_s_work() {
             .and_then(|time| time.parse::<u32>().ok())
     };
     rows.sort_by_key(time);
-    environment.file("a.ftrace", &format!("{header}{}\n", rows.join("\n")), 0o644);
+    let listing = format!("{header}{}\n", rows.join("\n"));
+    environment.file("a.ftrace", &listing, 0o644);
     let document = predict(&environment, "auto");
     // Of each rank: one up to the beginning, 20 up to the unlock, 8 up to the end.
     assert_eq!(document["trace"]["rank_work_ns"][0], 29_000, "{document}");
