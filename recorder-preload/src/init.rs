@@ -5,14 +5,16 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use foretrace_recorder::{clock, process, stack, turns};
 
-use crate::{children, environment, exit, io, next, poll, queues, sleep, stdio, thread};
+use crate::{children, environment, exit, io, mpi, next, poll, queues, sleep, stdio, thread};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = constructor;
 
 extern "C" fn constructor() {
-    recording();
+    if recording() {
+        mpi::hook_at_start();
+    }
 }
 
 #[used]

@@ -9,6 +9,7 @@ use foretrace_recorder::{maps, message, process};
 
 use crate::hook::recording;
 use crate::jump::jump;
+use crate::mpi;
 use crate::next::Next;
 
 static DLOPEN: Next = Next::new(c"dlopen", None);
@@ -20,6 +21,7 @@ extern "C" fn opening(path: *const c_char, flags: c_int) -> *mut c_void {
         note_bypass(path);
     }
     maps::stale();
+    mpi::opening();
     DLOPEN.address()
 }
 

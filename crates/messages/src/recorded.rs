@@ -1,7 +1,7 @@
 //! From a recording of a program that uses MPI to what its ranks do.
 //!
 //! A rank's work is the CPU time that its threads used outside of MPI: while they wait, libraries look again and again, and that
-//! is not the program's. The threads of a rank are replayed as if they shared one CPU, which they did when they were recorded.
+//! is not the program's; nor is, before MPI begins, what UCX's libraries do while they are loaded. The threads of a rank are replayed as if they shared one CPU, which they did when they were recorded.
 
 use std::collections::{HashMap, HashSet};
 
@@ -53,7 +53,18 @@ pub fn has_ranks(trace: &Trace) -> bool {
 /// Where there are none, or not all.
 pub fn recorded(trace: &Trace) -> Result<Program, NoRanks> {
     let (ranks, owners) = owners(trace)?;
+    let others = of_other_worlds(trace, &owners);
     let mut lowering = Lowering::new(trace, ranks, owners);
+    if others > 0 {
+        let (processes, are, were, they) = match others {
+            1 => ("process", "is a rank", "was", "it is"),
+            _ => ("processes", "are ranks", "were", "they are"),
+        };
+        lowering.builder.warnings.push(format!(
+            "{others} {processes} {are} of another program, or {were} started by ranks (MPI_Comm_spawn): {they} left out of the \
+             replay, with all messages to and from there"
+        ));
+    }
     for event in &trace.events {
         lowering.event(event);
     }
@@ -128,13 +139,27 @@ fn owners(trace: &Trace) -> Result<(u32, Vec<Option<u32>>), NoRanks> {
     })
 }
 
+/// Returns how many processes use MPI and are none of the ranks.
+fn of_other_worlds(trace: &Trace, owners: &[Option<u32>]) -> usize {
+    let mut ours = HashSet::new();
+    for (thread, owner) in trace.threads.iter().zip(owners) {
+        if owner.is_some() {
+            ours.insert(thread.process);
+        }
+    }
+    let mut others: Vec<_> = trace.ranks().iter().map(|rank| rank.0).collect();
+    others.sort_unstable();
+    others.dedup();
+    others
+        .iter()
+        .filter(|process| !ours.contains(process))
+        .count()
+}
+
 /// Returns the first number of a request that no call has.
 fn unused_request(trace: &Trace) -> u32 {
     let requests = trace.messages.iter().flat_map(|message| {
-        let collective = match &message.action {
-            Action::Collective(call) => call.request,
-            _ => None,
-        };
+        let collective = message.action.collectives().filter_map(|call| call.request);
         let points = message.action.points().filter_map(|point| point.request);
         points.chain(collective)
     });
@@ -157,6 +182,8 @@ struct Lowering<'t> {
     /// The program's numbers of the trace's communicators.
     communicators: Vec<Option<u16>>,
     lives: Vec<Life>,
+    /// Which ranks have begun to use MPI.
+    begun: Vec<bool>,
     /// Requests, with their ranks, that nothing was begun by: waits for them are none.
     void: HashSet<(u32, u32)>,
     /// The first number of a request that no recorded call has.
@@ -189,6 +216,7 @@ impl<'t> Lowering<'t> {
             builder,
             communicators,
             lives: vec![Life::default(); trace.threads.len()],
+            begun: vec![false; ranks as usize],
             void: HashSet::new(),
             unused_request: unused_request(trace),
             has_threads: false,
@@ -207,7 +235,13 @@ impl<'t> Lowering<'t> {
         life.cpu = cpu;
         // From the call to what comes next, the library worked.
         let was_inside = std::mem::take(&mut life.inside);
-        if !was_inside && used > 0 {
+        // Later, UCX is also called by the program: whenever memory is mapped.
+        let is_loading = !self.begun[rank as usize]
+            && call
+                .site
+                .is_some_and(|site| self.trace.is_in_transport(site));
+        let is_of_library = was_inside || is_loading;
+        if !is_of_library && used > 0 {
             self.builder.push(rank, Operation::work(used * PICOS));
         }
         if let Event::Message(message) = call.operation {
@@ -222,7 +256,10 @@ impl<'t> Lowering<'t> {
 
     fn action(&mut self, rank: u32, action: &Action) {
         match action {
-            Action::Begin { .. } | Action::Tries { .. } => {}
+            Action::Begin { .. } | Action::BeginThreaded { .. } => {
+                self.begun[rank as usize] = true;
+            }
+            Action::Tries { .. } => {}
             Action::Span { bytes } => self.spans += u64::from(*bytes > 0),
             Action::Point(point) => self.point(rank, point),
             Action::Several(points) => {
@@ -230,7 +267,19 @@ impl<'t> Lowering<'t> {
                     self.point(rank, point);
                 }
             }
-            Action::Exchange { sent, received } => self.exchange(rank, sent, received),
+            Action::Exchange { sent, received } => self.exchange(rank, &[*received, *sent]),
+            Action::Exchanges(points) => self.exchange(rank, points),
+            Action::Together {
+                points,
+                collectives,
+            } => {
+                for point in points {
+                    self.point(rank, point);
+                }
+                for call in collectives {
+                    self.collective(rank, call);
+                }
+            }
             Action::Wait { requests } => {
                 let mut requests = requests.clone();
                 requests.retain(|&request| !self.void.remove(&(rank, request)));
@@ -241,18 +290,19 @@ impl<'t> Lowering<'t> {
     }
 
     /// Sends and receives at the same time, by requests of its own.
-    fn exchange(&mut self, rank: u32, sent: &Point, received: &Point) {
+    fn exchange(&mut self, rank: u32, points: &[Point]) {
         let of = |point: &Point, number| Point {
             request: Some(number),
             ..*point
         };
         let mut waits = Vec::new();
-        for (number, point) in (self.unused_request..).zip([received, sent]) {
+        for (number, point) in (self.unused_request..).zip(points) {
             if point.peer != Peer::Nobody {
                 self.point(rank, &of(point, number));
                 waits.push(number);
             }
         }
+        waits.retain(|&request| !self.void.remove(&(rank, request)));
         self.builder.wait_all(rank, &waits);
     }
 

@@ -60,6 +60,17 @@ pub const SUCCESS: i32 = 0;
 /// `MPI_UNDEFINED`, in every family.
 pub const UNDEFINED: i32 = -32_766;
 
+/// Which ranks of a communicator are neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// Those next to each other in a grid.
+    Cartesian,
+    /// Those that a graph says, which all ranks know.
+    Graph,
+    /// Those that a graph says of which each rank knows its part.
+    DistributedGraph,
+}
+
 /// Implementations that share constants and layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
@@ -214,6 +225,17 @@ impl Family {
         }
     }
 
+    /// Returns what `MPI_Topo_test` told; `None` where ranks are not neighbours.
+    pub const fn topology(self, told: i32) -> Option<Topology> {
+        use Topology::{Cartesian, DistributedGraph, Graph};
+        match (self, told) {
+            (Self::OpenMpi, 1) | (Self::Mpich, 2) | (Self::Abi, 211) => Some(Cartesian),
+            (Self::OpenMpi, 2) | (Self::Mpich, 1) | (Self::Abi, 212) => Some(Graph),
+            (Self::OpenMpi | Self::Mpich, 3) | (Self::Abi, 213) => Some(DistributedGraph),
+            _ => None,
+        }
+    }
+
     /// Returns where things are in a status.
     pub const fn status(self) -> StatusLayout {
         StatusLayout::of(self)
@@ -245,6 +267,24 @@ mod tests {
         let word = 0xffff_ffff_4400_0000_u64 as usize;
         assert_eq!(Family::Mpich.argument(word), 0x4400_0000);
         assert_eq!(Family::Abi.argument(word), word);
+    }
+
+    #[test]
+    fn every_topology_has_a_number_of_its_own() {
+        for (family, numbers) in [
+            (Family::OpenMpi, [1, 2, 3]),
+            (Family::Mpich, [2, 1, 3]),
+            (Family::Abi, [211, 212, 213]),
+        ] {
+            let told = numbers.map(|number| family.topology(number));
+            let all = [
+                Topology::Cartesian,
+                Topology::Graph,
+                Topology::DistributedGraph,
+            ];
+            assert_eq!(told, all.map(Some), "{family:?}");
+            assert_eq!(family.topology(UNDEFINED), None);
+        }
     }
 
     #[test]

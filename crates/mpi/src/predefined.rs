@@ -31,6 +31,8 @@ pub enum Predefined {
     DatatypeNull,
     /// `MPI_BYTE`
     Byte,
+    /// `MPI_PACKED`
+    Packed,
     /// `MPI_CHAR`
     Char,
     /// `MPI_INT`
@@ -75,6 +77,7 @@ impl Predefined {
             Self::InfoNull => (c"ompi_mpi_info_null", 0x1c00_0000, 0x130),
             Self::DatatypeNull => (c"ompi_mpi_datatype_null", 0x0c00_0000, 0x200),
             Self::Byte => (c"ompi_mpi_byte", 0x4c00_010d, 0x247),
+            Self::Packed => (c"ompi_mpi_packed", 0x4c00_010f, 0x207),
             Self::Char => (c"ompi_mpi_char", 0x4c00_0101, 0x243),
             Self::Int => (c"ompi_mpi_int", 0x4c00_0405, 0x209),
             Self::Double => (c"ompi_mpi_double", 0x4c00_080b, 0x214),

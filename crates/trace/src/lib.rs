@@ -63,6 +63,7 @@ pub use {
     ids::{CallId, MessageId, ModuleId, ObjectId, ProcessId, SiteId, ThreadId},
     message::{
         Action, Collective, CollectiveKind, Communicator, End, Message, Peer, Point, SendMode,
+        ThreadLevel,
     },
     object::{Object, ObjectKind},
     oddities::warnings,

@@ -51,6 +51,61 @@ pub enum Action {
     },
     /// Did something together with all ranks of a communicator.
     Collective(Collective),
+    /// Sent and received several messages, at the same time, to their ends.
+    Exchanges(Vec<Point>),
+    /// Began several messages and collective operations at once.
+    Together {
+        /// The messages.
+        points: Vec<Point>,
+        /// The operations.
+        collectives: Vec<Collective>,
+    },
+    /// As [`Self::Begin`], where it is known how many threads the program means to use.
+    BeginThreaded {
+        /// The rank.
+        rank: u32,
+        /// How many there are.
+        ranks: u32,
+        /// What it asked for.
+        asked: ThreadLevel,
+        /// What it was granted.
+        granted: ThreadLevel,
+        /// How many threads the library made for itself until then.
+        own_threads: u32,
+    },
+}
+
+/// Which threads of a rank may call MPI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ThreadLevel {
+    /// There is only one.
+    Single,
+    /// The one that began.
+    Funneled,
+    /// All, one at a time.
+    Serialized,
+    /// All.
+    Multiple,
+}
+
+impl ThreadLevel {
+    /// All levels, from the lowest on.
+    pub const ALL: [Self; 4] = [
+        Self::Single,
+        Self::Funneled,
+        Self::Serialized,
+        Self::Multiple,
+    ];
+
+    /// Returns the level at a place among all.
+    pub fn from_index(index: usize) -> Option<Self> {
+        Self::ALL.get(index).copied()
+    }
+
+    /// Returns its name: that of MPI's constant behind `MPI_THREAD_`, in small letters.
+    pub fn name(self) -> &'static str {
+        crate::journal::mpi::LEVELS[self as usize]
+    }
 }
 
 /// A message, as one of its two ends sees it.
@@ -207,18 +262,37 @@ impl Action {
         let (points, pair): (&[Point], _) = match self {
             Self::Point(point) => (std::slice::from_ref(point), None),
             Self::Exchange { sent, received } => (&[], Some([sent, received])),
-            Self::Several(points) => (points, None),
+            Self::Several(points) | Self::Exchanges(points) | Self::Together { points, .. } => {
+                (points, None)
+            }
             _ => (&[], None),
         };
         points.iter().chain(pair.into_iter().flatten())
     }
 
+    /// Returns the collective operations that it is about.
+    pub fn collectives(&self) -> impl Iterator<Item = &Collective> {
+        let collectives: &[Collective] = match self {
+            Self::Collective(collective) => std::slice::from_ref(collective),
+            Self::Together { collectives, .. } => collectives,
+            _ => &[],
+        };
+        collectives.iter()
+    }
+
+    /// Returns which rank of how many begins.
+    pub fn begun(&self) -> Option<(u32, u32)> {
+        match *self {
+            Self::Begin { rank, ranks } | Self::BeginThreaded { rank, ranks, .. } => {
+                Some((rank, ranks))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the communicators that it names.
     pub fn communicators(&self) -> impl Iterator<Item = u32> {
-        let collective = match self {
-            Self::Collective(collective) => Some(collective.communicator),
-            _ => None,
-        };
+        let collective = self.collectives().map(|call| call.communicator);
         let points = self.points().map(|point| point.communicator);
         points.chain(collective)
     }
@@ -258,7 +332,9 @@ impl fmt::Display for Message {
                 write!(out, " for {}", requests.len())?;
             }
             Action::Tries { count } => write!(out, ", {count} times in vain")?,
-            Action::Begin { rank, ranks } => write!(out, " as rank {rank} of {ranks}")?,
+            Action::Begin { rank, ranks } | Action::BeginThreaded { rank, ranks, .. } => {
+                write!(out, " as rank {rank} of {ranks}")?;
+            }
             Action::Span { bytes } if *bytes > 0 => {
                 out.write_char(' ')?;
                 write!(out, "{bytes} bytes")?;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Action, Call, CallId, Communicator, Event, Message, MessageId, ModuleId, Nanos, Object,
-    Operation, ProcessId, Recording, SiteId, ThreadId,
+    Call, CallId, Communicator, Event, Message, MessageId, ModuleId, Nanos, Object, Operation,
+    ProcessId, Recording, SiteId, ThreadId,
 };
 
 /// What happened while a program ran on one CPU.
@@ -127,11 +127,9 @@ impl Trace {
 
     /// Returns the processes that are ranks of MPI, with their ranks and how many there are, in the order of their beginnings.
     pub fn ranks(&self) -> Vec<(ProcessId, u32, u32)> {
-        let begin = |call: &Call| match self.message(call)?.action {
-            Action::Begin { rank, ranks } => {
-                Some((self.threads[call.thread.index()].process, rank, ranks))
-            }
-            _ => None,
+        let begin = |call: &Call| {
+            let (rank, ranks) = self.message(call)?.action.begun()?;
+            Some((self.threads[call.thread.index()].process, rank, ranks))
         };
         self.calls.iter().filter_map(begin).collect()
     }
@@ -229,9 +227,21 @@ pub struct CallSite {
 impl Trace {
     /// Returns a call site as `file+0xoffset`, the file without its directories.
     pub fn site_text(&self, site: SiteId) -> String {
-        let site = self.sites[site.index()];
-        let path = &self.modules[site.module.index()].path;
-        let file = path.rsplit('/').next().unwrap_or(path);
-        format!("{file}+{:#x}", site.offset)
+        let offset = self.sites[site.index()].offset;
+        format!("{}+{offset:#x}", self.file_of(site))
+    }
+
+    /// Returns the name of the file that a place is in.
+    fn file_of(&self, site: SiteId) -> &str {
+        let path = &self.modules[self.sites[site.index()].module.index()].path;
+        path.rsplit('/').next().unwrap_or(path)
+    }
+
+    /// Returns whether a place is in one of UCX's libraries, by which libraries of MPI pass messages. They do much while they are
+    /// loaded, before MPI begins, and wait there for a set time, too.
+    pub fn is_in_transport(&self, site: SiteId) -> bool {
+        let file = self.file_of(site);
+        let names = ["libucm.", "libucp.", "libucs.", "libuct."];
+        names.iter().any(|name| file.starts_with(name))
     }
 }

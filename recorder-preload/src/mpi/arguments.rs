@@ -3,6 +3,7 @@
 use core::ffi::c_int;
 
 use foretrace_recorder::message;
+use foretrace_trace::journal::mpi::FUNCTIONS;
 
 use super::library;
 
@@ -87,7 +88,37 @@ impl Arguments {
     /// Returns an argument that counts something; 0 for what cannot.
     #[inline]
     pub fn count(&self, index: usize) -> usize {
+        if self.is_wide() {
+            return self.wide_count(index);
+        }
         usize::try_from(self.int(index)).unwrap_or(0)
+    }
+
+    /// Returns an argument that counts something in 64 bits.
+    #[inline]
+    pub fn wide_count(&self, index: usize) -> usize {
+        usize::try_from(self.words[index].cast_signed()).unwrap_or(0)
+    }
+
+    /// Returns whether the function counts elements in 64 bits.
+    #[inline]
+    fn is_wide(&self) -> bool {
+        let function = FUNCTIONS.get(usize::from(self.position));
+        function.is_some_and(|function| function.is_wide)
+    }
+
+    /// Returns one of the counts that an argument points to.
+    pub fn count_in(&self, index: usize, place: usize) -> usize {
+        if !self.is_wide() {
+            return usize::try_from(self.int_in(index, place)).unwrap_or(0);
+        }
+        let address = self.words[index] as *const i64;
+        if address.is_null() {
+            return 0;
+        }
+        // SAFETY: the caller knows how many there are.
+        let count = unsafe { address.add(place).read_unaligned() };
+        usize::try_from(count).unwrap_or(0)
     }
 
     /// Returns an argument that is a handle.
@@ -147,6 +178,20 @@ impl Arguments {
     pub fn with(&self, index: usize, word: usize) -> Self {
         let mut words = self.words;
         words[index] = word;
+        Self { words, ..*self }
+    }
+
+    /// Returns a call of another function with the same arguments.
+    pub fn of(&self, position: u16) -> Self {
+        Self { position, ..*self }
+    }
+
+    /// Returns a call with some of the arguments in another order, and the others as they are.
+    pub fn taken(&self, places: [usize; 6]) -> Self {
+        let mut words = self.words;
+        for (word, place) in words.iter_mut().zip(places) {
+            *word = self.words[place];
+        }
         Self { words, ..*self }
     }
 

@@ -40,6 +40,11 @@ fn places(sort: Collects) -> Places {
     }
 }
 
+/// Returns where the request of the function that does not block is.
+pub fn request_place(sort: Collects) -> usize {
+    places(sort).request
+}
+
 /// Records a collective operation, with what this rank gives and gets: of all that goes to or comes from each alike, what it
 /// is for one of them.
 pub fn collective(arguments: &Arguments, sort: Collects, ends: Ends) -> c_int {
@@ -50,7 +55,9 @@ pub fn collective(arguments: &Arguments, sort: Collects, ends: Ends) -> c_int {
     let words = [communicator as u64, u64::from(root), given, got];
     match ends {
         Ends::Itself => blocking(arguments, &words, |_| 0),
-        Ends::ByRequest | Ends::Persistent => with_request(arguments, &words, places.request),
+        Ends::ByRequest => with_request(arguments, &words, places.request),
+        // Before it, there is what else the library may know of.
+        Ends::Persistent => with_request(arguments, &words, places.request + 1),
     }
 }
 
@@ -111,7 +118,7 @@ fn amounts(arguments: &Arguments, sort: Collects, communicator: usize, root: u32
 /// Returns the sum of an argument's counts, one for each rank.
 fn sum(arguments: &Arguments, counts: usize, communicator: usize) -> usize {
     (0..communicators::peers(communicator))
-        .map(|place| usize::try_from(arguments.int_in(counts, place)).unwrap_or(0))
+        .map(|place| arguments.count_in(counts, place))
         .sum()
 }
 
@@ -129,7 +136,7 @@ fn mean(arguments: &Arguments, counts: usize, datatype: usize, communicator: usi
 fn mean_of_types(arguments: &Arguments, counts: usize, types: usize, communicator: usize) -> u64 {
     let ranks = communicators::peers(communicator);
     let amount = |place| {
-        let count = usize::try_from(arguments.int_in(counts, place)).unwrap_or(0);
+        let count = arguments.count_in(counts, place);
         if count == 0 {
             return 0;
         }

@@ -107,6 +107,12 @@ pub fn function(position: u16) -> usize {
     look_up(position, place)
 }
 
+/// Returns the address of a function's real self, where the library has it.
+pub fn function_of_library(position: u16) -> Option<usize> {
+    let address = function(position);
+    (address != absent as *const () as usize).then_some(address)
+}
+
 #[cold]
 fn look_up(position: u16, place: &AtomicUsize) -> usize {
     let name = FUNCTIONS[usize::from(position)].name;
@@ -148,6 +154,13 @@ impl Service {
     /// Calls it; its result is not 0 where there is none.
     #[inline]
     pub fn call(&self, words: [usize; 5]) -> c_int {
+        let [first, second, third, fourth, fifth] = words;
+        self.call_with([first, second, third, fourth, fifth, 0, 0])
+    }
+
+    /// As [`Self::call`], of a function with more arguments.
+    #[inline]
+    pub fn call_with(&self, words: [usize; 7]) -> c_int {
         let mut address = self.address.load(Ordering::Relaxed);
         if address == 0 {
             address = symbol(self.name);
@@ -160,20 +173,28 @@ impl Service {
         let function = unsafe {
             core::mem::transmute::<
                 usize,
-                unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize) -> c_int,
+                unsafe extern "C-unwind" fn(
+                    usize,
+                    usize,
+                    usize,
+                    usize,
+                    usize,
+                    usize,
+                    usize,
+                ) -> c_int,
             >(address)
         };
-        let [first, second, third, fourth, fifth] = words;
+        let w = words;
         let inside = Inside::enter();
         // SAFETY: the callers pass what the function wants.
-        let result = unsafe { function(first, second, third, fourth, fifth) };
+        let result = unsafe { function(w[0], w[1], w[2], w[3], w[4], w[5], w[6]) };
         drop(inside);
         result
     }
 }
 
 /// Finds data of the library's: where the program has a copy, that one.
-fn data(name: &CStr) -> usize {
+pub fn data(name: &CStr) -> usize {
     // SAFETY: looks a symbol up by a NUL-terminated name.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
     if address == 0 {

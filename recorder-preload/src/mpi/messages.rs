@@ -8,6 +8,7 @@ use foretrace_trace::journal::mpi::{ANY, Ends, NOBODY, envelope, position};
 
 use super::arguments::Arguments;
 use super::library::{Service, constants};
+use super::requests::{failed, named};
 use super::{blocking, finish, immediate};
 
 /// Returns a rank as journals have it.
@@ -82,7 +83,7 @@ pub fn send(arguments: &Arguments, ends: Ends) -> c_int {
 /// Makes a call that gives a request in an argument.
 pub fn with_request(arguments: &Arguments, words: &[u64], place: usize) -> c_int {
     immediate(arguments, words, |returned| {
-        returned[0] = super::requests::named(arguments.handle_at(place));
+        returned[0] = named(arguments.handle_at(place));
         1
     })
 }
@@ -114,18 +115,68 @@ fn with_status(arguments: &Arguments, words: &[u64], place: usize) -> c_int {
 }
 
 /// Records a send and a receive in one.
-pub fn send_receive(arguments: &Arguments) -> c_int {
+pub fn send_receive(arguments: &Arguments, replaces: bool, ends: Ends) -> c_int {
     let sent = bytes(arguments.count(1), arguments.handle(2));
     let to = envelope(rank(arguments.int(3)), tag(arguments.int(4)));
-    if arguments.position == position::Sendrecv_replace {
-        let from = envelope(rank(arguments.int(5)), tag(arguments.int(6)));
-        let words = [to, sent, from, sent, arguments.handle(7) as u64];
-        return with_status(arguments, &words, 8);
+    let (received, from) = if replaces { (1, 5) } else { (6, 8) };
+    let received = bytes(arguments.count(received), arguments.handle(received + 1));
+    let envelope = envelope(rank(arguments.int(from)), tag(arguments.int(from + 1)));
+    let communicator = arguments.handle(from + 2) as u64;
+    let words = [to, sent, envelope, received, communicator];
+    match ends {
+        Ends::Itself => with_status(arguments, &words, from + 3),
+        Ends::ByRequest | Ends::Persistent => with_request(arguments, &words, from + 3),
     }
-    let received = bytes(arguments.count(6), arguments.handle(7));
-    let from = envelope(rank(arguments.int(8)), tag(arguments.int(9)));
-    let words = [to, sent, from, received, arguments.handle(10) as u64];
-    with_status(arguments, &words, 11)
+}
+
+/// Records the making of a persistent request for a message that comes in partitions.
+pub fn partitioned(arguments: &Arguments) -> c_int {
+    let partitions = arguments.count(1);
+    let words = [
+        envelope(rank(arguments.int(4)), tag(arguments.int(5))),
+        bytes(partitions * arguments.wide_count(2), arguments.handle(3)),
+        arguments.handle(6) as u64,
+        partitions as u64,
+    ];
+    with_request(arguments, &words, 8)
+}
+
+/// Records that partitions may be sent.
+pub fn ready(arguments: &Arguments) -> c_int {
+    let (request, partitions) = match arguments.position {
+        position::Pready_range => {
+            let (first, last) = (arguments.int(0), arguments.int(1));
+            (
+                2,
+                u64::try_from(last.saturating_sub(first)).map_or(0, |further| further + 1),
+            )
+        }
+        position::Pready_list => (2, arguments.count(0) as u64),
+        _ => (1, 1),
+    };
+    let words = [named(arguments.handle(request)), partitions];
+    immediate(arguments, &words, |_| 0)
+}
+
+/// Records a look whether a partition was received.
+pub fn arrived(arguments: &Arguments) -> c_int {
+    let words = [named(arguments.handle(0))];
+    let tsc = message::begin();
+    let result = arguments.forward();
+    if result == foretrace_mpi::SUCCESS && arguments.int_at(2) == 0 {
+        failed(tsc, arguments, &words);
+        return result;
+    }
+    message::put_call(tsc, arguments.position, arguments.site, &words);
+    finish(arguments, result, |_| 0);
+    result
+}
+
+/// Records a call that moves data in a way that is not replayed.
+pub fn transfer(arguments: &Arguments, count: Option<u8>, datatype: u8) -> c_int {
+    let count = count.map_or(1, |count| arguments.count(usize::from(count)));
+    let bytes = bytes(count, arguments.handle(usize::from(datatype)));
+    blocking(arguments, &[bytes], |_| 0)
 }
 
 /// Records a wait for a message, or a look for one.
@@ -150,7 +201,7 @@ pub fn probe(arguments: &Arguments, tries: bool) -> c_int {
     let tsc = message::begin();
     let result = arguments.forward();
     if result == foretrace_mpi::SUCCESS && arguments.int_at(flag) == 0 {
-        super::requests::failed(tsc, &arguments, &words);
+        failed(tsc, &arguments, &words);
         return result;
     }
     message::put_call(tsc, arguments.position, arguments.site, &words);

@@ -6,43 +6,47 @@
 //! Both `MPI_x` and `PMPI_x` are exported: Fortran's wrappers call the one in one library and the other in another. What the
 //! library calls of its own is not recorded, nor what it does with threads, locks and files: it is not the program's work.
 //!
-//! Deliberately absent: functions with counts of more than 32 bits (`MPI_x_c`), sessions, neighbourhood collectives and
-//! partitioned messages. A name that the program's library lacks must not be exported, since programs look for some.
+//! A name that the program's library lacks must not be exported, since programs look for some: what came with MPI 4 is hooked
+//! otherwise ([`additions`]).
 
+mod additions;
 mod arguments;
 mod collectives;
 mod communicators;
 mod library;
 mod messages;
+mod neighbours;
 mod progress;
 mod requests;
+mod waiting;
 
 use core::ffi::c_int;
 
 use foretrace_recorder::message;
 use foretrace_recorder::{OUTCOME_FAILED, OUTCOME_SUCCESS};
-use foretrace_trace::journal::mpi::{Class, FUNCTIONS};
+use foretrace_trace::journal::mpi::{Class, FUNCTIONS, position};
 
 use crate::hook::recording;
 use arguments::Arguments;
 
+pub use additions::{hook_at_start, opening};
 pub use progress::{setsid, ucp_worker_progress};
 
 /// Exports hooks for functions of MPI.
 macro_rules! export {
     ($($name:ident $profiled:ident $position:ident;)*) => {
         $(
-            export!(@hook $name $position);
-            export!(@hook $profiled $position);
+            $crate::mpi::export!(@hook $name $position #[unsafe(no_mangle)]);
+            $crate::mpi::export!(@hook $profiled $position #[unsafe(no_mangle)]);
         )*
     };
-    (@hook $name:ident $position:ident) => {
+    (@hook $name:ident $position:ident $(#[$exported:meta])?) => {
         #[doc = concat!("Stands in for the library's `", stringify!($name), "`.")]
         ///
         /// # Safety
         ///
         /// As the library's.
-        #[unsafe(no_mangle)]
+        $(#[$exported])?
         #[unsafe(naked)]
         pub unsafe extern "C-unwind" fn $name() {
             core::arch::naked_asm!(
@@ -72,10 +76,25 @@ macro_rules! export {
     };
 }
 
+/// Makes hooks for functions that not every library has, and lists them.
+macro_rules! unexported {
+    ($($name:ident $position:ident;)*) => {
+        #[expect(non_snake_case, reason = "named as the functions are")]
+        mod hooks {
+            $($crate::mpi::export!(@hook $name $position);)*
+        }
+
+        /// The functions' positions, and their hooks.
+        const HOOKS: &[(u16, unsafe extern "C-unwind" fn())] = &[
+            $((foretrace_trace::journal::mpi::position::$position, hooks::$name),)*
+        ];
+    };
+}
+
 /// The exports.
 pub mod exports;
 
-pub(crate) use export;
+pub(crate) use {export, unexported};
 
 /// Does what the hook of a function is for.
 pub unsafe extern "C-unwind" fn call(position: u16, words: *const usize) -> c_int {
@@ -84,14 +103,23 @@ pub unsafe extern "C-unwind" fn call(position: u16, words: *const usize) -> c_in
     if message::is_inside() || !recording() {
         return arguments.forward();
     }
+    additions::hook_in_opened();
     let Some(function) = FUNCTIONS.get(usize::from(position)) else {
         return arguments.forward();
     };
     match function.class {
+        Class::Begin if arguments.position == position::Session_init => {
+            communicators::begin_session(&arguments)
+        }
         Class::Begin => communicators::begin(&arguments),
         Class::Send(_, ends) => messages::send(&arguments, ends),
         Class::Receive(ends) => messages::receive(&arguments, ends),
-        Class::SendReceive => messages::send_receive(&arguments),
+        Class::SendReceive { replaces, ends } => messages::send_receive(&arguments, replaces, ends),
+        Class::Partitioned { .. } => messages::partitioned(&arguments),
+        Class::Ready => messages::ready(&arguments),
+        Class::Arrived => messages::arrived(&arguments),
+        Class::Neighbours(sort, ends) => neighbours::exchange(&arguments, sort, ends),
+        Class::Transfer { count, datatype } => messages::transfer(&arguments, count, datatype),
         Class::Probe { tries, .. } => messages::probe(&arguments, tries),
         Class::Start => requests::start(&arguments),
         Class::Wait { waits, tries } => requests::wait(&arguments, waits, tries),
@@ -123,7 +151,7 @@ fn blocking(
 ) -> c_int {
     let tsc = message::begin();
     message::put_call(tsc, arguments.position, arguments.site, words);
-    let result = arguments.forward();
+    let result = waiting::complete(arguments);
     finish(arguments, result, returned);
     result
 }

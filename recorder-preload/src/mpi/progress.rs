@@ -1,15 +1,25 @@
 //! Ranks that wait must let others run: they share one CPU.
 //!
 //! Libraries of MPI wait by looking again and again. Open MPI yields in between where it is told to, which `foretrace record`
-//! does. MPICH with UCX never does, so that here its progress function yields where it made none. And its launcher puts every rank
+//! does. MPICH with UCX never does, so that here its progress function yields where it made none; other libraries are helped
+//! otherwise ([`waiting`](super::waiting)). And MPICH's launcher puts every rank
 //! into a session of its own, where the scheduler takes it for a group of its own (autogroup), between which
 //! `sched_yield` does not switch: the launcher is told that it did so.
 
 use core::ffi::{c_char, c_uint, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use foretrace_recorder::message;
 
 use crate::next::{self, Next};
+
+/// Whether the library looked for messages through UCX.
+static CALLED: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether the library has looked for messages through UCX.
+pub fn was_called() -> bool {
+    CALLED.load(Ordering::Relaxed)
+}
 
 static PROGRESS: Next = Next::new(c"ucp_worker_progress", None);
 static SETSID: Next = Next::new(c"setsid", None);
@@ -21,6 +31,7 @@ static SETSID: Next = Next::new(c"setsid", None);
 /// As UCX's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn ucp_worker_progress(worker: *mut c_void) -> c_uint {
+    CALLED.store(true, Ordering::Relaxed);
     let mut address = PROGRESS.address();
     if address.is_null() {
         address = super::library::symbol(c"ucp_worker_progress") as *mut c_void;

@@ -8,7 +8,7 @@ use foretrace_trace::journal::mpi::{NO_REQUEST, Waits, position};
 use super::arguments::Arguments;
 use super::library::constants;
 use super::messages::{envelope_at, ignores};
-use super::{blocking, immediate, outcome};
+use super::{blocking, immediate, outcome, waiting};
 use crate::next;
 
 /// As many words as are kept on the stack.
@@ -171,7 +171,11 @@ fn wait_with(
     if !tries {
         message::put_call(tsc, arguments.position, arguments.site, requests);
     }
-    let result = arguments.forward();
+    let result = if tries {
+        arguments.forward()
+    } else {
+        waiting::complete(arguments)
+    };
     if tries {
         let found_none = match (places.flag, waits) {
             (Some(flag), _) => arguments.int_at(flag) == 0,

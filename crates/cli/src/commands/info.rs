@@ -7,7 +7,7 @@ use crate::{
     core,
     failure::Finish,
     messages, output,
-    report::{self, info::Info, json::SeriesJson},
+    report::{self, info::Info, json::SeriesJson, levels::Levels},
     series::{Run, Series},
 };
 
@@ -35,6 +35,9 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<Finish> {
         let mut document = serde_json::to_value(info.json())?;
         if let Some(ranks) = &ranks {
             document["messages"] = report::messages::trace_json(ranks);
+            if let Some(levels) = Levels::of(&trace) {
+                document["messages"]["threads"] = levels.json();
+            }
         }
         output::print_json(&document)?;
     } else {

@@ -242,6 +242,8 @@ fn seal(
         );
     }
     trace.warnings.extend(unrecorded(&trace, ended));
+    let stranger = stranger(!trace.ranks().is_empty(), ended, launch.cpus);
+    trace.warnings.extend(stranger);
     let polls = spins::warnings(&trace);
     trace.warnings.extend(polls);
     let loops = spins::loop_warnings(&mut trace, &ended.waiting_loops);
@@ -289,6 +291,31 @@ fn unrecorded(trace: &Trace, ended: &Ended) -> Option<String> {
             "{missing} of the {} of CPU time were not recorded: probably of programs that it ran and that cannot be \
              (static, setuid, 32-bit); predictions leave them out",
             ended.cpu_time
+        )
+    })
+}
+
+/// As much of the CPU may others use without a warning. The kernel counts in hundredths of a second, so that short runs say little.
+const QUIET: f64 = 0.1;
+
+/// Less time than so much of others says nothing.
+const SHORT: Nanos = Nanos(100_000_000);
+
+/// Warns where others used the CPU on which ranks that pass messages took turns.
+fn stranger(has_ranks: bool, ended: &Ended, cpus: &[u32]) -> Option<String> {
+    // The CPU time of ranks that were killed is nobody's, and would be taken for a stranger's.
+    let is_whole = ended.exit == ExitStatus::Code(0);
+    let share = ended
+        .foreign_load
+        .filter(|share| is_whole && *share > QUIET)?;
+    // The work of threads is their CPU time, and they do not look for each other again and again.
+    let matters = has_ranks && share * ended.wall.0 as f64 > SHORT.0 as f64;
+    matters.then(|| {
+        format!(
+            "others used {:.0} % of CPU {} while ranks took turns on it, and each message could wait for theirs: the recorded work \
+             is right, but what polls or runs for a set time did something else than on a quiet CPU (choose one with --cpu)",
+            100.0 * share,
+            launch::cpu_list(cpus)
         )
     })
 }

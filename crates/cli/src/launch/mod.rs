@@ -30,6 +30,7 @@ use anyhow::Context as _;
 use foretrace_trace::{ExitStatus, Nanos};
 
 use self::{
+    load::Load,
     spins::{WaitingLoop, Watch},
     system::{Forwarding, SignalMask},
 };
@@ -79,6 +80,8 @@ pub struct Ended {
     pub cpu_time: Nanos,
     /// How long it took.
     pub wall: Nanos,
+    /// The share of its first CPU's time that others used meanwhile; `None` where the kernel does not tell.
+    pub foreign_load: Option<f64>,
     /// Whether the kernel refused to be asked for a slice.
     pub refused_slice: bool,
     /// The loops found that waited for memory to change; the error where they were asked for and could not be.
@@ -86,13 +89,15 @@ pub struct Ended {
 }
 
 /// What Open MPI must know so that several ranks share one CPU, for version 4 and from version 5 on: that a rank which waits
-/// gives way, that ranks stay where they are put, and that there may be more of them than CPUs.
-const ONE_CPU_FOR_RANKS: [(&str, &str); 5] = [
+/// gives way, that ranks stay where they are put, and that there may be more of them than CPUs. And what Intel MPI must.
+const ONE_CPU_FOR_RANKS: [(&str, &str); 7] = [
     ("OMPI_MCA_mpi_yield_when_idle", "1"),
     ("OMPI_MCA_hwloc_base_binding_policy", "none"),
     ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
     ("PRTE_MCA_hwloc_default_binding_policy", "none"),
     ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
+    ("I_MPI_WAIT_MODE", "1"),
+    ("I_MPI_PIN", "0"),
 ];
 
 /// Returns the command that runs the program, with what the library and the program are to know.
@@ -157,6 +162,7 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
     let mask = SignalMask::block_all();
     let slice = launch.slice.map(|slice| slice.max(KERNEL_SLICE));
     system::prepare(&mut command, launch.cpus, slice, mask);
+    let load = launch.cpus.first().map(|&cpu| Load::start_on(cpu));
     let start = Instant::now();
     let child = command.spawn();
     if let Ok(child) = &child {
@@ -178,6 +184,7 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         exit: waited.exit,
         cpu_time: waited.cpu_time,
         wall: Nanos(wall),
+        foreign_load: load.and_then(|load| load.of_others(waited.cpu_time)),
         refused_slice: slice.is_some() && in_force != slice,
         waiting_loops: match watch {
             Some(Ok(watch)) => Ok(watch.end()),

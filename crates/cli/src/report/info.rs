@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{
     json::{TraceJson, clock_name},
+    levels::Levels,
     pools::PoolJson,
     sites::{SiteJson, Sites},
     spins::{self, SpinJson},
@@ -98,6 +99,9 @@ impl<'a> Info<'a> {
         match &trace.recording {
             None => lines.push(("recorded", "no: a listing written by hand".to_owned())),
             Some(recording) => lines.extend(recording_lines(recording)),
+        }
+        if let Some(levels) = Levels::of(trace) {
+            lines.push(("threads in MPI", levels.text()));
         }
         lines.push(("thread CPU time", trace.total_cpu().to_string()));
         lines.push(("events", trace.events.len().to_string()));

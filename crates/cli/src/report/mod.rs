@@ -6,6 +6,7 @@ pub mod fit;
 pub mod grid;
 pub mod info;
 pub mod json;
+pub mod levels;
 pub mod machine;
 pub mod messages;
 pub mod network_calibration;

@@ -80,6 +80,18 @@ fn rows(environment: &TestEnvironment, rank: u32) -> Vec<String> {
     rows.collect()
 }
 
+/// Takes the numbers off the names of communicators.
+fn anonymous(rows: Vec<String>) -> Vec<String> {
+    let without = |row: String| {
+        let mut parts = row.split("comm");
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |text, part| {
+            text + "comm" + part.trim_start_matches(|digit: char| digit.is_ascii_digit())
+        })
+    };
+    rows.into_iter().map(without).collect()
+}
+
 #[test]
 fn every_sort_of_call_is_recorded_and_replayed_to_its_end() {
     for family in FAMILIES {
@@ -115,9 +127,156 @@ fn every_sort_of_call_is_recorded_and_replayed_to_its_end() {
 }
 
 #[test]
+fn neighbours_windows_and_what_came_with_mpi_4_are_recorded() {
+    for family in FAMILIES {
+        let environment = TestEnvironment::new();
+        compile(&environment, family, "mpi_more.c");
+        let printed = record(&environment, family, 3, &[]);
+        assert_eq!(printed.trim(), "fine", "{family}");
+        let document = predict(&environment, "strict");
+        let attempt = &document["predictions"][0]["attempts"][0];
+        assert_eq!(attempt["outcome"], "completed", "{family}: {attempt}");
+        // What is moved in ways that are not replayed is told.
+        let warnings = document["trace"]["warnings"].to_string();
+        assert!(warnings.contains("one-sided"), "{family}: {warnings}");
+        let of_first = anonymous(rows(&environment, 0));
+        let has = |row: &str| {
+            let found = of_first.iter().any(|known| known == row);
+            assert!(found, "{family}: {row}: {of_first:#?}");
+        };
+        let begin = "begin 0 3 serialized serialized ";
+        assert!(
+            of_first.iter().any(|row| row.starts_with(begin)),
+            "{family}: {of_first:#?}"
+        );
+        // On a ring of three: from the left and the right, and to them.
+        has(
+            "exchange recv:4:0:comm.neighbours:-:-:2 recv:4:0:comm.neighbours:-:-:1 \
+             send:4:0:comm.neighbours:-:standard:2 send:4:0:comm.neighbours:-:standard:1 \
+             call=neighbor_allgather",
+        );
+        has("span 4 call=put");
+        has("span 4 call=file_write_at");
+        if family == "openmpi" {
+            // Its headers are of MPI 3.1.
+            continue;
+        }
+        has("send 1 4 100 request=0 call=isend_c");
+        has("recv any:2 4 100 call=recv_c");
+        has("sendrecv 1 4 101 2 4 101 call=sendrecv_c");
+        has(
+            "start recv:4:102:world:0:-:any:2 send:4:102:world:1:standard:1 \
+             call=isendrecv",
+        );
+        has("allgather - 4 4 call=allgatherv_c");
+        has("allreduce - 4 4 request=0 call=start");
+        // Partitions become a message when the last is ready.
+        has("span 8 call=pready");
+        has("send 1 24 110 comm=world.partitions request=0 call=pready_range");
+    }
+}
+
+#[test]
+fn calls_that_block_may_be_made_by_looking_again_and_again() {
+    for family in FAMILIES {
+        for (source, ranks) in [("mpi_calls.c", 3), ("mpi_more.c", 2)] {
+            let environment = TestEnvironment::new();
+            compile(&environment, family, source);
+            let usual = record(&environment, family, ranks, &[]);
+            let rows_of = |rank| anonymous(rows(&environment, rank));
+            // How often it is looked for something that is not there is another each time.
+            let moves_data = |row: &String| {
+                let words = [
+                    "send", "recv", "exchange", "start", "all", "bcast", "reduce",
+                ];
+                words.iter().any(|word| row.starts_with(word))
+            };
+            let calls = |rows: Vec<String>| rows.into_iter().filter(moves_data).count();
+            let before = calls(rows_of(1));
+            let mut command = recording(&environment, family, ranks);
+            let output = command.env("FORETRACE_MPI_YIELD", "1").output();
+            let output = output.expect("foretrace was built");
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{family} {source}: {errors}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), usual);
+            // The trace is of the same calls.
+            let after = calls(rows_of(1));
+            assert_eq!(before, after, "{family} {source}");
+            let document = predict(&environment, "direct");
+            let attempt = &document["predictions"][0]["attempts"][0];
+            assert_eq!(attempt["outcome"], "completed", "{family}: {attempt}");
+        }
+    }
+}
+
+#[test]
+fn functions_that_the_library_lacks_are_not_found_by_programs_that_look() {
+    const SOURCE: &str = "#define _GNU_SOURCE\n#include <mpi.h>\n#include <dlfcn.h>\n#include <stdio.h>\n\
+        #pragma weak MPI_Session_finalize\n\
+        int MPI_Session_finalize(void *);\n\
+        int main(int count, char **arguments) {\n\
+            MPI_Init(&count, &arguments);\n\
+            const char *names[] = {\"MPI_Send_c\", \"MPI_Abi_get_version\", \"MPI_Isendrecv\"};\n\
+            for (int i = 0; i < 3; i++) printf(\"%d\", dlsym(RTLD_DEFAULT, names[i]) != 0);\n\
+            printf(\"%d\\n\", MPI_Session_finalize != 0);\n\
+            MPI_Finalize();\n}\n";
+    let environment = TestEnvironment::new();
+    let source = environment.file("looks.c", SOURCE, 0o644);
+    compile_file(&environment, "openmpi", &source);
+    assert_eq!(record(&environment, "openmpi", 1, &[]).trim(), "0000");
+}
+
+#[test]
+fn ranks_of_sessions_are_recorded() {
+    let environment = TestEnvironment::new();
+    compile(&environment, "mpich", "mpi_more.c");
+    let printed = record(&environment, "mpich", 2, &["sessions"]);
+    assert_eq!(printed.trim(), "fine");
+    let of_first = anonymous(rows(&environment, 0));
+    let has = |row: &str| of_first.iter().any(|known| known == row);
+    assert!(has("begin 0 2 call=session_init"), "{of_first:#?}");
+    assert!(has("allreduce - 4 4 comm=comm"), "{of_first:#?}");
+    let document = predict(&environment, "direct");
+    let attempt = &document["predictions"][0]["attempts"][0];
+    assert_eq!(attempt["outcome"], "completed", "{attempt}");
+}
+
+#[test]
+fn which_threads_may_call_mpi_is_told() {
+    for family in FAMILIES {
+        let environment = TestEnvironment::new();
+        compile(&environment, family, "mpi_calls.c");
+        record(&environment, family, 2, &[]);
+        let info = environment.run(&["info", "a.ftrace"]);
+        let told = "threads in MPI    MPI_THREAD_FUNNELED asked for, MPI_THREAD_";
+        assert!(info.contains(told), "{family}: {info}");
+        let document = environment.json(&["info", "a.ftrace", "--json"]);
+        assert_eq!(document["messages"]["threads"]["asked"], "funneled");
+    }
+}
+
+#[test]
+fn a_stranger_on_the_recorded_cpu_is_told() {
+    let environment = TestEnvironment::new();
+    compile(&environment, "openmpi", "mpi_stencil.c");
+    // The last CPU that this process may use is the one that is recorded on.
+    let spin = "exec taskset -c $(taskset -pc $$ | sed 's/.*[ ,-]//') sh -c 'while :; do :; done'";
+    let mut stranger = Command::new("sh")
+        .args(["-c", spin])
+        .spawn()
+        .expect("there is a shell");
+    record(&environment, "openmpi", 2, &["200000", "200"]);
+    let ended = stranger.kill().and_then(|()| stranger.wait());
+    ended.expect("it was running");
+    let info = environment.json(&["info", "a.ftrace", "--json"]);
+    let warnings = info["trace"]["warnings"].to_string();
+    assert!(warnings.contains("while ranks took turns on it"), "{info}");
+}
+
+#[test]
 fn text_traces_hold_all_that_is_known_of_messages() {
     let environment = TestEnvironment::new();
-    compile(&environment, "mpich", "mpi_calls.c");
+    compile(&environment, "mpich", "mpi_more.c");
     record(&environment, "mpich", 2, &[]);
     environment.run(&["export", "a.ftrace", "--format", "text", "-o", "a.txt"]);
     let imported = environment.run(&["import", "a.txt", "--format", "text", "-o", "b.ftrace"]);
@@ -246,4 +405,34 @@ fn a_listing_written_by_hand_is_of_one_rank_a_thread() {
         document["predictions"][0]["attempts"][0]["outcome"],
         "completed"
     );
+}
+
+#[test]
+fn what_ucx_does_while_it_is_loaded_is_not_the_program_s_work() {
+    let environment = TestEnvironment::new();
+    // Before MPI begins, 30 us up to a call from UCX's library; afterwards the program maps memory, by which UCX is called.
+    let rank = |name: &str, rank: u32| {
+        format!(
+            "0 {name} lock m{rank} cpu=0\n30 {name} lock u{rank} site=libucm.so.0+0x10 cpu=30\n\
+             31 {name} begin {rank} 2 cpu=31\n32 {name} return cpu=32\n\
+             52 {name} unlock u{rank} site=libucm.so.0+0x20 cpu=52\n\
+             60 {name} terminate cpu=60\n"
+        )
+    };
+    let header = "foretrace-text 1\nunit 1us\nprogram p pid=1\nprogram p pid=2 parent=1\n\
+                  module libucm.so.0 /lib/libucm.so.0\nsite libucm.so.0+0x10\nsite libucm.so.0+0x20\n\
+                  process A tid=1 program=0\nprocess B tid=2 program=1\n";
+    let rows = rank("A", 0) + &rank("B", 1);
+    let mut rows: Vec<&str> = rows.lines().collect();
+    let time = |row: &&str| {
+        row.split(' ')
+            .next()
+            .and_then(|time| time.parse::<u32>().ok())
+    };
+    rows.sort_by_key(time);
+    let listing = format!("{header}{}\n", rows.join("\n"));
+    environment.file("a.ftrace", &listing, 0o644);
+    let document = predict(&environment, "auto");
+    // Of each rank: one up to the beginning, 20 up to the unlock, 8 up to the end.
+    assert_eq!(document["trace"]["rank_work_ns"][0], 29_000, "{document}");
 }

@@ -26,7 +26,7 @@ impl Spins {
     pub fn warnings(&self, trace: &Trace) -> Vec<String> {
         let mut places: BTreeMap<_, (u64, Vec<String>)> = BTreeMap::new();
         for (&(thread, site), &count) in &self.counts {
-            if count >= TOLD {
+            if count >= TOLD && !site.is_some_and(|site| trace.is_in_transport(site)) {
                 let thread = &trace.threads[thread.index()];
                 let (total, names) = places.entry((thread.process, site)).or_default();
                 *total = total.saturating_add(count);

@@ -3,63 +3,17 @@
 //! A communicator is known by its members and by how many with the same members its ranks made before: all of them make
 //! communicators in the same order. A request is known by its handle; libraries give one handle to several requests that were
 //! over at once, so that of those with the same handle the oldest is meant.
+//!
+//! What neighbours in a topology exchange, and messages that come in partitions, never meet other messages: they are told as
+//! messages of communicators of their own, with the same members.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
 use super::hash::FastMap;
 use super::layout::{OUTCOME_BUSY, OUTCOME_SUCCESS};
-use super::mpi::{
-    ANY, Class, Collects, Ends, FUNCTIONS, Function, NO_REQUEST, NOBODY, Sends, Waits, opened,
-    position,
-};
-use crate::{
-    Action, Collective, CollectiveKind, Communicator, End, Message, MessageId, Peer, Point,
-    SendMode, ThreadId,
-};
-
-/// What is known about a communicator in one process.
-#[derive(Clone, Debug)]
-struct Known {
-    number: u32,
-    /// The ranks that its members talk to, as ranks of the world.
-    peers: Rc<[u32]>,
-    /// Whether those are others than its members.
-    has_sides: bool,
-}
-
-/// A request that was begun and not waited for.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    number: u32,
-    /// The event of its call, and which of its messages it is.
-    event: usize,
-    place: usize,
-}
-
-/// What is known about a process.
-#[derive(Debug, Default)]
-struct Rank {
-    communicators: FastMap<u64, Known>,
-    /// The ranks that members talk to, by the number of the communicator.
-    peers: FastMap<u32, Rc<[u32]>>,
-    /// How many communicators there were with the same members.
-    made: FastMap<(Vec<u32>, usize), u32>,
-    requests: FastMap<u64, VecDeque<Open>>,
-    persistent: FastMap<u64, Point>,
-    /// Numbers of requests that are no longer used, and the first that never was.
-    free: BinaryHeap<Reverse<u32>>,
-    next: u32,
-}
-
-/// A call that did not come back yet.
-#[derive(Debug)]
-struct Pending {
-    position: u16,
-    words: Vec<u64>,
-    event: usize,
-}
+use super::mpi::{Class, FUNCTIONS, Function};
+use super::ranks::{Apart, Known, Over, Pending, Rank};
+use crate::{Action, Communicator, End, Message, MessageId, Peer, Point, ThreadId, ThreadLevel};
 
 /// What is to be changed about an event that was told before.
 #[derive(Clone, Debug)]
@@ -80,6 +34,7 @@ pub(super) struct Messages {
     /// Of each event whose message may yet become another, that message.
     told: FastMap<usize, MessageId>,
     numbers: FastMap<(Vec<u32>, usize, u32), u32>,
+    apart: FastMap<(u32, Apart), u32>,
     pub(super) communicators: Vec<Communicator>,
     /// Calls whose words are not whole, or that name what is not known.
     pub(super) unclear: u64,
@@ -97,6 +52,14 @@ impl Messages {
     ) -> Option<MessageId> {
         let position = u16::try_from(function).ok()?;
         let function = *FUNCTIONS.get(usize::from(position))?;
+        let apart = match function.class {
+            Class::Neighbours(..) => words.first().zip(Some(Apart::Neighbours)),
+            Class::Partitioned { .. } => words.get(2).zip(Some(Apart::Partitions)),
+            _ => None,
+        };
+        if let Some((&communicator, apart)) = apart {
+            self.know_apart(process, communicator, apart);
+        }
         let rank = self.ranks.entry(process).or_default();
         let action = rank.called(function, &words);
         if action.is_none() {
@@ -153,61 +116,19 @@ impl Messages {
         words: &[u64],
     ) -> Vec<Amendment> {
         if let Class::Begin = function.class {
-            return self.begun(process, function, call.event, words);
+            return self.begun(process, function, call, words);
         }
         if let Class::Make { .. } = function.class {
             self.made(process, words);
             return Vec::new();
         }
         let rank = self.ranks.entry(process).or_default();
-        let mut changed = Vec::new();
-        let Some(mut action) = rank.called(function, &call.words) else {
+        let Some(action) = rank.called(function, &call.words) else {
             return Vec::new();
         };
-        match function.class {
-            Class::Send(_, ends) | Class::Receive(ends) => {
-                if let (Action::Point(point), Some(&word)) = (&mut action, words.first()) {
-                    match ends {
-                        Ends::Itself => rank.meet(point, word),
-                        Ends::ByRequest => point.request = rank.open(word, call.event, 0),
-                        Ends::Persistent => {
-                            rank.persistent.insert(word, *point);
-                            action = Action::Span { bytes: 0 };
-                        }
-                    }
-                }
-            }
-            Class::SendReceive => {
-                if let (Action::Exchange { received, .. }, Some(&word)) =
-                    (&mut action, words.first())
-                {
-                    rank.meet(received, word);
-                }
-            }
-            Class::Probe { .. } => {
-                if let (Action::Point(point), Some(&word)) = (&mut action, words.first()) {
-                    rank.meet(point, word);
-                }
-            }
-            Class::Start => action = rank.start(&call.words, call.event),
-            Class::Wait { waits, .. } => {
-                let over = over(waits, &call.words, words);
-                let (requests, met) = rank.wait(&over);
-                action = Action::Wait { requests };
-                changed = met;
-            }
-            Class::Free => {
-                let handle = call.words.first().copied().unwrap_or(NO_REQUEST);
-                changed.extend(rank.give_up(handle, call.position == position::Cancel));
-            }
-            Class::Collective(_, Ends::ByRequest) => {
-                if let (Action::Collective(collective), Some(&word)) = (&mut action, words.first())
-                {
-                    collective.request = rank.open(word, call.event, 0);
-                }
-            }
-            _ => return Vec::new(),
-        }
+        let Some((action, changed)) = rank.completed(function, call, words, action) else {
+            return Vec::new();
+        };
         let message = self.message(function, action);
         self.told.insert(call.event, message);
         let mut amendments = vec![Amendment {
@@ -221,13 +142,13 @@ impl Messages {
     }
 
     /// Puts the sender into a receive from anybody that is over now, or takes a receive back that was cancelled.
-    fn met(&mut self, process: usize, (open, envelope): (Open, Option<u64>)) -> Option<Amendment> {
+    fn met(&mut self, process: usize, (open, envelope): Over) -> Option<Amendment> {
         let id = *self.told.get(&open.event)?;
         let mut message = self.table[id.index()].clone();
         let rank = self.ranks.get(&process)?;
         let points: &mut [Point] = match &mut message.action {
             Action::Point(point) => std::slice::from_mut(point),
-            Action::Several(points) => points,
+            Action::Several(points) | Action::Together { points, .. } => points,
             _ => &mut [],
         };
         let point = points.get_mut(open.place)?;
@@ -248,17 +169,30 @@ impl Messages {
         &mut self,
         process: usize,
         function: Function,
-        event: usize,
+        call: &Pending,
         words: &[u64],
     ) -> Vec<Amendment> {
-        let &[rank, ranks, world, own, ..] = words else {
-            self.unclear += 1;
+        let event = call.event;
+        let &[rank, ranks, world, own, ref more @ ..] = words else {
+            // A session of a rank that had begun before.
+            self.unclear += u64::from(function.name != "Session_init");
             return Vec::new();
         };
         let (rank, ranks) = (rank as u32, ranks as u32);
         self.know(process, world, (0..ranks).collect(), None);
         self.know(process, own, vec![rank], None);
-        let message = self.message(function, Action::Begin { rank, ranks });
+        let level = |word: Option<&u64>| ThreadLevel::from_index(usize::try_from(*word?).ok()?);
+        let action = match (level(call.words.first()), more) {
+            (Some(asked), &[own_threads, granted, ..]) => Action::BeginThreaded {
+                rank,
+                ranks,
+                asked,
+                granted: level(Some(&granted)).unwrap_or(asked),
+                own_threads: own_threads as u32,
+            },
+            _ => Action::Begin { rank, ranks },
+        };
+        let message = self.message(function, action);
         vec![Amendment { event, message }]
     }
 
@@ -308,8 +242,35 @@ impl Messages {
             number,
             peers,
             has_sides,
+            apart: [None; 2],
         };
         rank.communicators.insert(handle, known);
+    }
+
+    /// Notes a process's communicator for messages that meet no others.
+    fn know_apart(&mut self, process: usize, handle: u64, apart: Apart) {
+        let Some(rank) = self.ranks.get_mut(&process) else {
+            return;
+        };
+        let Some(known) = rank.communicators.get_mut(&handle) else {
+            return;
+        };
+        let place = &mut known.apart[apart as usize];
+        if place.is_some() {
+            return;
+        }
+        let next = self.communicators.len() as u32;
+        let number = *self.apart.entry((known.number, apart)).or_insert(next);
+        *place = Some(number);
+        if number == next {
+            let base = &self.communicators[known.number as usize];
+            let communicator = Communicator {
+                name: format!("{}.{}", base.name, apart.name()),
+                members: base.members.clone(),
+            };
+            self.communicators.push(communicator);
+        }
+        rank.peers.insert(number, Rc::clone(&known.peers));
     }
 
     fn message(&mut self, function: Function, action: Action) -> MessageId {
@@ -327,221 +288,5 @@ impl Messages {
         self.table.push(message.clone());
         self.ids.insert(message, id);
         id
-    }
-}
-
-/// Returns the requests that a wait found to be over, with what they received.
-fn over(waits: Waits, requests: &[u64], words: &[u64]) -> Vec<(u64, u64)> {
-    match waits {
-        Waits::One | Waits::All => {
-            let envelopes = words.iter().copied().chain(std::iter::repeat(0));
-            requests.iter().copied().zip(envelopes).collect()
-        }
-        Waits::Any | Waits::Some => words
-            .chunks_exact(2)
-            .filter_map(|pair| {
-                let index = usize::try_from(pair[0]).ok()?;
-                Some((*requests.get(index)?, pair[1]))
-            })
-            .collect(),
-    }
-}
-
-fn send_mode(sends: Sends) -> SendMode {
-    match sends {
-        Sends::Standard => SendMode::Standard,
-        Sends::Synchronous => SendMode::Synchronous,
-        Sends::Buffered => SendMode::Buffered,
-        Sends::Ready => SendMode::Ready,
-    }
-}
-
-fn sort(collects: Collects) -> CollectiveKind {
-    match collects {
-        Collects::Barrier => CollectiveKind::Barrier,
-        Collects::Bcast => CollectiveKind::Bcast,
-        Collects::Gather | Collects::Gatherv => CollectiveKind::Gather,
-        Collects::Scatter | Collects::Scatterv => CollectiveKind::Scatter,
-        Collects::Allgather | Collects::Allgatherv => CollectiveKind::Allgather,
-        Collects::Alltoall | Collects::Alltoallv | Collects::Alltoallw => CollectiveKind::Alltoall,
-        Collects::Reduce => CollectiveKind::Reduce,
-        Collects::Allreduce => CollectiveKind::Allreduce,
-        Collects::ReduceScatter | Collects::ReduceScatterBlock => CollectiveKind::ReduceScatter,
-        Collects::Scan | Collects::Exscan => CollectiveKind::Scan,
-    }
-}
-
-impl Rank {
-    /// Returns what a call says by its own words.
-    fn called(&self, function: Function, words: &[u64]) -> Option<Action> {
-        let span = |bytes| Action::Span { bytes };
-        Some(match function.class {
-            Class::Send(sends, _) => {
-                let [envelope, bytes, communicator] = words else {
-                    return None;
-                };
-                let end = End::Send(send_mode(sends));
-                Action::Point(self.point(end, *envelope, *bytes, *communicator)?)
-            }
-            Class::Receive(_) => {
-                let [envelope, bytes, communicator] = words else {
-                    return None;
-                };
-                Action::Point(self.point(End::Receive, *envelope, *bytes, *communicator)?)
-            }
-            Class::SendReceive => {
-                let [to, sent, from, received, communicator] = words else {
-                    return None;
-                };
-                let end = End::Send(SendMode::Standard);
-                Action::Exchange {
-                    sent: self.point(end, *to, *sent, *communicator)?,
-                    received: self.point(End::Receive, *from, *received, *communicator)?,
-                }
-            }
-            Class::Probe { takes, .. } => {
-                let [envelope, communicator] = words else {
-                    return None;
-                };
-                let end = if takes { End::Receive } else { End::Probe };
-                Action::Point(self.point(end, *envelope, 0, *communicator)?)
-            }
-            Class::Wait { .. } => Action::Wait {
-                requests: self.waited_for(words),
-            },
-            Class::Collective(collects, _) => {
-                let [communicator, root, given, got] = words else {
-                    return None;
-                };
-                self.collective(sort(collects), *communicator, *root as u32, (*given, *got))?
-            }
-            Class::Make { together: true } => {
-                let communicator = *words.first()?;
-                self.collective(CollectiveKind::Barrier, communicator, 0, (0, 0))?
-            }
-            _ => span(0),
-        })
-    }
-
-    fn collective(
-        &self,
-        kind: CollectiveKind,
-        communicator: u64,
-        root: u32,
-        (given, got): (u64, u64),
-    ) -> Option<Action> {
-        let known = self.communicators.get(&communicator)?;
-        if known.has_sides {
-            return Some(Action::Span { bytes: given });
-        }
-        let has_root = matches!(
-            kind,
-            CollectiveKind::Bcast
-                | CollectiveKind::Gather
-                | CollectiveKind::Scatter
-                | CollectiveKind::Reduce
-        );
-        let root = has_root.then(|| known.peers.get(root as usize).copied());
-        Some(Action::Collective(Collective {
-            kind,
-            root: root.flatten(),
-            given,
-            got,
-            communicator: known.number,
-            request: None,
-        }))
-    }
-
-    fn point(&self, end: End, envelope: u64, bytes: u64, communicator: u64) -> Option<Point> {
-        let known = self.communicators.get(&communicator)?;
-        let (rank, tag) = opened(envelope);
-        let peer = match rank {
-            ANY => Peer::Any(None),
-            NOBODY => Peer::Nobody,
-            rank => Peer::Rank(*known.peers.get(rank as usize)?),
-        };
-        Some(Point {
-            end,
-            peer,
-            tag: (tag != ANY).then_some(tag),
-            bytes,
-            communicator: known.number,
-            request: None,
-        })
-    }
-
-    /// Puts the sender into a receive from anybody.
-    fn meet(&self, point: &mut Point, envelope: u64) {
-        let (rank, _) = opened(envelope);
-        let peers = self.peers.get(&point.communicator);
-        if let (Peer::Any(got), Some(peers)) = (&mut point.peer, peers) {
-            *got = peers.get(rank as usize).copied();
-        }
-    }
-
-    /// Begins a request, and returns its number.
-    fn open(&mut self, handle: u64, event: usize, place: usize) -> Option<u32> {
-        if handle == NO_REQUEST {
-            return None;
-        }
-        let number = self.free.pop().map_or(self.next, |Reverse(free)| free);
-        self.next = self.next.max(number + 1);
-        self.requests.entry(handle).or_default().push_back(Open {
-            number,
-            event,
-            place,
-        });
-        Some(number)
-    }
-
-    fn start(&mut self, handles: &[u64], event: usize) -> Action {
-        let mut points = Vec::new();
-        for &handle in handles {
-            if let Some(&point) = self.persistent.get(&handle) {
-                let request = self.open(handle, event, points.len());
-                points.push(Point { request, ..point });
-            }
-        }
-        Action::Several(points)
-    }
-
-    /// Returns the numbers of the requests that a call waits for.
-    fn waited_for(&self, handles: &[u64]) -> Vec<u32> {
-        let mut taken: FastMap<u64, usize> = FastMap::default();
-        let number = |handle: &u64| {
-            let place = taken.entry(*handle).or_default();
-            let open = self.requests.get(handle)?.get(*place)?;
-            *place += 1;
-            Some(open.number)
-        };
-        handles.iter().filter_map(number).collect()
-    }
-
-    /// Ends requests: returns their numbers, and the calls that they are of with what was received.
-    fn wait(&mut self, over: &[(u64, u64)]) -> (Vec<u32>, Vec<(Open, Option<u64>)>) {
-        let mut numbers = Vec::new();
-        let mut met = Vec::new();
-        for (handle, envelope) in over {
-            let queue = self.requests.get_mut(handle);
-            if let Some(open) = queue.and_then(VecDeque::pop_front) {
-                numbers.push(open.number);
-                met.push((open, Some(*envelope)));
-            }
-        }
-        self.free
-            .extend(numbers.iter().map(|&number| Reverse(number)));
-        (numbers, met)
-    }
-
-    /// Gives a request up, which may have been cancelled only.
-    fn give_up(&mut self, handle: u64, cancelled: bool) -> Option<(Open, Option<u64>)> {
-        if cancelled {
-            let open = self.requests.get(&handle)?.front()?;
-            return Some((*open, None));
-        }
-        self.persistent.remove(&handle);
-        // It comes to its end by itself, and nobody waits.
-        self.requests.get_mut(&handle)?.pop_front();
-        None
     }
 }

@@ -37,6 +37,8 @@ mod objects;
 #[cfg(feature = "std")]
 mod operations;
 #[cfg(feature = "std")]
+mod ranks;
+#[cfg(feature = "std")]
 mod read;
 #[cfg(feature = "std")]
 mod records;

@@ -8,17 +8,24 @@
 //!
 //! | class | words of the call | words of the return |
 //! |---|---|---|
-//! | [`Class::Begin`] | | rank, ranks, handles of the world's and the own communicator, threads that the library made |
+//! | [`Class::Begin`] | the level of threads that is asked for, where it is said | rank, ranks, handles of the world's and the own communicator, threads that the library made, the level that it grants |
 //! | [`Class::Send`] | [`envelope`], bytes, communicator | the request, where it does not block or is persistent |
 //! | [`Class::Receive`] | [`envelope`], bytes, communicator | the request; where it blocks, the [`envelope`] that was met |
-//! | [`Class::SendReceive`] | as of a send and of a receive: seven words with the communicator at the end | the envelope that was met |
+//! | [`Class::SendReceive`] | [`envelope`] and bytes of the send and of the receive, communicator | the request; where it blocks, the envelope that was met |
+//! | [`Class::Partitioned`] | [`envelope`], bytes, communicator, how many partitions | the request |
+//! | [`Class::Ready`] | request, how many partitions | |
+//! | [`Class::Arrived`] | request | |
 //! | [`Class::Probe`] | [`envelope`], communicator | the envelope that was met |
 //! | [`Class::Start`], [`Class::Free`] | requests | |
 //! | [`Class::Wait`] | requests | of [`Waits::One`] and [`Waits::All`] the envelope of each; else pairs: position, envelope |
 //! | [`Class::Collective`] | communicator, root, bytes given, bytes got | the request, where it does not block |
-//! | [`Class::Make`] | communicator | the new one's handle, its members' number, that of the remote group's, all their ranks in the world |
+//! | [`Class::Neighbours`] | communicator, how many are sent to and how many received from; of each rank and bytes | the request, where it does not block |
+//! | [`Class::Make`] | communicator, where it is made from one | the new one's handle, its members' number, that of the remote group's, all their ranks in the world |
 //! | [`Class::Drop`] | communicator | |
-//! | [`Class::Span`] | bytes | |
+//! | [`Class::Transfer`] | bytes | |
+//! | [`Class::End`], [`Class::Span`] | | |
+//!
+//! A level of threads is its place in [`LEVELS`].
 //!
 //! A test or a probe that found nothing has the outcome *busy*, and as words of its return how often it was made in a row
 //! and the ticks between the first and the last.
@@ -28,6 +35,9 @@ pub const ANY: u32 = u32::MAX;
 
 /// Stands for the rank that is nobody.
 pub const NOBODY: u32 = u32::MAX - 1;
+
+/// The levels of support for threads, from `MPI_THREAD_SINGLE` on.
+pub const LEVELS: [&str; 4] = ["single", "funneled", "serialized", "multiple"];
 
 /// The handle of a request that is none.
 pub const NO_REQUEST: u64 = 0;
@@ -118,6 +128,21 @@ pub enum Collects {
     Exscan,
 }
 
+/// A collective operation with the neighbours in a topology.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exchanges {
+    /// `MPI_Neighbor_allgather`
+    Allgather,
+    /// `MPI_Neighbor_allgatherv`
+    Allgatherv,
+    /// `MPI_Neighbor_alltoall`
+    Alltoall,
+    /// `MPI_Neighbor_alltoallv`
+    Alltoallv,
+    /// `MPI_Neighbor_alltoallw`
+    Alltoallw,
+}
+
 /// What a function does, as far as replays care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -130,7 +155,21 @@ pub enum Class {
     /// Receives one.
     Receive(Ends),
     /// Does both.
-    SendReceive,
+    SendReceive {
+        /// Whether what is received takes the place of what is sent.
+        replaces: bool,
+        /// How it goes on.
+        ends: Ends,
+    },
+    /// Makes a persistent request for a message that comes in partitions.
+    Partitioned {
+        /// Whether it is sent.
+        sends: bool,
+    },
+    /// Says that partitions may be sent.
+    Ready,
+    /// Looks whether a partition was received.
+    Arrived,
     /// Waits for a message that can be received, or looks for one.
     Probe {
         /// Whether it only looks.
@@ -151,6 +190,8 @@ pub enum Class {
     Free,
     /// Does something together with all of a communicator.
     Collective(Collects, Ends),
+    /// Exchanges data with its neighbours in a topology, as all of the communicator do.
+    Neighbours(Exchanges, Ends),
     /// Makes a communicator. Most are made by all members of an old one together.
     Make {
         /// Whether all members of the old one must call.
@@ -158,8 +199,15 @@ pub enum Class {
     },
     /// Gives one up.
     Drop,
-    /// Takes time, and may move data.
+    /// Takes time.
     Span,
+    /// Moves data in a way that is not replayed.
+    Transfer {
+        /// The argument that says how many elements; one, where there is none.
+        count: Option<u8>,
+        /// The argument that says of which type.
+        datatype: u8,
+    },
 }
 
 /// A function of MPI.
@@ -169,13 +217,23 @@ pub struct Function {
     pub name: &'static str,
     /// What it does.
     pub class: Class,
+    /// Whether it counts in 64 bits: those of the names that end with `_c`.
+    pub is_wide: bool,
+}
+
+const fn is_wide(name: &str) -> bool {
+    matches!(name.as_bytes(), [.., b'_', b'c'])
 }
 
 macro_rules! functions {
     ($($name:ident: $class:expr,)*) => {
         /// The functions that are recorded. Their positions are part of the format: new ones are added at the end.
         pub const FUNCTIONS: &[Function] = &[
-            $(Function { name: stringify!($name), class: $class },)*
+            $(Function {
+                name: stringify!($name),
+                class: $class,
+                is_wide: is_wide(stringify!($name)),
+            },)*
         ];
 
         #[expect(non_camel_case_types, reason = "named as the functions are")]
@@ -191,9 +249,31 @@ macro_rules! functions {
 }
 
 use Class::{
-    Begin, Collective, Drop, End, Free, Make, Probe, Receive, Send, SendReceive, Span, Start, Wait,
+    Arrived, Begin, Collective, Drop, End, Free, Make, Neighbours, Probe, Ready, Receive, Send,
+    Span, Start, Wait,
 };
 use Ends::{ByRequest, Itself, Persistent};
+
+/// Makes a communicator without all members of an old one.
+const MAKE_APART: Class = Make { together: false };
+
+const fn exchange(replaces: bool, ends: Ends) -> Class {
+    Class::SendReceive { replaces, ends }
+}
+
+const fn transfer(count: u8, datatype: u8) -> Class {
+    Class::Transfer {
+        count: Some(count),
+        datatype,
+    }
+}
+
+const fn transfer_one(datatype: u8) -> Class {
+    Class::Transfer {
+        count: None,
+        datatype,
+    }
+}
 
 const MAKE: Class = Make { together: true };
 
@@ -228,8 +308,8 @@ functions! {
     Recv: Receive(Itself),
     Irecv: Receive(ByRequest),
     Recv_init: Receive(Persistent),
-    Sendrecv: SendReceive,
-    Sendrecv_replace: SendReceive,
+    Sendrecv: exchange(false, Itself),
+    Sendrecv_replace: exchange(true, Itself),
     Probe: Probe { tries: false, takes: false },
     Iprobe: Probe { tries: true, takes: false },
     Mprobe: Probe { tries: false, takes: true },
@@ -287,28 +367,28 @@ functions! {
     Comm_split: MAKE,
     Comm_split_type: MAKE,
     Comm_create: MAKE,
-    Comm_create_group: Make { together: false },
+    Comm_create_group: MAKE_APART,
     Cart_create: MAKE,
     Cart_sub: MAKE,
     Graph_create: MAKE,
     Dist_graph_create: MAKE,
     Dist_graph_create_adjacent: MAKE,
-    Intercomm_create: Make { together: false },
-    Intercomm_merge: Make { together: false },
-    Comm_spawn: Make { together: false },
-    Comm_spawn_multiple: Make { together: false },
+    Intercomm_create: MAKE_APART,
+    Intercomm_merge: MAKE_APART,
+    Comm_spawn: MAKE_APART,
+    Comm_spawn_multiple: MAKE_APART,
     Comm_free: Drop,
     Comm_disconnect: Drop,
     File_open: Span,
     File_close: Span,
-    File_read: Span,
-    File_read_all: Span,
-    File_read_at: Span,
-    File_read_at_all: Span,
-    File_write: Span,
-    File_write_all: Span,
-    File_write_at: Span,
-    File_write_at_all: Span,
+    File_read: transfer(2, 3),
+    File_read_all: transfer(2, 3),
+    File_read_at: transfer(3, 4),
+    File_read_at_all: transfer(3, 4),
+    File_write: transfer(2, 3),
+    File_write_all: transfer(2, 3),
+    File_write_at: transfer(3, 4),
+    File_write_at_all: transfer(3, 4),
     Win_create: Span,
     Win_allocate: Span,
     Win_allocate_shared: Span,
@@ -323,10 +403,221 @@ functions! {
     Win_start: Span,
     Win_complete: Span,
     Win_wait: Span,
-    Put: Span,
-    Get: Span,
-    Accumulate: Span,
-    Get_accumulate: Span,
-    Fetch_and_op: Span,
-    Compare_and_swap: Span,
+    Put: transfer(1, 2),
+    Get: transfer(1, 2),
+    Accumulate: transfer(1, 2),
+    Get_accumulate: transfer(4, 5),
+    Fetch_and_op: transfer_one(2),
+    Compare_and_swap: transfer_one(3),
+    Neighbor_allgather: Neighbours(Exchanges::Allgather, Itself),
+    Ineighbor_allgather: Neighbours(Exchanges::Allgather, ByRequest),
+    Neighbor_allgatherv: Neighbours(Exchanges::Allgatherv, Itself),
+    Ineighbor_allgatherv: Neighbours(Exchanges::Allgatherv, ByRequest),
+    Neighbor_alltoall: Neighbours(Exchanges::Alltoall, Itself),
+    Ineighbor_alltoall: Neighbours(Exchanges::Alltoall, ByRequest),
+    Neighbor_alltoallv: Neighbours(Exchanges::Alltoallv, Itself),
+    Ineighbor_alltoallv: Neighbours(Exchanges::Alltoallv, ByRequest),
+    Neighbor_alltoallw: Neighbours(Exchanges::Alltoallw, Itself),
+    Ineighbor_alltoallw: Neighbours(Exchanges::Alltoallw, ByRequest),
+    Comm_idup: MAKE_APART,
+    Comm_accept: MAKE_APART,
+    Comm_connect: MAKE_APART,
+    Comm_join: MAKE_APART,
+    Comm_get_parent: MAKE_APART,
+    File_iread: transfer(2, 3),
+    File_iwrite: transfer(2, 3),
+    File_read_shared: transfer(2, 3),
+    File_write_shared: transfer(2, 3),
+    File_iread_shared: transfer(2, 3),
+    File_iwrite_shared: transfer(2, 3),
+    File_read_ordered: transfer(2, 3),
+    File_write_ordered: transfer(2, 3),
+    File_iread_all: transfer(2, 3),
+    File_iwrite_all: transfer(2, 3),
+    File_iread_at: transfer(3, 4),
+    File_iwrite_at: transfer(3, 4),
+    File_iread_at_all: transfer(3, 4),
+    File_iwrite_at_all: transfer(3, 4),
+    File_read_all_begin: transfer(2, 3),
+    File_write_all_begin: transfer(2, 3),
+    File_read_ordered_begin: transfer(2, 3),
+    File_write_ordered_begin: transfer(2, 3),
+    File_read_at_all_begin: transfer(3, 4),
+    File_write_at_all_begin: transfer(3, 4),
+    File_read_all_end: Span,
+    File_write_all_end: Span,
+    File_read_ordered_end: Span,
+    File_write_ordered_end: Span,
+    File_read_at_all_end: Span,
+    File_write_at_all_end: Span,
+    File_sync: Span,
+    Rput: transfer(1, 2),
+    Rget: transfer(1, 2),
+    Raccumulate: transfer(1, 2),
+    Rget_accumulate: transfer(4, 5),
+    Win_flush_all: Span,
+    Win_flush_local: Span,
+    Win_flush_local_all: Span,
+    Win_create_dynamic: Span,
+    Win_attach: Span,
+    Win_detach: Span,
+    Win_sync: Span,
+    Isendrecv: exchange(false, ByRequest),
+    Isendrecv_replace: exchange(true, ByRequest),
+    Barrier_init: Collective(Collects::Barrier, Persistent),
+    Bcast_init: Collective(Collects::Bcast, Persistent),
+    Gather_init: Collective(Collects::Gather, Persistent),
+    Gatherv_init: Collective(Collects::Gatherv, Persistent),
+    Scatter_init: Collective(Collects::Scatter, Persistent),
+    Scatterv_init: Collective(Collects::Scatterv, Persistent),
+    Allgather_init: Collective(Collects::Allgather, Persistent),
+    Allgatherv_init: Collective(Collects::Allgatherv, Persistent),
+    Alltoall_init: Collective(Collects::Alltoall, Persistent),
+    Alltoallv_init: Collective(Collects::Alltoallv, Persistent),
+    Alltoallw_init: Collective(Collects::Alltoallw, Persistent),
+    Reduce_init: Collective(Collects::Reduce, Persistent),
+    Allreduce_init: Collective(Collects::Allreduce, Persistent),
+    Reduce_scatter_init: Collective(Collects::ReduceScatter, Persistent),
+    Reduce_scatter_block_init: Collective(Collects::ReduceScatterBlock, Persistent),
+    Scan_init: Collective(Collects::Scan, Persistent),
+    Exscan_init: Collective(Collects::Exscan, Persistent),
+    Neighbor_allgather_init: Neighbours(Exchanges::Allgather, Persistent),
+    Neighbor_allgatherv_init: Neighbours(Exchanges::Allgatherv, Persistent),
+    Neighbor_alltoall_init: Neighbours(Exchanges::Alltoall, Persistent),
+    Neighbor_alltoallv_init: Neighbours(Exchanges::Alltoallv, Persistent),
+    Neighbor_alltoallw_init: Neighbours(Exchanges::Alltoallw, Persistent),
+    Comm_idup_with_info: MAKE_APART,
+    Psend_init: Class::Partitioned { sends: true },
+    Precv_init: Class::Partitioned { sends: false },
+    Pready: Ready,
+    Pready_range: Ready,
+    Pready_list: Ready,
+    Parrived: Arrived,
+    Session_init: Begin,
+    Session_finalize: End,
+    Comm_create_from_group: MAKE_APART,
+    Intercomm_create_from_groups: MAKE_APART,
+    Send_c: Send(Sends::Standard, Itself),
+    Bsend_c: Send(Sends::Buffered, Itself),
+    Ssend_c: Send(Sends::Synchronous, Itself),
+    Rsend_c: Send(Sends::Ready, Itself),
+    Isend_c: Send(Sends::Standard, ByRequest),
+    Ibsend_c: Send(Sends::Buffered, ByRequest),
+    Issend_c: Send(Sends::Synchronous, ByRequest),
+    Irsend_c: Send(Sends::Ready, ByRequest),
+    Send_init_c: Send(Sends::Standard, Persistent),
+    Bsend_init_c: Send(Sends::Buffered, Persistent),
+    Ssend_init_c: Send(Sends::Synchronous, Persistent),
+    Rsend_init_c: Send(Sends::Ready, Persistent),
+    Recv_c: Receive(Itself),
+    Irecv_c: Receive(ByRequest),
+    Recv_init_c: Receive(Persistent),
+    Sendrecv_c: exchange(false, Itself),
+    Sendrecv_replace_c: exchange(true, Itself),
+    Mrecv_c: Span,
+    Imrecv_c: Span,
+    Bcast_c: Collective(Collects::Bcast, Itself),
+    Gather_c: Collective(Collects::Gather, Itself),
+    Gatherv_c: Collective(Collects::Gatherv, Itself),
+    Scatter_c: Collective(Collects::Scatter, Itself),
+    Scatterv_c: Collective(Collects::Scatterv, Itself),
+    Allgather_c: Collective(Collects::Allgather, Itself),
+    Allgatherv_c: Collective(Collects::Allgatherv, Itself),
+    Alltoall_c: Collective(Collects::Alltoall, Itself),
+    Alltoallv_c: Collective(Collects::Alltoallv, Itself),
+    Alltoallw_c: Collective(Collects::Alltoallw, Itself),
+    Reduce_c: Collective(Collects::Reduce, Itself),
+    Allreduce_c: Collective(Collects::Allreduce, Itself),
+    Reduce_scatter_c: Collective(Collects::ReduceScatter, Itself),
+    Reduce_scatter_block_c: Collective(Collects::ReduceScatterBlock, Itself),
+    Scan_c: Collective(Collects::Scan, Itself),
+    Exscan_c: Collective(Collects::Exscan, Itself),
+    Ibcast_c: Collective(Collects::Bcast, ByRequest),
+    Igather_c: Collective(Collects::Gather, ByRequest),
+    Igatherv_c: Collective(Collects::Gatherv, ByRequest),
+    Iscatter_c: Collective(Collects::Scatter, ByRequest),
+    Iscatterv_c: Collective(Collects::Scatterv, ByRequest),
+    Iallgather_c: Collective(Collects::Allgather, ByRequest),
+    Iallgatherv_c: Collective(Collects::Allgatherv, ByRequest),
+    Ialltoall_c: Collective(Collects::Alltoall, ByRequest),
+    Ialltoallv_c: Collective(Collects::Alltoallv, ByRequest),
+    Ialltoallw_c: Collective(Collects::Alltoallw, ByRequest),
+    Ireduce_c: Collective(Collects::Reduce, ByRequest),
+    Iallreduce_c: Collective(Collects::Allreduce, ByRequest),
+    Ireduce_scatter_c: Collective(Collects::ReduceScatter, ByRequest),
+    Ireduce_scatter_block_c: Collective(Collects::ReduceScatterBlock, ByRequest),
+    Iscan_c: Collective(Collects::Scan, ByRequest),
+    Iexscan_c: Collective(Collects::Exscan, ByRequest),
+    File_read_c: transfer(2, 3),
+    File_read_all_c: transfer(2, 3),
+    File_read_at_c: transfer(3, 4),
+    File_read_at_all_c: transfer(3, 4),
+    File_write_c: transfer(2, 3),
+    File_write_all_c: transfer(2, 3),
+    File_write_at_c: transfer(3, 4),
+    File_write_at_all_c: transfer(3, 4),
+    Win_create_c: Span,
+    Win_allocate_c: Span,
+    Win_allocate_shared_c: Span,
+    Put_c: transfer(1, 2),
+    Get_c: transfer(1, 2),
+    Accumulate_c: transfer(1, 2),
+    Get_accumulate_c: transfer(4, 5),
+    Neighbor_allgather_c: Neighbours(Exchanges::Allgather, Itself),
+    Ineighbor_allgather_c: Neighbours(Exchanges::Allgather, ByRequest),
+    Neighbor_allgatherv_c: Neighbours(Exchanges::Allgatherv, Itself),
+    Ineighbor_allgatherv_c: Neighbours(Exchanges::Allgatherv, ByRequest),
+    Neighbor_alltoall_c: Neighbours(Exchanges::Alltoall, Itself),
+    Ineighbor_alltoall_c: Neighbours(Exchanges::Alltoall, ByRequest),
+    Neighbor_alltoallv_c: Neighbours(Exchanges::Alltoallv, Itself),
+    Ineighbor_alltoallv_c: Neighbours(Exchanges::Alltoallv, ByRequest),
+    Neighbor_alltoallw_c: Neighbours(Exchanges::Alltoallw, Itself),
+    Ineighbor_alltoallw_c: Neighbours(Exchanges::Alltoallw, ByRequest),
+    File_iread_c: transfer(2, 3),
+    File_iwrite_c: transfer(2, 3),
+    File_read_shared_c: transfer(2, 3),
+    File_write_shared_c: transfer(2, 3),
+    File_iread_shared_c: transfer(2, 3),
+    File_iwrite_shared_c: transfer(2, 3),
+    File_read_ordered_c: transfer(2, 3),
+    File_write_ordered_c: transfer(2, 3),
+    File_iread_all_c: transfer(2, 3),
+    File_iwrite_all_c: transfer(2, 3),
+    File_iread_at_c: transfer(3, 4),
+    File_iwrite_at_c: transfer(3, 4),
+    File_iread_at_all_c: transfer(3, 4),
+    File_iwrite_at_all_c: transfer(3, 4),
+    File_read_all_begin_c: transfer(2, 3),
+    File_write_all_begin_c: transfer(2, 3),
+    File_read_ordered_begin_c: transfer(2, 3),
+    File_write_ordered_begin_c: transfer(2, 3),
+    File_read_at_all_begin_c: transfer(3, 4),
+    File_write_at_all_begin_c: transfer(3, 4),
+    Rput_c: transfer(1, 2),
+    Rget_c: transfer(1, 2),
+    Raccumulate_c: transfer(1, 2),
+    Rget_accumulate_c: transfer(4, 5),
+    Isendrecv_c: exchange(false, ByRequest),
+    Isendrecv_replace_c: exchange(true, ByRequest),
+    Bcast_init_c: Collective(Collects::Bcast, Persistent),
+    Gather_init_c: Collective(Collects::Gather, Persistent),
+    Gatherv_init_c: Collective(Collects::Gatherv, Persistent),
+    Scatter_init_c: Collective(Collects::Scatter, Persistent),
+    Scatterv_init_c: Collective(Collects::Scatterv, Persistent),
+    Allgather_init_c: Collective(Collects::Allgather, Persistent),
+    Allgatherv_init_c: Collective(Collects::Allgatherv, Persistent),
+    Alltoall_init_c: Collective(Collects::Alltoall, Persistent),
+    Alltoallv_init_c: Collective(Collects::Alltoallv, Persistent),
+    Alltoallw_init_c: Collective(Collects::Alltoallw, Persistent),
+    Reduce_init_c: Collective(Collects::Reduce, Persistent),
+    Allreduce_init_c: Collective(Collects::Allreduce, Persistent),
+    Reduce_scatter_init_c: Collective(Collects::ReduceScatter, Persistent),
+    Reduce_scatter_block_init_c: Collective(Collects::ReduceScatterBlock, Persistent),
+    Scan_init_c: Collective(Collects::Scan, Persistent),
+    Exscan_init_c: Collective(Collects::Exscan, Persistent),
+    Neighbor_allgather_init_c: Neighbours(Exchanges::Allgather, Persistent),
+    Neighbor_allgatherv_init_c: Neighbours(Exchanges::Allgatherv, Persistent),
+    Neighbor_alltoall_init_c: Neighbours(Exchanges::Alltoall, Persistent),
+    Neighbor_alltoallv_init_c: Neighbours(Exchanges::Alltoallv, Persistent),
+    Neighbor_alltoallw_init_c: Neighbours(Exchanges::Alltoallw, Persistent),
 }

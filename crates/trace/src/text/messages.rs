@@ -3,13 +3,15 @@
 //! ```text
 //! TIME THREAD send PEER BYTES TAG       recv PEER BYTES TAG       probe PEER BYTES TAG
 //!             sendrecv PEER BYTES TAG PEER BYTES TAG              start POINT...
-//!             await REQUEST...          tries COUNT               span BYTES          begin RANK RANKS
+//!             exchange POINT...         await REQUEST...          tries COUNT         span BYTES
+//!             begin RANK RANKS [ASKED GRANTED THREADS]
 //!             barrier|bcast|gather|... ROOT GIVEN GOT
 //! ```
 //!
 //! A peer is a rank or the name of its thread, `nobody`, `any`, or `any:RANK` where it is known who it was; a tag is a number or
-//! `any`; a root a rank or `-`. A point is `send:PEER:BYTES:TAG:COMMUNICATOR:REQUEST:MODE`. Fields: `comm=NAME`, `request=N`, `mode=` of a send,
-//! and `call=` where the function's name is another than the first word.
+//! `any`; a root a rank or `-`. A point is `send:BYTES:TAG:COMMUNICATOR:REQUEST:MODE:PEER`, an operation that `start` begins
+//! `bcast:GIVEN:GOT:COMMUNICATOR:REQUEST:ROOT`. `ASKED` and `GRANTED` are levels of threads, `THREADS` those of the library.
+//! Fields: `comm=NAME`, `request=N`, `mode=` of a send, and `call=` where the function's name is another than the first word.
 
 use std::fmt::Write as _;
 
@@ -20,7 +22,9 @@ use super::{
     tables::Tables,
     words::Words,
 };
-use crate::{Action, Collective, CollectiveKind, End, Message, Peer, Point, SendMode, Trace};
+use crate::{
+    Action, Collective, CollectiveKind, End, Message, Peer, Point, SendMode, ThreadLevel, Trace,
+};
 
 const MODES: [SendMode; 4] = [
     SendMode::Standard,
@@ -30,8 +34,8 @@ const MODES: [SendMode; 4] = [
 ];
 
 /// The first words of rows that are calls of MPI, besides the collectives' names.
-pub(super) const NAMES: [&str; 9] = [
-    "send", "recv", "probe", "sendrecv", "start", "await", "tries", "span", "begin",
+pub(super) const NAMES: [&str; 10] = [
+    "send", "recv", "probe", "sendrecv", "exchange", "start", "await", "tries", "span", "begin",
 ];
 
 /// What the fields of a row say of a call of MPI.
@@ -86,12 +90,13 @@ impl Fields {
 /// Returns a row's first word for what a call did.
 fn keyword(action: &Action) -> &'static str {
     match action {
-        Action::Begin { .. } => "begin",
+        Action::Begin { .. } | Action::BeginThreaded { .. } => "begin",
         Action::Span { .. } => "span",
         Action::Tries { .. } => "tries",
         Action::Point(point) => end_word(point.end),
         Action::Exchange { .. } => "sendrecv",
-        Action::Several(_) => "start",
+        Action::Exchanges(_) => "exchange",
+        Action::Several(_) | Action::Together { .. } => "start",
         Action::Wait { .. } => "await",
         Action::Collective(call) => call.kind.name(),
     }
@@ -109,8 +114,9 @@ fn end_word(end: End) -> &'static str {
 fn usual_name(action: &Action) -> &'static str {
     match action {
         Action::Begin { .. } => "init",
+        Action::BeginThreaded { .. } => "init_thread",
         Action::Tries { .. } => "test",
-        Action::Several(_) => "startall",
+        Action::Several(_) | Action::Together { .. } => "startall",
         Action::Wait { .. } => "waitall",
         action => keyword(action),
     }
@@ -130,6 +136,19 @@ pub(super) fn text(trace: &Trace, message: &Message) -> (String, String) {
     let (mut request, mut mode) = (None, SendMode::Standard);
     match &message.action {
         Action::Begin { rank, ranks } => add(&mut text, &[rank, ranks]),
+        Action::BeginThreaded {
+            rank,
+            ranks,
+            asked,
+            granted,
+            own_threads,
+        } => {
+            let levels = [asked.name(), granted.name()];
+            add(
+                &mut text,
+                &[rank, ranks, &levels[0], &levels[1], own_threads],
+            );
+        }
         Action::Span { bytes: count } | Action::Tries { count } => add(&mut text, &[count]),
         Action::Point(point) => {
             text += &triple(point);
@@ -144,10 +163,12 @@ pub(super) fn text(trace: &Trace, message: &Message) -> (String, String) {
             text += &triple(received);
             comm(sent.communicator);
         }
-        Action::Several(points) => {
-            for point in points {
+        Action::Several(_) | Action::Exchanges(_) | Action::Together { .. } => {
+            let points = message.action.points().map(|point| packed(trace, point));
+            let operations = message.action.collectives();
+            for packed in points.chain(operations.map(|call| packed_operation(trace, call))) {
                 text.push(' ');
-                text += &word(&packed(trace, point));
+                text += &word(&packed);
             }
         }
         Action::Wait { requests } => {
@@ -156,7 +177,7 @@ pub(super) fn text(trace: &Trace, message: &Message) -> (String, String) {
             }
         }
         Action::Collective(call) => {
-            let root = call.root.map_or("-".to_owned(), |root| root.to_string());
+            let root = number_or_none(call.root);
             add(&mut text, &[&root, &call.given, &call.got]);
             comm(call.communicator);
             request = call.request;
@@ -215,10 +236,25 @@ fn packed(trace: &Trace, point: &Point) -> String {
         "{end}:{}:{tag}:{}:{}:{mode}:{peer}",
         point.bytes,
         trace.communicators[point.communicator as usize].name,
-        point
-            .request
-            .map_or("-".to_owned(), |number| number.to_string()),
+        number_or_none(point.request),
     )
+}
+
+fn packed_operation(trace: &Trace, call: &Collective) -> String {
+    format!(
+        "{}:{}:{}:{}:{}:{}",
+        call.kind.name(),
+        call.given,
+        call.got,
+        trace.communicators[call.communicator as usize].name,
+        number_or_none(call.request),
+        number_or_none(call.root),
+    )
+}
+
+/// Returns a number, or what stands for none.
+fn number_or_none(number: Option<u32>) -> String {
+    number.map_or("-".to_owned(), |number| number.to_string())
 }
 
 /// Reads what a call of MPI did; `None` where the row is something else.
@@ -244,13 +280,14 @@ pub(super) fn action(
             sent: point(End::Send(SendMode::Standard), words, tables)?,
             received: point(End::Receive, words, tables)?,
         },
-        "start" => {
+        "exchange" => {
             let mut points = Vec::new();
             while let Some(token) = words.optional() {
                 points.push(unpacked(token, tables)?);
             }
-            Action::Several(points)
+            Action::Exchanges(points)
         }
+        "start" => started(words, tables)?,
         "await" => {
             let mut requests = Vec::new();
             while let Some(token) = words.optional() {
@@ -264,12 +301,86 @@ pub(super) fn action(
         "span" => Action::Span {
             bytes: count(words, "a number of bytes")?,
         },
-        "begin" => Action::Begin {
-            rank: count(words, "a rank")?,
-            ranks: count(words, "how many ranks there are")?,
-        },
+        "begin" => begin(words)?,
         _ => return Ok(None),
     }))
+}
+
+fn begin(words: &mut Words<'_, '_>) -> Result<Action, Problem> {
+    let rank = count(words, "a rank")?;
+    let ranks = count(words, "how many ranks there are")?;
+    let Some(token) = words.optional() else {
+        return Ok(Action::Begin { rank, ranks });
+    };
+    let asked = level(token)?;
+    let granted = level(words.required("a level of threads")?)?;
+    Ok(Action::BeginThreaded {
+        rank,
+        ranks,
+        asked,
+        granted,
+        own_threads: count(words, "how many threads the library made")?,
+    })
+}
+
+fn level(token: &Token<'_>) -> Result<ThreadLevel, Problem> {
+    let known = ThreadLevel::ALL
+        .into_iter()
+        .find(|level| level.name() == token.text);
+    known.ok_or_else(|| {
+        let expected = "one of single, funneled, serialized, multiple";
+        token.not(expected, "correct the word")
+    })
+}
+
+fn started(words: &mut Words<'_, '_>, tables: &Tables) -> Result<Action, Problem> {
+    let (mut points, mut collectives) = (Vec::new(), Vec::new());
+    while let Some(token) = words.optional() {
+        let first = token.text.split(':').next();
+        let kind = CollectiveKind::ALL
+            .into_iter()
+            .find(|kind| Some(kind.name()) == first);
+        match kind {
+            Some(kind) => collectives.push(unpacked_operation(kind, token, tables)?),
+            None => points.push(unpacked(token, tables)?),
+        }
+    }
+    if collectives.is_empty() {
+        return Ok(Action::Several(points));
+    }
+    Ok(Action::Together {
+        points,
+        collectives,
+    })
+}
+
+fn unpacked_operation(
+    kind: CollectiveKind,
+    token: &Token<'_>,
+    tables: &Tables,
+) -> Result<Collective, Problem> {
+    let wrong = || {
+        token.not(
+            "an operation such as `bcast:800:800:world:2:0`",
+            "write KIND:GIVEN:GOT:COMMUNICATOR:REQUEST:ROOT",
+        )
+    };
+    let parts: Vec<&str> = token.text.splitn(6, ':').collect();
+    let &[_, given, got, communicator, request, root] = parts.as_slice() else {
+        return Err(wrong());
+    };
+    let number_or_none = |text: &str| match text {
+        "-" => Ok(None),
+        number => number.parse().map(Some).map_err(|_| wrong()),
+    };
+    Ok(Collective {
+        kind,
+        root: number_or_none(root)?,
+        given: given.parse().map_err(|_| wrong())?,
+        got: got.parse().map_err(|_| wrong())?,
+        communicator: tables.communicator(communicator).ok_or_else(wrong)?,
+        request: number_or_none(request)?,
+    })
 }
 
 /// Tells `send PEER BYTES TAG` from `send EVENT PROCESS OUTCOME` of abstract processes, whose names may be numbers.
