@@ -4,7 +4,10 @@ use foretrace_program::{Action, Opener, Program};
 use foretrace_schedule::WaitKind;
 use foretrace_trace::ThreadId;
 
-use crate::objects::{Barriers, Gates};
+use crate::{
+    Machine, Memory,
+    objects::{Barriers, Gates},
+};
 
 /// Stands for no thread.
 pub(crate) const NOBODY: u32 = u32::MAX;
@@ -44,6 +47,8 @@ pub(crate) struct ThreadState {
     pub slice_end: u64,
     /// Whether what it waited for came before it had fallen asleep.
     pub awake: bool,
+    /// For how long others emptied the caches that it has not filled again since, in picoseconds.
+    pub cold: u64,
     /// How long it ran so far, brought forward when it was away for long: the fair scheduler's measure.
     pub ran: u64,
 }
@@ -77,10 +82,11 @@ pub(crate) struct Core<'p> {
     pub delays: Vec<(u64, u32)>,
     /// Whether threads poll, on a machine with more CPUs than the recording's.
     polls: bool,
+    memory: Memory,
 }
 
 impl<'p> Core<'p> {
-    pub fn new(program: &'p Program, cpus: u32) -> Self {
+    pub fn new(program: &'p Program, machine: &Machine) -> Self {
         let threads = program.threads.iter().map(|thread| ThreadState {
             position: thread.operations.start,
             status: Status::Unborn,
@@ -90,6 +96,7 @@ impl<'p> Core<'p> {
             since: 0,
             slice_end: u64::MAX,
             awake: false,
+            cold: 0,
             ran: 0,
         });
         let mut core = Self {
@@ -102,7 +109,8 @@ impl<'p> Core<'p> {
             retrying: Vec::new(),
             born: Vec::new(),
             delays: Vec::new(),
-            polls: cpus > 1 && program.operations.polls(),
+            polls: machine.cpus > 1 && program.operations.polls(),
+            memory: machine.memory,
         };
         for thread in 0..core.threads.len() {
             core.load_work(thread as u32);
@@ -165,6 +173,18 @@ impl<'p> Core<'p> {
         if self.polls && matches!(operations.action(state.position), Action::Poll(_)) {
             state.work_left = 0;
         }
+        if state.cold > 0 {
+            self.refill(thread);
+        }
+    }
+
+    /// Lets a thread's work before its operation take longer by the time in it that goes on filling caches.
+    #[cold]
+    pub fn refill(&mut self, thread: u32) {
+        let state = &mut self.threads[thread as usize];
+        let refill = self.memory.refill_in(state.work_left, state.cold);
+        state.work_left = state.work_left.saturating_add(refill);
+        state.cold -= state.cold.min(state.work_left);
     }
 
     /// Returns whether a thread does not give its CPU up while it waits around its current operation: it polls.

@@ -89,7 +89,7 @@ const NEVER: u64 = u64::MAX;
 impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     pub fn new(program: &'p Program, machine: &Machine, observer: O) -> Self {
         Self {
-            core: Core::new(program, machine.cpus),
+            core: Core::new(program, machine),
             model: M::new(program, machine),
             observer,
             processors: Processors::new(program, machine),

@@ -44,9 +44,13 @@ impl Memory {
         u64::try_from(slower).unwrap_or(u64::MAX).max(1)
     }
 
-    /// Returns the CPU time, in picoseconds, that it takes to fill the caches again after others ran for so long.
-    pub(crate) fn refill_after(&self, picoseconds: u64) -> u64 {
-        let refill = u128::from(picoseconds) * u128::from(self.refill.0) / u128::from(Rate::ONE.0);
+    /// Returns how much longer work takes a thread whose caches others emptied for so long before, all in picoseconds: of as
+    /// much of its time as they took, a part goes on filling them again.
+    pub(crate) fn refill_in(&self, work: u64, cold: u64) -> u64 {
+        let one = u128::from(Rate::ONE.0);
+        let share = u128::from(self.refill.0);
+        let whole = u128::from(work) * one / one.saturating_sub(share).max(1);
+        let refill = whole.min(u128::from(cold)) * share / one;
         u64::try_from(refill).unwrap_or(u64::MAX)
     }
 

@@ -100,9 +100,11 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
             && (ran_here != thread || state.cpu != cpu)
             && let Some(left_at) = self.left_at.get(thread as usize)
         {
-            let away = (self.core.now - left_at).min(self.machine.slice.0);
-            state.work_left += self.machine.memory.refill_after(away);
+            let away = self.core.now - left_at;
+            state.cold = state.cold.saturating_add(away).min(self.machine.slice.0);
+            self.core.refill(thread);
         }
+        let state = &mut self.core.threads[thread as usize];
         if ran_before && state.cpu != cpu {
             let processor = |cpu: u32| self.machine.processors.get(cpu as usize);
             state.work_left += match (processor(state.cpu), processor(cpu)) {
