@@ -35,11 +35,28 @@ const SLICE: Nanos = Nanos(100_000);
 struct Case {
     trace: Trace,
     sides: [Side; 2],
+    /// The runs that were made already.
+    runs: Runs,
 }
 
 /// One of both.
 struct Side {
     prediction: Prediction,
+    subject: Subject,
+}
+
+impl Side {
+    fn new(prediction: Prediction, command: &[OsString], pretended: u32) -> anyhow::Result<Self> {
+        Ok(Self {
+            subject: Subject::new(command, prediction.cpus(), pretended)?,
+            prediction,
+        })
+    }
+}
+
+/// How to run a program for real.
+#[derive(Clone)]
+struct Subject {
     program: PathBuf,
     command: Vec<OsString>,
     cpus: u32,
@@ -47,33 +64,53 @@ struct Side {
     pretended: u32,
 }
 
-impl Side {
-    fn new(prediction: Prediction, command: &[OsString], pretended: u32) -> anyhow::Result<Self> {
+impl Subject {
+    fn new(command: &[OsString], cpus: u32, pretended: u32) -> anyhow::Result<Self> {
         let name = command.first().map_or(OsStr::new(""), |name| name);
         Ok(Self {
             program: resolve::resolve(name, env::var_os("PATH").as_deref())?,
             command: command.to_vec(),
-            cpus: prediction.cpus(),
+            cpus,
             pretended,
-            prediction,
         })
+    }
+}
+
+/// Real runs of both sides.
+#[derive(Clone, Default)]
+struct Runs {
+    times: [Vec<Nanos>; 2],
+    /// The shares of the CPUs that others used meanwhile.
+    loads: Vec<f64>,
+}
+
+impl Runs {
+    /// How many rounds there were.
+    fn rounds(&self) -> u32 {
+        self.times[0].len() as u32
+    }
+
+    fn foreign_load(&self) -> Option<f64> {
+        let count = self.loads.len() as f64;
+        (count > 0.0).then(|| self.loads.iter().sum::<f64>() / count)
     }
 }
 
 /// Runs the command.
 pub fn run(args: &ValidateArgs) -> anyhow::Result<Finish> {
     let allowed = system::allowed_cpus().context("cannot find out which CPUs there are")?;
-    let cases = cases(args, allowed.len())?;
     let bench = Bench::new(&allowed)?;
+    let cases = cases(args, &bench)?;
     let mut comparisons = Vec::new();
-    for Case { trace, sides } in cases {
-        let load = Load::start();
-        let measured = bench.measure(&sides, args.rounds)?;
+    for case in cases {
+        let subjects = [&case.sides[0].subject, &case.sides[1].subject];
+        let mut runs = case.runs;
+        bench.run_until(args.rounds, subjects, &mut runs)?;
         comparisons.push(Comparison {
-            trace,
-            predictions: sides.map(|side| side.prediction),
-            measured,
-            foreign_load: load.of_others(bench.cpu_time()),
+            trace: case.trace,
+            foreign_load: runs.foreign_load(),
+            measured: runs.times.map(Measured::of),
+            predictions: case.sides.map(|side| side.prediction),
         });
     }
     let validation = Validation {
@@ -98,13 +135,16 @@ pub fn run(args: &ValidateArgs) -> anyhow::Result<Finish> {
 }
 
 /// Makes what is to be compared: of a program that is recorded now, of a recording, or of a series.
-fn cases(args: &ValidateArgs, there: usize) -> anyhow::Result<Vec<Case>> {
-    let there = u32::try_from(there).unwrap_or(1);
+fn cases(args: &ValidateArgs, bench: &Bench<'_>) -> anyhow::Result<Vec<Case>> {
+    let there = u32::try_from(bench.allowed.len()).unwrap_or(1);
     let asked = args.cpus.as_ref();
     let Some(file) = &args.trace else {
         // A program that starts as many threads as there are CPUs is another program for each number of CPUs.
         let counts = counts(asked, there)?;
-        return counts.into_iter().map(|cpus| fresh(args, cpus)).collect();
+        return counts
+            .into_iter()
+            .map(|cpus| fresh(args, cpus, bench))
+            .collect();
     };
     if let Some(series) = Series::load(file)? {
         return of_series(args, file, &series, there);
@@ -163,13 +203,24 @@ fn case(
         Side::new(prediction, command, believed)
     };
     let sides = [side()?, side()?];
-    Ok(Case { trace, sides })
+    let runs = Runs::default();
+    Ok(Case { trace, sides, runs })
 }
 
-/// Records the program now, and predicts from the recording whose prediction is in the middle.
-fn fresh(args: &ValidateArgs, cpus: u32) -> anyhow::Result<Case> {
+/// Records the program now, and predicts from the recording whose prediction is in the middle. The real runs are made in between:
+/// how fast a machine is, above all a virtual one, changes within seconds.
+fn fresh(args: &ValidateArgs, cpus: u32, bench: &Bench<'_>) -> anyhow::Result<Case> {
     let believed = args.pretend_cpus.unwrap_or(cpus);
-    let (recordings, refill) = recordings(args, believed)?;
+    let one = Subject::new(&args.command, 1, believed)?;
+    let several = Subject {
+        cpus,
+        ..one.clone()
+    };
+    let mut runs = Runs::default();
+    let (recordings, refill) = recordings(args, believed, |recorded| {
+        let rounds = args.rounds * recorded / args.recordings;
+        bench.run_until(rounds, [&one, &several], &mut runs)
+    })?;
     let description = core::description(&args.how)?;
     let description = match refill {
         Some(share) if args.how.machine.is_none() => description.with_refill(share),
@@ -186,7 +237,8 @@ fn fresh(args: &ValidateArgs, cpus: u32) -> anyhow::Result<Case> {
         key(one).total_cmp(&key(other))
     });
     let middle = cases.len().saturating_sub(1) / 2;
-    cases.into_iter().nth(middle).context("it was recorded")
+    let case = cases.into_iter().nth(middle).context("it was recorded")?;
+    Ok(Case { runs, ..case })
 }
 
 fn speedup(prediction: &Prediction) -> Option<f64> {
@@ -195,8 +247,13 @@ fn speedup(prediction: &Prediction) -> Option<f64> {
 }
 
 /// Records the program as often as was asked for, and finds out how much of its CPU time goes on filling caches that its
-/// threads empty for each other when they take turns: that is less when their turns are long.
-fn recordings(args: &ValidateArgs, believed: u32) -> anyhow::Result<(Vec<Trace>, Option<Share>)> {
+/// threads empty for each other when they take turns: that is less when their turns are long. After each recording `between` is
+/// called with how many there are.
+fn recordings(
+    args: &ValidateArgs,
+    believed: u32,
+    mut between: impl FnMut(u32) -> anyhow::Result<()>,
+) -> anyhow::Result<(Vec<Trace>, Option<Share>)> {
     let directory = tempfile::Builder::new()
         .prefix("foretrace-")
         .tempdir()
@@ -222,13 +279,14 @@ fn recordings(args: &ValidateArgs, believed: u32) -> anyhow::Result<(Vec<Trace>,
     };
     let mut traces = Vec::new();
     let [mut short, mut long] = [(); 2].map(|()| Vec::new());
-    for _ in 0..args.recordings {
+    for recorded in 1..=args.recordings {
         let trace = recorded_in_turns_of(SLICE)?;
         if trace.threads.len() > 1 {
             short.push(trace.total_cpu());
             long.push(recorded_in_turns_of(turns::LONG)?.total_cpu());
         }
         traces.push(trace);
+        between(recorded)?;
     }
     Ok((traces, turns::refill(short, long)))
 }
@@ -304,29 +362,40 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Runs both sides in turn.
-    fn measure(&self, sides: &[Side; 2], rounds: u32) -> anyhow::Result<[Measured; 2]> {
+    /// Runs both sides in turn until there were so many rounds.
+    fn run_until(
+        &self,
+        rounds: u32,
+        subjects: [&Subject; 2],
+        runs: &mut Runs,
+    ) -> anyhow::Result<()> {
+        let missing = rounds.saturating_sub(runs.rounds());
+        if missing == 0 {
+            return Ok(());
+        }
         self.cpu_time.set(Nanos(0));
-        self.bar.inc_length(2 * u64::from(rounds));
-        let mut times = [Vec::new(), Vec::new()];
-        for _ in 0..rounds {
-            for (side, times) in sides.iter().zip(&mut times) {
-                times.push(self.run(side)?);
+        self.bar.reset();
+        self.bar.set_length(2 * u64::from(missing));
+        let load = Load::start();
+        for _ in 0..missing {
+            for (subject, times) in subjects.into_iter().zip(&mut runs.times) {
+                times.push(self.run(subject)?);
             }
         }
         self.bar.finish_and_clear();
-        Ok(times.map(Measured::of))
+        runs.loads.extend(load.of_others(self.cpu_time.get()));
+        Ok(())
     }
 
-    fn run(&self, side: &Side) -> anyhow::Result<Nanos> {
+    fn run(&self, subject: &Subject) -> anyhow::Result<Nanos> {
         // The last ones, as `record` takes the last one.
-        let first = self.allowed.len() - side.cpus as usize;
+        let first = self.allowed.len() - subject.cpus as usize;
         let ended = launch::run(&Launch {
-            program: &side.program,
-            command: &side.command,
+            program: &subject.program,
+            command: &subject.command,
             cpus: &self.allowed[first..],
             slice: None,
-            pretended_cpus: side.pretended,
+            pretended_cpus: subject.pretended,
             stacks: 0,
             preload: &self.preload.path,
             journal: None,
@@ -340,10 +409,5 @@ impl<'a> Bench<'a> {
         }
         self.cpu_time.set(self.cpu_time.get() + ended.cpu_time);
         Ok(ended.wall)
-    }
-
-    /// Returns the CPU time of the runs since the last comparison began.
-    fn cpu_time(&self) -> Nanos {
-        self.cpu_time.get()
     }
 }
