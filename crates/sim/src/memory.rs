@@ -14,9 +14,9 @@ pub struct Memory {
     pub bandwidth: Rate,
     /// The share of recorded CPU time that goes on accesses to it; at most [`Rate::ONE`], and zero where it does not matter.
     pub bound: Rate,
-    /// How long a thread that gets a CPU on which others ran needs to fill the caches again, beyond the work that the program
-    /// tells: so much CPU time for each unit of time that it was away, a slice at most. Zero where that is within the recorded
-    /// times; else what [`take_out_refills`](foretrace_program::take_out_refills) returned.
+    /// The share that goes on filling caches again of the time that a thread works after others ran on its CPU, of as much of
+    /// it as they ran, a slice at most; beyond the work that the program tells. Zero where that is within the recorded times;
+    /// else what [`take_out_refills`](foretrace_program::take_out_refills) returned.
     pub refill: Rate,
 }
 

@@ -223,6 +223,9 @@ fn caches_that_others_emptied_have_to_be_filled_again() {
     assert_eq!(ends(rows, 1, refilling(10)), [50, 60]);
     assert_eq!(ends(rows, 1, refilling(20)), [20, 40]);
     assert_eq!(ends(rows, 2, refilling(10)), [20, 20]);
+    // Who has little left to do finds only what it takes for that: A works for 2 more, and as long for what it needs.
+    let rows = "process A priority 1\nprocess B priority 1\n0 A create B\n12 A terminate\n52 B terminate\n";
+    assert_eq!(ends(rows, 1, refilling(10)), [24, 56]);
 }
 
 #[test]
