@@ -186,12 +186,13 @@ impl Open {
             wake,
         );
         self.predicting = Some((self.what.clone(), job));
-        self.stale = false;
     }
 
     /// Predicts anew under the same conditions: the files that they name are read again.
     pub fn again(&mut self) {
         self.stale = true;
+        // What is on its way may have read them already.
+        self.predicting = None;
         self.error = None;
         self.curves_of = None;
     }
@@ -207,6 +208,7 @@ impl Open {
     /// Stops what is on its way and goes back to what is shown.
     pub fn cancel(&mut self) {
         self.predicting = None;
+        self.stale = false;
         if let Some(shown) = &self.shown {
             self.what = shown.what.clone();
         } else {
@@ -270,6 +272,7 @@ impl Open {
 
     /// Shows a prediction in place of the one before, keeping zoom and selection.
     pub fn show(&mut self, loaded: &Arc<Loaded>) {
+        self.stale = false;
         match self.shown.replace(Arc::clone(loaded)) {
             None => {
                 self.view = TimeView::whole(self.limit());

@@ -177,6 +177,29 @@ fn the_number_of_cpus_changes_the_picture_and_keeps_zoom_and_selection() {
 }
 
 #[test]
+fn the_name_of_a_machines_file_can_be_typed() {
+    let mut harness = window("example.ftrace");
+    harness.get_by_label("as recorded").click();
+    harness.run_steps(3);
+    // A click into the menu leaves it open.
+    let entry = "machine file";
+    harness
+        .get_by_role_and_label(Role::TextInput, entry)
+        .click();
+    harness.run_steps(3);
+    harness
+        .get_by_role_and_label(Role::TextInput, entry)
+        .type_text("other.toml");
+    harness.run_steps(3);
+    harness.get_by_label("Use").click();
+    settle(&mut harness);
+    assert_eq!(
+        open(&mut harness).what.machine.as_deref(),
+        Some("other.toml")
+    );
+}
+
+#[test]
 fn views_are_zoomed_moved_and_undone_by_keys() {
     let mut harness = window("example.ftrace");
     let whole = open(&mut harness).view;

@@ -1,6 +1,9 @@
 //! Above the picture: files, conditions of the prediction, how lanes are arranged.
 
-use eframe::egui::{self, RichText};
+use eframe::egui::{
+    self, RichText,
+    containers::menu::{MenuButton, MenuConfig},
+};
 use foretrace_gantt::arrange::Order;
 
 use crate::{
@@ -111,9 +114,10 @@ fn files(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>) {
                 commands.push(command);
             }
         }
-        ui.menu_button("View", |ui| preferences(&mut viewer.settings, ui))
-            .response
-            .on_hover_text("Preferences");
+        lasting_menu(ui, "View".to_owned(), |ui| {
+            preferences(&mut viewer.settings, ui);
+        })
+        .on_hover_text("Preferences");
         ui.menu_button("Export", |ui| {
             for (text, picture) in [("SVG…", Picture::Svg), ("PNG…", Picture::Png)] {
                 if ui.button(text).clicked() {
@@ -123,6 +127,17 @@ fn files(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>) {
             }
         });
     });
+}
+
+/// A menu that a click into it leaves open: there is something to be typed, or to be set several times.
+fn lasting_menu(
+    ui: &mut egui::Ui,
+    name: String,
+    contents: impl FnOnce(&mut egui::Ui),
+) -> egui::Response {
+    let config = MenuConfig::new().close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside);
+    let (response, _) = MenuButton::new(name).config(config).ui(ui, contents);
+    response
 }
 
 fn preferences(settings: &mut Settings, ui: &mut egui::Ui) {
@@ -204,7 +219,7 @@ fn machine(open: &mut Open, what: &mut WhatIf, ui: &mut egui::Ui) {
     let own = "as recorded";
     let chosen = what.machine.as_deref();
     let name = chosen.map_or(own, welcome::file_name).to_owned();
-    ui.menu_button(name, |ui| {
+    lasting_menu(ui, name, |ui| {
         if ui.button(own).clicked() {
             what.machine = None;
             ui.close();
@@ -223,7 +238,7 @@ fn network(open: &mut Open, what: &mut WhatIf, about: &About, ui: &mut egui::Ui)
     ui.label("network");
     let chosen = what.network.as_deref();
     let name = chosen.map_or("choose one", welcome::file_name).to_owned();
-    ui.menu_button(name, |ui| {
+    lasting_menu(ui, name, |ui| {
         for known in &about.networks {
             let is_chosen = what.network.as_ref() == Some(known);
             if ui.selectable_label(is_chosen, known).clicked() {
