@@ -216,6 +216,11 @@ fn what_was_recorded_before_foretrace_itself_was_killed_can_be_read() {
     child.wait().expect("it ends");
     let pid = fs::read_to_string(environment.path("pid")).expect("the script wrote it");
     terminate(pid.trim());
+    // Until it has ended it may still record something.
+    let stat = format!("/proc/{}/stat", pid.trim());
+    while fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     let trace = &info(&environment, "out.ftrace.journal")["trace"];
     assert_eq!(trace["recording"]["exit_code"], serde_json::Value::Null);
     assert_eq!(trace["recording"]["command"][0], "sh");

@@ -303,7 +303,7 @@ fn file_entry(open: &mut Open, name: &'static str, is_named: bool, ui: &mut egui
     let mut text = ui
         .data(|data| data.get_temp::<String>(id))
         .unwrap_or_default();
-    let edit = ui.text_edit_singleline(&mut text);
+    let edit = ui.add(egui::TextEdit::singleline(&mut text).hint_text("its path"));
     edit.widget_info(|| egui::WidgetInfo::labeled(egui::accesskit::Role::TextInput, true, name));
     let entered = edit.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
     let used = ui.button("Use").clicked() || entered;
