@@ -31,8 +31,10 @@ pub fn shares() {
 }
 
 fn note(protection: c_int, flags: c_int) {
-    let is_shared = flags & (libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE) & libc::MAP_TYPE != 0
-        && flags & libc::MAP_PRIVATE == 0;
+    let is_shared = matches!(
+        flags & libc::MAP_TYPE,
+        libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE
+    );
     if is_shared && protection & libc::PROT_WRITE != 0 {
         shares();
     }
