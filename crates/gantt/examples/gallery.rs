@@ -271,6 +271,7 @@ impl Engine {
             source: source.to_owned(),
             model: "direct".to_owned(),
             cpus,
+            network: None,
             end: SimTime(self.now),
             outcome: Outcome::Completed,
             processes: vec!["program".to_owned()],
@@ -352,6 +353,7 @@ fn deadlock() -> Schedule {
         source: "philosophers.txt".to_owned(),
         model: "strict".to_owned(),
         cpus: 3,
+        network: None,
         end: SimTime(10 * NANOSECOND),
         outcome: Outcome::Deadlock(vec![
             blocked("Plato", "right fork", "Socrates"),
@@ -393,6 +395,7 @@ fn every_kind() -> Schedule {
         source: "kinds.ftrace".to_owned(),
         model: "client-server".to_owned(),
         cpus: 10,
+        network: None,
         end: SimTime(500 * NANOSECOND),
         outcome: Outcome::Completed,
         processes: vec!["program".to_owned()],

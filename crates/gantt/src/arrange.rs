@@ -6,6 +6,8 @@ use std::{
     ops::Range,
 };
 
+use serde::{Deserialize, Serialize};
+
 /// What lanes are arranged by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneFacts {
@@ -28,7 +30,7 @@ pub struct LaneFacts {
 }
 
 /// What lanes are ordered by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
     /// As in the trace.
     #[default]

@@ -303,6 +303,7 @@ mod tests {
             source: "test".to_owned(),
             model: "direct".to_owned(),
             cpus: 1,
+            network: None,
             end: SimTime(1_000_000),
             outcome: Outcome::Completed,
             processes: Vec::new(),

@@ -18,6 +18,7 @@
 //!     source: "example.ftrace".into(),
 //!     model: "direct".into(),
 //!     cpus: 1,
+//!     network: None,
 //!     end: second,
 //!     outcome: Outcome::Completed,
 //!     processes: vec!["example".into()],

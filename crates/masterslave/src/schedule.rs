@@ -95,6 +95,7 @@ pub fn schedule(grid: &Grid, run: &Run) -> Result<Schedule, GridError> {
         source: grid.path.clone(),
         model: "grid".to_owned(),
         cpus: run.servers.len() as u32,
+        network: None,
         end: SimTime(end),
         outcome: Outcome::Completed,
         lanes: lanes.collect(),

@@ -49,7 +49,7 @@ pub fn course(
         if is_answer {
             let run = &attempts[position].run;
             return Some(Course {
-                schedule: builder.lanes.of_program(program, model, run),
+                schedule: builder.lanes.of_program(program, network, model, run),
                 marks: builder.marks,
                 attempts,
             });
@@ -70,7 +70,7 @@ pub fn course_graph(
         return None;
     }
     Some(Course {
-        schedule: builder.lanes.of_graph(graph, &run),
+        schedule: builder.lanes.of_graph(graph, network, &run),
         marks: builder.marks,
         attempts: vec![Attempt {
             model: Model::Direct,

@@ -2,7 +2,8 @@
 
 use foretrace_network::Network;
 use foretrace_schedule::{
-    BlockedThread, Lane, Outcome as End, Schedule, Segment, SimTime, State, WaitKind, Wake,
+    BlockedThread, Lane, NetworkLabel, Outcome as End, Schedule, Segment, SimTime, State, WaitKind,
+    Wake,
 };
 
 use crate::{
@@ -15,14 +16,14 @@ use crate::{
 pub fn schedule(program: &Program, network: &Network, model: Model) -> Schedule {
     let lanes = Lanes::new(program.ranks());
     let (run, lanes) = observed(program, network, model, lanes);
-    lanes.of_program(program, model, &run)
+    lanes.of_program(program, network, model, &run)
 }
 
 /// Replays a task graph and keeps the whole course of it: a lane for each CPU of each rank.
 pub fn schedule_graph(graph: &TaskGraph, network: &Network) -> Schedule {
     let lanes = Lanes::new(graph.ranks() * graph.cpus);
     let (run, lanes) = graph::run(graph, network, lanes);
-    lanes.of_graph(graph, &run)
+    lanes.of_graph(graph, network, &run)
 }
 
 /// What all lanes have done so far.
@@ -56,13 +57,19 @@ impl Lanes {
     }
 
     /// Returns the schedule of a program's replay.
-    pub fn of_program(self, program: &Program, model: Model, run: &Run) -> Schedule {
+    pub fn of_program(
+        self,
+        program: &Program,
+        network: &Network,
+        model: Model,
+        run: &Run,
+    ) -> Schedule {
         let names = (0..program.ranks()).map(|rank| format!("rank {rank}"));
-        self.finish(&program.source, model.name(), run, names.collect())
+        self.finish((&program.source, network, model), run, names.collect())
     }
 
     /// Returns the schedule of a task graph's replay.
-    pub fn of_graph(mut self, graph: &TaskGraph, run: &Run) -> Schedule {
+    pub fn of_graph(mut self, graph: &TaskGraph, network: &Network, run: &Run) -> Schedule {
         let cpus = graph.cpus;
         for wake in &mut self.wakes {
             (wake.from, wake.to) = (wake.from * cpus, wake.to * cpus);
@@ -72,10 +79,15 @@ impl Lanes {
             _ => format!("rank {} CPU {}", lane / cpus, lane % cpus),
         };
         let names = (0..graph.ranks() * cpus).map(name).collect();
-        self.finish(&graph.source, Model::Direct.name(), run, names)
+        self.finish((&graph.source, network, Model::Direct), run, names)
     }
 
-    fn finish(mut self, source: &str, model: &str, run: &Run, names: Vec<String>) -> Schedule {
+    fn finish(
+        mut self,
+        (source, network, model): (&str, &Network, Model),
+        run: &Run,
+        names: Vec<String>,
+    ) -> Schedule {
         self.wakes.sort_by_key(|wake| (wake.at, wake.from, wake.to));
         let per_rank = (self.segments.len() / run.finish.len().max(1)).max(1);
         let stuck = match &run.outcome {
@@ -110,8 +122,12 @@ impl Lanes {
         };
         Schedule {
             source: source.to_owned(),
-            model: model.to_owned(),
+            model: model.name().to_owned(),
             cpus: lanes.len() as u32,
+            network: Some(NetworkLabel {
+                name: network.name.clone(),
+                path: network.path.clone(),
+            }),
             end: run.end,
             outcome: if stuck.is_empty() {
                 End::Completed

@@ -47,6 +47,8 @@ pub(crate) enum ModelOf {
 /// A network for a number of ranks.
 #[derive(Debug)]
 pub struct Network {
+    /// Its file, or the preset that it is.
+    pub path: String,
     /// Its name.
     pub name: String,
     /// What messages take.
@@ -156,6 +158,7 @@ impl Description {
             });
         }
         Ok(Network {
+            path: self.path.clone(),
             name: self.name.clone(),
             model,
             collectives: self.collectives.clone(),

@@ -41,6 +41,7 @@ pub fn two_threads_and_a_lock() -> Schedule {
         source: "example".to_owned(),
         model: "direct".to_owned(),
         cpus: 2,
+        network: None,
         end: SimTime(11),
         outcome: Outcome::Completed,
         processes: vec!["example".to_owned()],

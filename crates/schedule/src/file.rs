@@ -5,13 +5,13 @@
 //! ```text
 //! offset  bytes  field
 //!      0      8  magic: 0x89 "FTSCHD" 0x0a; the first and the last byte reveal a transfer as text
-//!      8      4  version of the format: 2
+//!      8      4  version of the format: 3
 //!     12      8  length of the rest in bytes
 //!     20      4  CRC-32 (IEEE) of the bytes 0 to 19 and of the rest
 //!     24      -  the schedule and its details, encoded as in `encoding`; nothing follows
 //! ```
 //!
-//! Version 1 held a schedule without details, and wakes without delays.
+//! Version 1 held a schedule without details, and wakes without delays; version 2 did not name a network.
 //!
 //! A file that does not hold exactly this gives an [`Error`] that says where and what to do. So does one whose
 //! schedule contradicts itself ([`Schedule::check`]): whoever holds a loaded schedule can rely on what it promises.
@@ -30,7 +30,7 @@ use crate::{Contradiction, Details, Lane, ObjectLabel, Outcome, Schedule, SimTim
 pub const MAGIC: [u8; 8] = *b"\x89FTSCHD\n";
 
 /// The version that is written.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The length of the header: the offset of the schedule.
 const HEADER_BYTES: usize = 24;
@@ -148,10 +148,12 @@ impl Schedule {
     /// When the bytes are not those of a schedule file, or of one that contradicts itself.
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<(Self, Details), Error> {
         let (version, payload) = checked_payload(bytes, path)?;
-        let decoded = if version == 1 {
-            encoding::decode::<First>(payload).map(|first| (first.into(), Details::default()))
-        } else {
-            encoding::decode(payload)
+        let decoded = match version {
+            1 => encoding::decode::<Earlier<EarlierWake>>(payload)
+                .map(|first| (first.into(), Details::default())),
+            2 => encoding::decode::<(Earlier<Wake>, Details)>(payload)
+                .map(|(second, details)| (second.into(), details)),
+            _ => encoding::decode(payload),
         };
         let (schedule, details) = decoded.map_err(|cause| Error::Encoding {
             path: path.to_owned(),
@@ -207,9 +209,9 @@ fn check(schedule: &Schedule, details: &Details, path: &Path) -> Result<(), Erro
     })
 }
 
-/// A schedule as version 1 held it.
+/// A schedule as versions 1 and 2 held it, of which the first had wakes of another kind.
 #[derive(Serialize, Deserialize)]
-struct First {
+struct Earlier<W> {
     source: String,
     model: String,
     cpus: u32,
@@ -218,24 +220,32 @@ struct First {
     processes: Vec<String>,
     lanes: Vec<Lane>,
     objects: Vec<ObjectLabel>,
-    wakes: Vec<(u32, u32, SimTime)>,
+    wakes: Vec<W>,
 }
 
-impl From<First> for Schedule {
-    fn from(first: First) -> Self {
-        let wakes = first.wakes.into_iter();
+/// A wake as version 1 held it: from whom, to whom, and when.
+#[derive(Serialize, Deserialize)]
+struct EarlierWake(u32, u32, SimTime);
+
+impl From<EarlierWake> for Wake {
+    fn from(EarlierWake(from, to, at): EarlierWake) -> Self {
+        Self::at_once(from, to, at)
+    }
+}
+
+impl<W: Into<Wake>> From<Earlier<W>> for Schedule {
+    fn from(earlier: Earlier<W>) -> Self {
         Self {
-            source: first.source,
-            model: first.model,
-            cpus: first.cpus,
-            end: first.end,
-            outcome: first.outcome,
-            processes: first.processes,
-            lanes: first.lanes,
-            objects: first.objects,
-            wakes: wakes
-                .map(|(from, to, at)| Wake::at_once(from, to, at))
-                .collect(),
+            source: earlier.source,
+            model: earlier.model,
+            cpus: earlier.cpus,
+            network: None,
+            end: earlier.end,
+            outcome: earlier.outcome,
+            processes: earlier.processes,
+            lanes: earlier.lanes,
+            objects: earlier.objects,
+            wakes: earlier.wakes.into_iter().map(Into::into).collect(),
         }
     }
 }
@@ -371,6 +381,14 @@ mod tests {
         with_message.wakes[0].delay = SimTime(2);
         assert_eq!(
             read(include_bytes!("../tests/version2.fts")).unwrap(),
+            (with_message.clone(), details())
+        );
+        with_message.network = Some(crate::NetworkLabel {
+            name: "Gigabit".to_owned(),
+            path: "gigabit.toml".to_owned(),
+        });
+        assert_eq!(
+            read(include_bytes!("../tests/version3.fts")).unwrap(),
             (with_message, details())
         );
     }
@@ -417,10 +435,10 @@ mod tests {
     #[test]
     fn a_later_version_names_the_remedy() {
         let mut bytes = example_bytes();
-        bytes[8] = 3;
+        bytes[8] = 4;
         let message = read(&bytes).unwrap_err().to_string();
         assert!(
-            message.contains("x.fts: at byte 8: format version 3"),
+            message.contains("x.fts: at byte 8: format version 4"),
             "{message}"
         );
         assert!(message.contains("newer foretrace"), "{message}");

@@ -21,7 +21,7 @@ pub use {
     details::{Details, Event, EventClass, Site},
     lane::{Lane, Segment, State, WaitKind, Wake},
     marks::{LaneMarks, Marks},
-    schedule::{BlockedThread, ObjectLabel, Outcome, Schedule},
+    schedule::{BlockedThread, NetworkLabel, ObjectLabel, Outcome, Schedule},
     time::SimTime,
     totals::{Activity, Step, Totals},
 };

@@ -14,6 +14,8 @@ pub struct Schedule {
     pub model: String,
     /// The number of CPUs.
     pub cpus: u32,
+    /// The network that ranks pass messages on; none where lanes are threads.
+    pub network: Option<NetworkLabel>,
     /// When the last event took place: the makespan, or the instant of the deadlock.
     pub end: SimTime,
     /// How it ended.
@@ -26,6 +28,34 @@ pub struct Schedule {
     pub objects: Vec<ObjectLabel>,
     /// Who let whom go on, in order of time.
     pub wakes: Vec<Wake>,
+}
+
+impl Schedule {
+    /// Returns what its lanes belong to: threads, or ranks that pass messages.
+    pub fn kind_of_lanes(&self) -> &'static str {
+        match self.network {
+            Some(_) => "ranks",
+            None => "threads",
+        }
+    }
+
+    /// Returns how many CPUs there are, as it is written; nothing where each rank simply has one.
+    pub fn cpus_label(&self) -> Option<String> {
+        match (&self.network, self.cpus) {
+            (Some(_), cpus) if cpus as usize == self.processes.len() => None,
+            (_, 1) => Some("1 CPU".to_owned()),
+            (_, cpus) => Some(format!("{cpus} CPUs")),
+        }
+    }
+}
+
+/// A network, as a schedule names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkLabel {
+    /// Its name for users.
+    pub name: String,
+    /// Its file, or the preset that it is.
+    pub path: String,
 }
 
 /// How a simulated run ended.

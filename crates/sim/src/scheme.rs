@@ -206,6 +206,7 @@ pub(crate) fn to_schedule(
         source: program.source.clone(),
         model: model.name().to_owned(),
         cpus: machine.cpus,
+        network: None,
         end: run.end,
         outcome: run.outcome,
         processes: program

@@ -17,6 +17,12 @@ use crate::{
 /// Settings are written at most once in so many seconds.
 const KEPT_EVERY: f64 = 1.0;
 
+/// Returns whether two names are those of one file.
+fn is_same(one: &str, other: &str) -> bool {
+    let absolute = |path: &str| std::path::absolute(path).ok();
+    one == other || absolute(one).is_some_and(|path| Some(path) == absolute(other))
+}
+
 /// The whole window.
 pub struct Viewer {
     pub(crate) opener: Arc<dyn Opener>,
@@ -38,6 +44,8 @@ pub struct Viewer {
     /// The height of the rows that are seen.
     pub(crate) rows_height: f32,
     styled: Option<bool>,
+    /// What the window is called.
+    title: String,
 }
 
 impl Viewer {
@@ -66,6 +74,7 @@ impl Viewer {
             saving: None,
             rows_height: 300.0,
             styled: None,
+            title: String::new(),
         };
         for file in files {
             viewer.open(ctx, file.display().to_string());
@@ -79,7 +88,7 @@ impl Viewer {
         if let Some(open) = self
             .documents
             .iter()
-            .position(|document| document.path == path)
+            .position(|document| is_same(&document.path, &path))
         {
             self.front = open;
             if matches!(self.documents[open].phase, Phase::Failed(_)) {
@@ -137,7 +146,9 @@ impl Viewer {
                 document.phase = match result {
                     Ok(source) => {
                         opened.push(document.path.clone());
-                        Phase::Open(Box::new(Open::new(source)))
+                        let mut open = Open::new(source);
+                        open.arrangement = self.settings.arrangement();
+                        Phase::Open(Box::new(open))
                     }
                     Err(error) => Phase::Failed(error),
                 };
@@ -153,8 +164,12 @@ impl Viewer {
             let path = std::path::absolute(&path).map_or(path, |path| path.display().to_string());
             self.settings.opened(&path);
         }
+        if let Some(Phase::Open(open)) = self.documents.get(self.front).map(|front| &front.phase) {
+            self.settings.arranged(&open.arrangement);
+        }
         self.keep_settings(ctx.input(|input| input.time));
         self.take_dialog(ctx);
+        self.name_window(ctx);
         if self.is_busy() {
             // Bars move also while nothing else does.
             ctx.request_repaint_after(std::time::Duration::from_millis(80));
@@ -167,6 +182,19 @@ impl Viewer {
         if *kept != self.settings && (now - at).abs() >= KEPT_EVERY {
             self.settings.save(self.settings_file.as_deref());
             self.kept = (self.settings.clone(), now);
+        }
+    }
+
+    /// Tells the desktop which file is in front.
+    fn name_window(&mut self, ctx: &egui::Context) {
+        let front = self.documents.get(self.front);
+        let title = match front.map(|document| panels::welcome::file_name(&document.path)) {
+            Some(file) => format!("{file} - foretrace"),
+            None => "foretrace".to_owned(),
+        };
+        if title != self.title {
+            ctx.send_viewport_cmd(egui::ViewportCommand::Title(title.clone()));
+            self.title = title;
         }
     }
 

@@ -27,16 +27,25 @@ fn ask(dialog: impl FnOnce() -> Option<PathBuf>, instead: &str) -> Result<Option
     Ok(chosen)
 }
 
-/// Asks the user what to open.
+/// How files end that can be opened.
+const OPENED: &[&str] = &[
+    "ftrace", "ftsched", "txt", "journal", "goal", "dim", "prv", "trace",
+];
+
+/// Asks the user what to open, in a directory at first.
 ///
 /// # Errors
 ///
 /// With what to do instead, where there is no dialog.
-pub fn ask_what_to_open() -> Result<Option<PathBuf>, String> {
+pub fn ask_what_to_open(directory: Option<PathBuf>) -> Result<Option<PathBuf>, String> {
     let dialog = rfd::FileDialog::new()
         .set_title("Open a trace or a schedule")
-        .add_filter("traces and schedules", &["ftrace", "ftsched", "txt"])
+        .add_filter("traces and schedules", OPENED)
         .add_filter("all files", &["*"]);
+    let dialog = match directory {
+        Some(directory) => dialog.set_directory(directory),
+        None => dialog,
+    };
     let instead = "drop the file into the window, or name it on the command line";
     ask(|| dialog.pick_file(), instead)
 }

@@ -1,6 +1,6 @@
 //! Does what commands say.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use eframe::egui;
 use foretrace_gantt::view::TimeView;
@@ -62,8 +62,12 @@ impl Viewer {
     fn ask_for_file(&mut self, ctx: &egui::Context) {
         if self.dialog.is_none() {
             let ctx = ctx.clone();
+            // Where the file in front is, there are others.
+            let front = self.documents.get(self.front);
+            let front = front.and_then(|document| std::path::absolute(&document.path).ok());
+            let directory = front.and_then(|path| path.parent().map(Path::to_path_buf));
             self.dialog = Some(Job::start(
-                |_| export::ask_what_to_open(),
+                move |_| export::ask_what_to_open(directory),
                 move || ctx.request_repaint(),
             ));
         }

@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use foretrace_gantt::arrange::{Arrangement, Order};
 use serde::{Deserialize, Serialize};
 
 /// So many files are remembered.
@@ -32,6 +33,14 @@ pub struct Settings {
     pub show_marks: bool,
     /// Whether the critical path is drawn.
     pub show_path: bool,
+    /// Whether threads, or ranks, have lanes.
+    pub show_threads: bool,
+    /// Whether CPUs have lanes.
+    pub show_cpus: bool,
+    /// Whether lanes stand under headings.
+    pub grouped: bool,
+    /// What lanes are ordered by.
+    pub order: Order,
 }
 
 impl Default for Settings {
@@ -47,6 +56,10 @@ impl Default for Settings {
             show_arrows: true,
             show_marks: true,
             show_path: false,
+            show_threads: true,
+            show_cpus: false,
+            grouped: true,
+            order: Order::default(),
         }
     }
 }
@@ -75,6 +88,26 @@ impl Settings {
             let _ = fs::create_dir_all(directory);
         }
         let _ = fs::write(file, text);
+    }
+
+    /// Returns how the lanes of a file that is opened are arranged.
+    pub fn arrangement(&self) -> Arrangement {
+        Arrangement {
+            threads: self.show_threads,
+            cpus: self.show_cpus,
+            grouped: self.grouped,
+            order: self.order,
+            ..Arrangement::default()
+        }
+    }
+
+    /// Notes how lanes are arranged now; which are hidden or filtered is the file's own affair.
+    pub fn arranged(&mut self, how: &Arrangement) {
+        // With neither, the next file would look empty.
+        self.show_threads = how.threads || !how.cpus;
+        self.show_cpus = how.cpus;
+        self.grouped = how.grouped;
+        self.order = how.order;
     }
 
     /// Notes that a file was opened.

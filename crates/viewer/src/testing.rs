@@ -3,8 +3,8 @@
 use std::{path::Path, sync::Arc};
 
 use foretrace_schedule::{
-    BlockedThread, Lane, Marks, ObjectLabel, Outcome, Schedule, Segment, SimTime, State, WaitKind,
-    Wake,
+    BlockedThread, Lane, Marks, NetworkLabel, ObjectLabel, Outcome, Schedule, Segment, SimTime,
+    State, WaitKind, Wake,
 };
 
 use crate::source::{
@@ -107,6 +107,7 @@ pub fn schedule(cpus: u32) -> Schedule {
         source: "example".to_owned(),
         model: "direct".to_owned(),
         cpus,
+        network: None,
         end: SimTime(100 * MILLI),
         outcome: Outcome::Completed,
         processes: vec!["example".to_owned()],
@@ -148,6 +149,13 @@ impl ScheduleSource for ExampleSource {
             return Err("no machine has 13 CPUs; ask for 12".to_owned());
         }
         let mut schedule = schedule(what.cpus);
+        if let Some(network) = &what.network {
+            schedule.network = Some(NetworkLabel {
+                name: network.clone(),
+                path: network.clone(),
+            });
+            schedule.processes.push("another".to_owned());
+        }
         if self.about.path.contains("message") || self.about.passes_messages() {
             schedule.wakes[0].delay = SimTime(20 * MILLI);
         }

@@ -352,10 +352,15 @@ fn what_is_chosen_is_kept_while_the_window_is_open() {
     harness.state_mut().settings_file = Some(file.clone());
     press(&mut harness, Modifiers::NONE, Key::T);
     press(&mut harness, Modifiers::NONE, Key::P);
+    open(&mut harness).arrangement.order = foretrace_gantt::arrange::Order::Blocked;
+    press(&mut harness, Modifiers::NONE, Key::U);
     for _ in 0..200 {
         harness.run_steps(1);
         let kept = crate::settings::Settings::load(Some(&file));
-        if kept.dark && kept.show_path {
+        if kept.dark && kept.show_path && kept.show_cpus {
+            // The next file's lanes are arranged so, too.
+            let how = kept.arrangement();
+            assert_eq!(how, open(&mut harness).arrangement);
             // Recent files are found from wherever the next window is opened.
             assert!(kept.recent[0].starts_with('/') && kept.recent[0].ends_with("example.ftrace"));
             return;

@@ -25,6 +25,10 @@ impl Saved {
         let saved = WhatIf {
             cpus: schedule.cpus,
             model: schedule.model.clone(),
+            network: schedule
+                .network
+                .as_ref()
+                .map(|network| network.path.clone()),
             ..what_if(&ModelArgs::default(), schedule.cpus)
         };
         let origin = origin(&schedule, files);
@@ -97,9 +101,10 @@ impl ScheduleSource for Saved {
     }
 
     fn predict(&self, what: &WhatIf, progress: &Progress) -> Result<Prediction, String> {
-        // A network is not saved: what was predicted on it is shown until another one is chosen.
+        // What an older foretrace saved names no network, and is shown until one is chosen.
         let is_saved = *what == self.about.first;
-        let can_repeat = !is_saved || !self.about.passes_messages();
+        let can_repeat =
+            !is_saved || !self.about.passes_messages() || self.about.first.network.is_some();
         let anew = self.origin.as_ref().filter(|_| can_repeat);
         let anew = anew.map(|origin| origin.predict(what, progress));
         if !is_saved {
@@ -188,6 +193,7 @@ mod tests {
             source: "/nowhere/prog.ftrace".to_owned(),
             model: "direct".to_owned(),
             cpus: 3,
+            network: None,
             end: SimTime(20),
             outcome: Outcome::Completed,
             processes: vec!["prog".to_owned()],
@@ -212,6 +218,32 @@ mod tests {
         assert_eq!((sent.operation.as_ref(), sent.other), ("send", Some(0)));
         assert_eq!(sent.class, EventClass::Message);
         assert_eq!(saved.event(2), None);
+    }
+
+    #[test]
+    fn a_saved_prediction_of_ranks_names_its_network() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("pair.goal");
+        let text = "num_ranks 2\nrank 0 {\nl1: send 8b to 1\n}\nrank 1 {\nl1: recv 8b from 0\n}\n";
+        std::fs::write(&file, text).unwrap();
+        let (messages, _) = messages::load_with_recording(&file).unwrap().unwrap();
+        let ranks = Ranks::new(&file, messages, None, &Files::default());
+        let what = WhatIf {
+            network: Some("infiniband".to_owned()),
+            ..ranks.about().first.clone()
+        };
+        let progress = Progress::default();
+        let predicted = ranks.predict(&what, &progress).unwrap().schedule;
+        let saved = saved(predicted.clone(), Details::default());
+        assert_eq!(saved.about().first.network, what.network);
+        let shown = saved.predict(&saved.about().first, &progress).unwrap();
+        assert_eq!(shown.schedule, predicted);
+        let other = WhatIf {
+            network: Some("gigabit-ethernet".to_owned()),
+            ..saved.about().first.clone()
+        };
+        let slower = saved.predict(&other, &progress).unwrap().schedule;
+        assert!(slower.end > predicted.end);
     }
 
     #[test]

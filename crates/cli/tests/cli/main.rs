@@ -3,6 +3,7 @@
 mod automata;
 mod bad_input;
 mod calibration;
+mod drag;
 mod environment;
 mod files;
 mod grids;

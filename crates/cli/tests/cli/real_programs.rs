@@ -93,9 +93,9 @@ fn check_with(program: &[&str], input: &[u8], differs: impl Fn(&str) -> bool) {
     assert_eq!(told(&recorded.stderr), told(&alone.stderr));
 
     let info = environment.json(&["info", "out.ftrace", "--json"]);
-    let cpu_time = info["trace"]["recording"]["process_cpu_time_ns"]
-        .as_f64()
-        .expect("the kernel told it");
+    let told = |key: &str| info["trace"]["recording"][key].as_f64();
+    let all = told("process_cpu_time_ns").expect("the kernel told it");
+    let cpu_time = all - told("recorder_cpu_ns").expect("the recorder measured itself");
     let predicted = environment.json(&["predict", "out.ftrace", "--cpus", "1,2,4", "--json"]);
     let makespans: Vec<f64> = predicted["predictions"]
         .as_array()

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use crate::environment::TestEnvironment;
+use crate::{drag::drop_file, environment::TestEnvironment};
 
 const WIDTH: usize = 1600;
 const HEIGHT: usize = 1000;
@@ -135,6 +135,10 @@ impl Screen {
         let window = environment
             .command(arguments)
             .env("DISPLAY", &display)
+            .env(
+                "PATH",
+                format!("{}:/usr/bin:/bin", environment.path("").display()),
+            )
             .env("LIBGL_ALWAYS_SOFTWARE", "1")
             .stderr(log.expect("the directory is ours"))
             .spawn()
@@ -152,7 +156,7 @@ impl Screen {
             if self.window.try_wait().expect("it is ours").is_some() {
                 return false;
             }
-            let found = self.tool(&["search", "--onlyvisible", "--name", "^foretrace$"]);
+            let found = self.tool(&["search", "--onlyvisible", "--name", "foretrace$"]);
             if let Some(id) = found.lines().last() {
                 // There is no window manager that would do this.
                 let (width, height) = (WIDTH.to_string(), HEIGHT.to_string());
@@ -164,6 +168,19 @@ impl Screen {
             pause();
         }
         false
+    }
+
+    /// Waits until the window is called something.
+    fn until_named(&self, name: &str) -> u32 {
+        for _ in 0..150 {
+            let found = self.tool(&["search", "--onlyvisible", "--name", name]);
+            if let Some(id) = found.lines().last().and_then(|id| id.parse().ok()) {
+                return id;
+            }
+            pause();
+        }
+        self.keep(name);
+        panic!("no window was ever called {name}");
     }
 
     /// Runs xdotool.
@@ -340,6 +357,40 @@ fn ranks_are_predicted_on_the_network_that_is_chosen_in_the_window() {
     screen.at((115, 40), &[&["click", "1"]]);
     screen.at((115, 115), &[&["click", "1"]]);
     screen.until("both ranks", |shot| shot.in_lanes(RUNNING) > 20_000);
+}
+
+/// A thread that works for as long as is said.
+fn work(micros: u32) -> String {
+    format!("foretrace-text 1\n0 A lock m\n{micros} A unlock m\n{micros} A terminate\n")
+}
+
+#[test]
+fn files_are_opened_by_a_drop_and_by_the_desktops_dialog() {
+    let environment = TestEnvironment::new();
+    for (file, micros) in [("first.txt", 3), ("dropped.txt", 4), ("chosen.txt", 5)] {
+        environment.file(file, work(micros), 0o644);
+    }
+    // What a desktop without portals asks with; this user is quick.
+    let dialog = format!(
+        "#!/bin/sh\necho \"$@\" > '{}'\nsleep 1\necho '{}'\n",
+        environment.path("asked").display(),
+        environment.path("chosen.txt").display()
+    );
+    environment.file("zenity", dialog, 0o755);
+    let screen = Screen::open(&environment, &["view", "first.txt"]);
+    let window = screen.until_named("^first.txt - foretrace$");
+    screen.until("a lane", |shot| shot.in_lanes(RUNNING) > 5_000);
+    drop_file(&screen.display, window, &environment.path("dropped.txt"))
+        .expect("the window takes files");
+    screen.until_named("^dropped.txt - foretrace$");
+    screen.key("ctrl+o");
+    screen.until_named("^chosen.txt - foretrace$");
+    screen.until("its lane", |shot| shot.in_lanes(RUNNING) > 5_000);
+    let asked = fs::read_to_string(environment.path("asked")).expect("it was asked");
+    assert!(
+        asked.contains("*.ftrace") && asked.contains("*.goal"),
+        "{asked}"
+    );
 }
 
 #[test]

@@ -71,25 +71,22 @@ fn wrap(parts: &[String], size: f64, space: f64) -> Vec<String> {
 
 /// Says what the picture is of.
 fn facts(schedule: &Schedule, range: Option<(SimTime, SimTime)>) -> Vec<String> {
-    let cpus = match schedule.cpus {
-        1 => "1 CPU".to_owned(),
-        n => format!("{n} CPUs"),
-    };
-    let threads = match schedule.lanes.len() {
-        1 => "1 thread".to_owned(),
-        n => format!("{n} threads"),
+    let lanes = match &schedule.network {
+        Some(network) => format!("{} ranks on {}", schedule.processes.len(), network.name),
+        None if schedule.lanes.len() == 1 => "1 thread".to_owned(),
+        None => format!("{} threads", schedule.lanes.len()),
     };
     let end = match schedule.outcome {
         Outcome::Completed => format!("makespan {}", schedule.end),
         Outcome::Deadlock(_) => format!("deadlock after {}", schedule.end),
     };
-    let mut parts = vec![
-        format!("{} model", schedule.model),
-        cpus,
-        threads,
+    let mut parts = vec![format!("{} model", schedule.model)];
+    parts.extend(schedule.cpus_label());
+    parts.extend([
+        lanes,
         end,
         format!("average parallelism {:.2}", schedule.average_parallelism()),
-    ];
+    ]);
     if let Some((start, end)) = range {
         parts.push(format!("shown: {start} to {end}"));
     }

@@ -110,10 +110,17 @@ impl Strip {
         let label = Style::new(SIZE, palette.muted).anchored(Anchor::End);
         let x = left - LABEL_GAP;
         document.text_around(x, self.top, label, &format!("{}", self.most));
-        document.text_around(x, self.top + HEIGHT / 2.0, label, "threads");
+        document.text_around(
+            x,
+            self.top + HEIGHT / 2.0,
+            label,
+            plot.schedule.kind_of_lanes(),
+        );
         document.text_around(x, bottom, label, "0");
         let cpus = f64::from(plot.schedule.cpus);
-        if cpus <= self.most {
+        if cpus <= self.most
+            && let Some(cpus_label) = plot.schedule.cpus_label()
+        {
             let y = bottom - cpus / self.most * HEIGHT;
             let line = format!("M{} {}H{}", Px(left), Px(y), Px(right));
             let stroke = palette.text;
@@ -122,22 +129,15 @@ impl Strip {
                 format_args!("stroke=\"{stroke}\" stroke-dasharray=\"5 3\""),
             );
             let style = label.anchored(Anchor::Start);
-            document.text_around(right + 5.0, y, style, &cpus_label(plot.schedule));
+            document.text_around(right + 5.0, y, style, &cpus_label);
         }
     }
 }
 
 /// Returns the width that the label of the line of CPUs takes, with some air.
 pub fn cpus_width(schedule: &Schedule) -> f64 {
-    5.0 + text::width(&cpus_label(schedule), SIZE)
-}
-
-/// Names the line of the CPUs.
-fn cpus_label(schedule: &Schedule) -> String {
-    match schedule.cpus {
-        1 => "1 CPU".to_owned(),
-        cpus => format!("{cpus} CPUs"),
-    }
+    let label = schedule.cpus_label();
+    label.map_or(0.0, |label| 5.0 + text::width(&label, SIZE))
 }
 
 /// Returns the exact numbers of threads, a stretch for each change.

@@ -38,6 +38,7 @@ fn schedule(lanes: Vec<Lane>) -> Schedule {
         source: "test.ftrace".to_owned(),
         model: "direct".to_owned(),
         cpus: 2,
+        network: None,
         end: end.unwrap_or_default(),
         outcome: Outcome::Completed,
         processes: vec!["test".to_owned()],

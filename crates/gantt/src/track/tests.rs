@@ -180,6 +180,7 @@ fn a_cpu_runs_what_the_lanes_say() {
         source: String::new(),
         model: String::new(),
         cpus: 3,
+        network: None,
         end: SimTime(15),
         outcome: foretrace_schedule::Outcome::Completed,
         processes: vec![String::new()],

@@ -38,13 +38,14 @@ pub fn parallelism(ui: &egui::Ui, open: &mut Open, scene: &Scene<'_>) {
     let painter = ui.painter();
     let rect = scene.layout.graph;
     let threads = open.cache.heap.most_threads();
-    let cpus = scene.loaded.picture.schedule.cpus as f32;
+    let schedule = &scene.loaded.picture.schedule;
+    let cpus = schedule.cpus as f32;
     // Many idle CPUs would press the threads flat.
     let most = threads.max(cpus.min(2.0 * threads)).max(1.0).ceil();
     open.cache.draw_graph(painter, rect, most, scene.colours);
     let y = |threads: f32| rect.bottom() - threads / most * rect.height();
     painter.hline(rect.x_range(), rect.bottom(), (1.0, scene.colours.muted()));
-    label(painter, rect, "threads", scene);
+    label(painter, rect, schedule.kind_of_lanes(), scene);
     let small = FontId::proportional(10.0);
     let x = rect.left() - 6.0;
     for (threads, align) in [(0.0, Align2::RIGHT_BOTTOM), (most, Align2::RIGHT_TOP)] {
@@ -57,18 +58,40 @@ pub fn parallelism(ui: &egui::Ui, open: &mut Open, scene: &Scene<'_>) {
             scene.colours.muted(),
         );
     }
-    if cpus <= most {
-        let line = [pos2(rect.left(), y(cpus)), pos2(rect.right(), y(cpus))];
+    if let Some(text) = schedule.cpus_label() {
+        mark_cpus(
+            painter,
+            rect,
+            (y(cpus.min(most)), cpus <= most),
+            text,
+            scene,
+        );
+    }
+    if let Some(rect) = scene.layout.difference {
+        difference(painter, open, scene, rect);
+    }
+}
+
+/// Paints the line of the CPUs, or where it would be if it were not above.
+fn mark_cpus(
+    painter: &egui::Painter,
+    rect: Rect,
+    (y, is_within): (f32, bool),
+    text: String,
+    scene: &Scene<'_>,
+) {
+    if is_within {
+        let line = [pos2(rect.left(), y), pos2(rect.right(), y)];
         let stroke = Stroke::new(1.5, scene.colours.text());
         painter.extend(Shape::dashed_line(&line, stroke, 6.0, 4.0));
     }
-    let text = if cpus > most {
-        format!("{cpus:.0} CPUs (above)")
+    let text = if is_within {
+        text
     } else {
-        format!("{cpus:.0} CPUs")
+        format!("{text} (above)")
     };
-    let at = pos2(rect.right() - 4.0, y(cpus.min(most)) + 2.0);
-    let galley = painter.layout_no_wrap(text, small, scene.colours.text());
+    let at = pos2(rect.right() - 4.0, y + 2.0);
+    let galley = painter.layout_no_wrap(text, FontId::proportional(10.0), scene.colours.text());
     let place = Align2::RIGHT_TOP.anchor_size(at, galley.size());
     painter.rect_filled(
         place.expand(2.0),
@@ -76,9 +99,6 @@ pub fn parallelism(ui: &egui::Ui, open: &mut Open, scene: &Scene<'_>) {
         scene.colours.background().gamma_multiply(0.85),
     );
     painter.galley(place.min, galley, scene.colours.text());
-    if let Some(rect) = scene.layout.difference {
-        difference(painter, open, scene, rect);
-    }
 }
 
 /// Paints how many more or fewer threads run than in the prediction that this is compared with.

@@ -62,13 +62,9 @@ fn headline(loaded: &Loaded, ui: &mut egui::Ui, colours: &Colours) {
             ));
         }
     }
-    let unit = match (&loaded.what.network, schedule.cpus) {
-        (Some(_), _) => "ranks",
-        (None, 1) => "CPU",
-        (None, _) => "CPUs",
-    };
-    let (cpus, model) = (schedule.cpus, &schedule.model);
-    ui.label(format!("on {cpus} {unit}, {model} model"));
+    let ranks = || format!("{} ranks", schedule.processes.len());
+    let (on, model) = (schedule.cpus_label().unwrap_or_else(ranks), &schedule.model);
+    ui.label(format!("on {on}, {model} model"));
     if !loaded.failed.is_empty() {
         let failed = loaded.failed.join(", ");
         ui.label(RichText::new(format!("(deadlock in {failed})")).color(colours.muted()));

@@ -370,14 +370,19 @@ fn arrangement(
     ui: &mut egui::Ui,
     commands: &mut Vec<Command>,
 ) {
+    let lanes = if open.source.about().passes_messages() {
+        "Ranks"
+    } else {
+        "Threads"
+    };
     let how = &mut open.arrangement;
-    ui.toggle_value(&mut how.threads, "Threads");
+    ui.toggle_value(&mut how.threads, lanes);
     ui.toggle_value(&mut how.cpus, "CPUs").on_hover_text("U");
     ui.separator();
     ui.toggle_value(&mut how.grouped, "Grouped")
         .on_hover_text("by process and start routine");
     ui.toggle_value(&mut how.hide_quiet, "Hide idle")
-        .on_hover_text("leave threads without events out");
+        .on_hover_text("leave lanes without events out");
     ui.toggle_value(&mut settings.show_arrows, "Arrows")
         .on_hover_text("R");
     ui.toggle_value(&mut settings.show_path, "Critical path")
