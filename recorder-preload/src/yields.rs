@@ -29,9 +29,9 @@ pub unsafe extern "C-unwind" fn yield_now(site: u64) -> c_int {
     if !recording() {
         return call();
     }
-    // A library that passes messages yields to the ranks that it waits for.
+    // A library that passes messages yields to the ranks that it waits for; but also where it only looks.
     if message::is_inside() {
-        return call();
+        return if message::is_waiting() { call() } else { 0 };
     }
     let state = ThreadState::current();
     let now = clock::tsc();

@@ -4,7 +4,7 @@
 //! the thread, by the same means as in a child of `vfork`. A call that may block is recorded before it is made; one that
 //! does not, after it, with the counter from before.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use foretrace_trace::journal::layout::{Kind, OUTCOME_BUSY, OUTCOME_PENDING, Record, pack_tail};
 
@@ -14,6 +14,17 @@ use crate::{clock, process, stack, vfork};
 
 /// Between two tries of a burst lies no more than so many ticks of the program's own: about two microseconds.
 const BURST_TICKS: u64 = 6_000;
+
+/// From the end of a try to the next one's begin, so many ticks are the loop's and the hook's: about 30 nanoseconds. What is
+/// beyond is the program's work.
+const LOOP_TICKS: u64 = 90;
+
+/// After so many tries in a row that found nothing, others run: a thread that does nothing but look keeps them from
+/// sending what it looks for.
+const IDLE_LOOKS: u16 = 32;
+
+/// Those of a thread that works in between: it shall not change places with others all the time.
+const BUSY_LOOKS: u16 = 512;
 
 /// Words beyond so many need not lie in one chunk with their record.
 const WORDS_TOGETHER: usize = 32;
@@ -46,9 +57,25 @@ pub fn begin() -> u64 {
     buffer::now(state)
 }
 
+/// Makes a call that only tries, and must not let others run at each of many.
+pub fn trying<T>(call: impl FnOnce() -> T) -> T {
+    let state = ThreadState::current();
+    state.trying.set(true);
+    let result = call();
+    state.trying.set(false);
+    result
+}
+
+/// Returns whether the calling thread waits in the library, so that others should run.
+#[inline]
+pub fn is_waiting() -> bool {
+    is_inside() && !ThreadState::current().trying.get()
+}
+
 /// Records a call that began at a counter's value.
 pub fn put_call(tsc: u64, function: u16, site: u64, words: &[u64]) {
     let state = ThreadState::current();
+    state.looks.set(0);
     let mut callers = [0; stack::MOST_FRAMES];
     let found = match stack::depth() {
         0 => 0,
@@ -71,24 +98,43 @@ pub fn put_return(function: u16, outcome: u8, words: &[u64]) {
     put(state, (tsc, u64::from(function), tail), words, &[]);
 }
 
-/// Records a try that found nothing; or, where it is one more of a burst, counts it. Returns whether it was one more.
+/// Records a try that found nothing; or, where it is one more of a burst, counts it. Returns whether others should run.
 pub fn put_failed_try(tsc: u64, function: u16, site: u64, words: &[u64]) -> bool {
     let state = ThreadState::current();
     let what = site << 16 | u64::from(function);
     let last = state.tries.get();
+    let apart = tsc.wrapping_sub(state.last_try.get());
+    let share = if apart > LOOP_TICKS {
+        1
+    } else {
+        BUSY_LOOKS / IDLE_LOOKS
+    };
+    let looks = state.looks.get() + share;
     let again = last != 0
         && last + 2 * STEP == state.cursor.get()
         && state.tried.get() == what
-        && tsc.wrapping_sub(state.last_try.get()) < BURST_TICKS;
+        && apart < BURST_TICKS;
     if again {
-        count(state, last);
+        count(state, last, apart.saturating_sub(LOOP_TICKS));
     } else {
         put_call(tsc, function, site, words);
         begin_tries(state, function);
         state.tried.set(what);
     }
     state.last_try.set(clock::tsc());
-    again
+    let is_enough = looks >= BUSY_LOOKS;
+    state.looks.set(if is_enough { 0 } else { looks });
+    is_enough
+}
+
+/// Notes that others may have run since the last try: that was waiting, too, and not the program's work.
+pub fn let_others_run() {
+    let state = ThreadState::current();
+    let last = state.tries.get();
+    if last != 0 && last + 2 * STEP == state.cursor.get() {
+        come_back(state, last);
+    }
+    state.last_try.set(clock::tsc());
 }
 
 /// Records the return of the first try: the CPU time, the return, and the count behind it.
@@ -99,19 +145,34 @@ fn begin_tries(state: &ThreadState, function: u16) {
         process::lose();
         return;
     };
-    buffer::fill(at + STEP, 0, 1, pack_tail(Kind::Words, 0, 1));
+    buffer::fill(at + STEP, 0, 1, pack_tail(Kind::Words, 0, 2));
     let tail = pack_tail(Kind::Return, OUTCOME_BUSY, Kind::Mpi as u64);
     fill(at, clock::tsc(), u64::from(function), tail);
     state.tries.set(at);
 }
 
-/// Counts one more try into the return at a place. Before it stands the CPU time, which is brought up to date where the
-/// thread was disturbed.
-fn count(state: &ThreadState, at: u64) {
-    let record = |at: u64| {
-        // SAFETY: records that this thread made, in the chunk that it holds.
-        unsafe { &*(at as *const Record) }
+/// Counts one more try into the return at a place, and the work before it.
+fn count(state: &ThreadState, at: u64, work: u64) {
+    come_back(state, at);
+    let words = record(at + STEP);
+    let add = |word: &AtomicU64, more| {
+        word.store(word.load(Ordering::Relaxed) + more, Ordering::Relaxed);
     };
+    add(&words.object, 1);
+    if work > 0 {
+        add(&words.tsc, work);
+    }
+}
+
+/// Returns a record that this thread made, in the chunk that it holds.
+fn record(at: u64) -> &'static Record {
+    // SAFETY: its chunk is mapped for as long as the thread holds it.
+    unsafe { &*(at as *const Record) }
+}
+
+/// Moves the return at a place to now. Before it stands the CPU time, which is brought up to date where the thread was
+/// disturbed.
+fn come_back(state: &ThreadState, at: u64) {
     let relaxed = Ordering::Relaxed;
     if !clock::undisturbed() {
         let sync = record(at - STEP);
@@ -123,8 +184,6 @@ fn count(state: &ThreadState, at: u64) {
         }
     }
     record(at).tsc.store(clock::tsc(), relaxed);
-    let words = record(at + STEP);
-    words.object.store(words.object.load(relaxed) + 1, relaxed);
 }
 
 /// Puts a record, its words and its callers into the chunk.

@@ -123,6 +123,10 @@ pub struct ThreadState {
     pub(crate) read_at: Cell<u64>,
     /// Whether it came back from waits since, of which nobody knows the CPU time.
     pub(crate) unread: Cell<bool>,
+    /// Whether the thread is in a try of a library that passes messages.
+    pub(crate) trying: Cell<bool>,
+    /// How many of these found nothing since the thread did anything else or let others run.
+    pub(crate) looks: Cell<u16>,
     /// What the thread does again and again.
     pub(crate) repeated: Repeated,
 }

@@ -162,7 +162,7 @@ pub fn ready(arguments: &Arguments) -> c_int {
 pub fn arrived(arguments: &Arguments) -> c_int {
     let words = [named(arguments.handle(0))];
     let tsc = message::begin();
-    let result = arguments.forward();
+    let result = message::trying(|| arguments.forward());
     if result == foretrace_mpi::SUCCESS && arguments.int_at(2) == 0 {
         failed(tsc, arguments, &words);
         return result;
@@ -181,6 +181,7 @@ pub fn transfer(arguments: &Arguments, count: Option<u8>, datatype: u8) -> c_int
 
 /// Records a wait for a message, or a look for one.
 pub fn probe(arguments: &Arguments, tries: bool) -> c_int {
+    let tsc = message::begin();
     let words = [
         envelope(rank(arguments.int(0)), tag(arguments.int(1))),
         arguments.handle(2) as u64,
@@ -198,8 +199,7 @@ pub fn probe(arguments: &Arguments, tries: bool) -> c_int {
     let given = arguments.word(status);
     let address = if ignores(given) { own.address() } else { given };
     let arguments = arguments.with(status, address);
-    let tsc = message::begin();
-    let result = arguments.forward();
+    let result = message::trying(|| arguments.forward());
     if result == foretrace_mpi::SUCCESS && arguments.int_at(flag) == 0 {
         failed(tsc, &arguments, &words);
         return result;

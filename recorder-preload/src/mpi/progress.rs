@@ -47,7 +47,7 @@ pub unsafe extern "C-unwind" fn ucp_worker_progress(worker: *mut c_void) -> c_ui
     };
     // SAFETY: the library's own call.
     let done = unsafe { progress(worker) };
-    if done == 0 && message::is_inside() {
+    if done == 0 && message::is_waiting() {
         // SAFETY: it takes nothing.
         unsafe { next::sched_yield() };
     }

@@ -131,6 +131,8 @@ fn places(arguments: &Arguments, waits: Waits, tries: bool) -> Places {
 
 /// Records a wait, or a look. The library overwrites the requests, so they are copied before.
 pub fn wait(arguments: &Arguments, waits: Waits, tries: bool) -> c_int {
+    // What this hook does before the call is not the program's.
+    let tsc = message::begin();
     let places = places(arguments, waits, tries);
     let statuses = match waits {
         Waits::One | Waits::Any => 1,
@@ -156,23 +158,22 @@ pub fn wait(arguments: &Arguments, waits: Waits, tries: bool) -> c_int {
         } else {
             arguments
         };
-        wait_with(arguments, &places, (waits, tries), requests, returned)
+        wait_with(arguments, (tsc, &places), (waits, tries), requests, returned)
     })
 }
 
 fn wait_with(
     arguments: &Arguments,
-    places: &Places,
+    (tsc, places): (u64, &Places),
     (waits, tries): (Waits, bool),
     requests: &[u64],
     returned: &mut [u64],
 ) -> c_int {
-    let tsc = message::begin();
     if !tries {
         message::put_call(tsc, arguments.position, arguments.site, requests);
     }
     let result = if tries {
-        arguments.forward()
+        message::trying(|| arguments.forward())
     } else {
         waiting::complete(arguments)
     };
@@ -244,10 +245,11 @@ fn answer(
     }
 }
 
-/// Records a look that found nothing, and lets others run where the program does nothing else than look.
+/// Records a look that found nothing, and lets others run after many of them.
 pub fn failed(tsc: u64, arguments: &Arguments, words: &[u64]) {
     if message::put_failed_try(tsc, arguments.position, arguments.site, words) {
         // SAFETY: it takes nothing.
         unsafe { next::sched_yield() };
+        message::let_others_run();
     }
 }

@@ -394,11 +394,23 @@ impl<'a> Decoder<'a> {
         self.ready.push_back(event);
     }
 
+    /// Dates the return of a row of looks back by what the program worked in between, which so counts as work after it.
+    fn free_work_between_looks(&self, event: &mut Decoded) {
+        if event.outcome == OUTCOME_BUSY
+            && let Some(&[_, ticks]) = self.words.get(&event.words).map(Vec::as_slice)
+        {
+            let began = self.waiting.last().map_or(0, |call| call.cpu);
+            let work = self.scale.nanos(ticks);
+            event.cpu = event.cpu.saturating_sub(work).max(began);
+        }
+    }
+
     fn come_back(&mut self, record: RawRecord) {
         let kind = Kind::from_byte(record.site as u8);
         let mut event = self.decode(record);
         if kind == Some(Kind::Mpi) {
             event.words = self.words();
+            self.free_work_between_looks(&mut event);
         }
         event.site = 0;
         let innermost = self

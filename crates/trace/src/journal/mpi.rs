@@ -28,7 +28,7 @@
 //! A level of threads is its place in [`LEVELS`].
 //!
 //! A test or a probe that found nothing has the outcome *busy*, and as words of its return how often it was made in a row
-//! and the ticks between the first and the last.
+//! and the ticks of the program's own work in between.
 
 /// Stands for any rank or any tag.
 pub const ANY: u32 = u32::MAX;
