@@ -16,24 +16,27 @@ pub struct StatusLayout {
     pub tag: usize,
     /// Where `MPI_ERROR` is.
     pub error: usize,
+    /// Where it says that the request was cancelled, and by which bits; none where that is the library's own secret.
+    pub cancelled: Option<(usize, i32)>,
 }
 
 impl StatusLayout {
     /// Returns that of a family.
     pub(crate) const fn of(family: Family) -> Self {
-        let (bytes, source) = match family {
+        let (bytes, source, cancelled) = match family {
             // int source, tag, error, cancelled; size_t count.
-            Family::OpenMpi => (24, 0),
+            Family::OpenMpi => (24, 0, Some((12, -1))),
             // int count_lo, count_hi_and_cancelled, source, tag, error.
-            Family::Mpich => (20, 8),
+            Family::Mpich => (20, 8, Some((4, 1))),
             // int source, tag, error, reserved[5].
-            Family::Abi => (32, 0),
+            Family::Abi => (32, 0, None),
         };
         Self {
             bytes,
             source,
             tag: source + 4,
             error: source + 8,
+            cancelled,
         }
     }
 

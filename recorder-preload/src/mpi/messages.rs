@@ -57,6 +57,19 @@ pub fn envelope_at(address: usize) -> u64 {
     envelope(rank(read(layout.source)), tag(read(layout.tag)))
 }
 
+/// Returns from whom a message came that was waited for, as the status at an address says; nobody where it was cancelled.
+pub fn envelope_of_wait(address: usize) -> u64 {
+    let is_cancelled = constants().status.cancelled.is_some_and(|(offset, bits)| {
+        // SAFETY: the library filled in a status there.
+        let word = unsafe { ((address + offset) as *const c_int).read_unaligned() };
+        word & bits != 0
+    });
+    if is_cancelled {
+        return envelope(NOBODY, ANY);
+    }
+    envelope_at(address)
+}
+
 /// Returns whether an argument says that nobody wants to know the status.
 pub fn ignores(status: usize) -> bool {
     status == constants().family.status_ignore()

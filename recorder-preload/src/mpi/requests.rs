@@ -7,7 +7,7 @@ use foretrace_trace::journal::mpi::{NO_REQUEST, Waits, position};
 
 use super::arguments::Arguments;
 use super::library::constants;
-use super::messages::{envelope_at, ignores};
+use super::messages::{envelope_of_wait, ignores};
 use super::{blocking, immediate, outcome, waiting};
 use crate::next;
 
@@ -158,7 +158,13 @@ pub fn wait(arguments: &Arguments, waits: Waits, tries: bool) -> c_int {
         } else {
             arguments
         };
-        wait_with(arguments, (tsc, &places), (waits, tries), requests, returned)
+        wait_with(
+            arguments,
+            (tsc, &places),
+            (waits, tries),
+            requests,
+            returned,
+        )
     })
 }
 
@@ -210,7 +216,7 @@ fn answer(
     returned: &mut [u64],
 ) -> usize {
     let status = |index: usize| {
-        envelope_at(arguments.word(places.status) + index * constants().status.bytes)
+        envelope_of_wait(arguments.word(places.status) + index * constants().status.bytes)
     };
     match waits {
         Waits::One | Waits::All => {

@@ -210,6 +210,33 @@ fn calls_that_block_may_be_made_by_looking_again_and_again() {
 }
 
 #[test]
+fn a_receive_that_was_cancelled_too_late_has_its_message() {
+    let environment = TestEnvironment::new();
+    for family in FAMILIES {
+        compile(&environment, family, "mpi_cancel.c");
+        let said = record(&environment, family, 2, &[]);
+        assert_eq!(said, "the first came from 0, the second was cancelled\n");
+        let receives: Vec<String> = rows(&environment, 1)
+            .into_iter()
+            .filter(|row| row.starts_with("recv"))
+            .collect();
+        assert_eq!(
+            receives,
+            [
+                "recv any:0 8 any request=0 call=irecv",
+                "recv nobody 8 any request=1 call=irecv"
+            ],
+            "{family}"
+        );
+        for model in ["direct", "client-server", "strict"] {
+            let predicted = predict(&environment, model);
+            let makespan = &predicted["predictions"][0]["makespan_ns"];
+            assert!(makespan.is_u64(), "{family}, {model}: {predicted}");
+        }
+    }
+}
+
+#[test]
 fn functions_that_the_library_lacks_are_not_found_by_programs_that_look() {
     const SOURCE: &str = "#define _GNU_SOURCE\n#include <mpi.h>\n#include <dlfcn.h>\n#include <stdio.h>\n\
         #pragma weak MPI_Session_finalize\n\

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::hash::FastMap;
 use super::layout::{OUTCOME_BUSY, OUTCOME_SUCCESS};
-use super::mpi::{Class, FUNCTIONS, Function};
+use super::mpi::{Class, FUNCTIONS, Function, NOBODY, opened};
 use super::ranks::{Apart, Known, Over, Pending, Rank};
 use crate::{Action, Communicator, End, Message, MessageId, Peer, Point, ThreadId, ThreadLevel};
 
@@ -33,6 +33,8 @@ pub(super) struct Messages {
     pub(super) table: Vec<Message>,
     /// Of each event whose message may yet become another, that message.
     told: FastMap<usize, MessageId>,
+    /// Receives that may have been cancelled, or else met a message before: what they were, by their event and place.
+    cancelled: FastMap<(usize, usize), Peer>,
     numbers: FastMap<(Vec<u32>, usize, u32), u32>,
     apart: FastMap<(u32, Apart), u32>,
     pub(super) communicators: Vec<Communicator>,
@@ -152,9 +154,20 @@ impl Messages {
             _ => &mut [],
         };
         let point = points.get_mut(open.place)?;
+        let at = (open.event, open.place);
         match envelope {
-            Some(envelope) => rank.meet(point, envelope),
-            None if point.end == End::Receive => point.peer = Peer::Nobody,
+            Some(envelope) => {
+                if let Some(peer) = self.cancelled.remove(&at)
+                    && opened(envelope).0 < NOBODY
+                {
+                    point.peer = peer;
+                }
+                rank.meet(point, envelope);
+            }
+            None if point.end == End::Receive => {
+                self.cancelled.insert(at, point.peer);
+                point.peer = Peer::Nobody;
+            }
             None => {}
         }
         let message = self.intern(message);
