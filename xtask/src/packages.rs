@@ -15,7 +15,7 @@ const LINK_WITH_OPENMP: &str =
     "echo 'int main(void) { return 0; }' | clang -fopenmp -x c - -o /dev/null";
 
 /// The compilers for the programs that tests record, the real programs that they record, launchers and compilers of MPI programs.
-const TOOLS: [Tool; 17] = [
+const TOOLS: [Tool; 19] = [
     Tool {
         program: "gcc",
         package: "gcc",
@@ -63,6 +63,14 @@ const TOOLS: [Tool; 17] = [
     Tool {
         program: "mpirun.mpich",
         package: "mpich",
+    },
+    Tool {
+        program: "hpcc",
+        package: "hpcc",
+    },
+    Tool {
+        program: "lmp",
+        package: "lammps",
     },
     Tool {
         program: "mpicc.openmpi",

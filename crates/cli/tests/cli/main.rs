@@ -10,6 +10,7 @@ mod grids;
 mod help;
 mod machines;
 mod messages;
+mod mpi_programs;
 mod polling;
 mod pools;
 mod predictions;

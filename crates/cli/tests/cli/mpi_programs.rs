@@ -1,0 +1,101 @@
+//! Real programs that use MPI: a benchmark that does everything, and a simulation.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::environment::TestEnvironment;
+
+/// Records a program of so many ranks, and returns what it printed.
+fn record(environment: &TestEnvironment, ranks: u32, program: &[&str]) -> String {
+    let ranks = ranks.to_string();
+    let mut arguments = vec!["record", "-f", "-o", "a.ftrace", "--"];
+    arguments.extend(["mpirun.openmpi", "-np", &ranks]);
+    arguments.extend(program);
+    let output = environment
+        .command(&arguments)
+        .env("OMP_NUM_THREADS", "1")
+        // Open MPI does not like to be run by root, as tests in containers are.
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .output()
+        .expect("foretrace was built");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program:?}: {errors}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Predicts what was recorded by every model, each of which has to come to the end; returns the default one's answer.
+fn predict(environment: &TestEnvironment, ranks: u32) -> Value {
+    let by = |model: &str| {
+        let network = ["--network", "infiniband", "--model", model, "--json"];
+        let answer = environment.json(&[&["predict", "a.ftrace"][..], &network].concat());
+        let prediction = answer["predictions"][0].clone();
+        let makespan = prediction["makespan_ns"].as_u64();
+        assert!(makespan.is_some(), "{ranks} ranks, {model}: {answer}");
+        prediction
+    };
+    for model in ["direct", "client-server", "strict"] {
+        by(model);
+    }
+    by("auto")
+}
+
+#[test]
+fn the_hpc_challenge_is_recorded_and_replayed_to_its_end() {
+    let environment = TestEnvironment::new();
+    for (ranks, rows, columns) in [(2, 1, 2), (4, 2, 2), (8, 2, 4)] {
+        // How large the matrices are, in which blocks, and on which grid of processes they lie; the rest is as it comes.
+        let input = include_str!("hpccinf.txt")
+            .replace("{rows}", &rows.to_string())
+            .replace("{columns}", &columns.to_string());
+        environment.file("hpccinf.txt", input, 0o644);
+        // It appends to what is there.
+        let _ = fs::remove_file(environment.path("hpccoutf.txt"));
+        record(&environment, ranks, &["hpcc"]);
+        let told = fs::read_to_string(environment.path("hpccoutf.txt")).expect("it writes there");
+        assert!(told.contains("\nSuccess=1\n"), "{told}");
+        let prediction = predict(&environment, ranks);
+        assert!(
+            prediction["messages"].as_u64() > Some(1_000),
+            "{prediction}"
+        );
+    }
+}
+
+/// A melt of atoms that attract and repel each other, after the program's own benchmark.
+const MELT: &str = "units lj\natom_style atomic\nlattice fcc 0.8442\nregion box block 0 8 0 8 0 8\ncreate_box 1 box\n\
+                    create_atoms 1 box\nmass 1 1.0\nvelocity all create 1.44 87287 loop geom\npair_style lj/cut 2.5\n\
+                    pair_coeff 1 1 1.0 1.0 2.5\nneighbor 0.3 bin\nneigh_modify delay 0 every 20 check no\nfix 1 all nve\n\
+                    thermo 10\nrun 40\n";
+
+#[test]
+fn molecules_move_alike_while_they_are_recorded() {
+    let environment = TestEnvironment::new();
+    environment.file("melt.in", MELT, 0o644);
+    let mut makespans = Vec::new();
+    let mut energies = Vec::new();
+    for ranks in [2, 4, 8] {
+        let printed = record(
+            &environment,
+            ranks,
+            &["lmp", "-in", "melt.in", "-log", "none"],
+        );
+        // Step, temperature, energies and pressure: numbers only.
+        let is_row = |line: &&str| {
+            let mut words = line.split_whitespace();
+            words.clone().count() == 6 && words.all(|word| word.parse::<f64>().is_ok())
+        };
+        let rows: Vec<&str> = printed.lines().filter(is_row).collect();
+        assert_eq!(rows.len(), 5, "{printed}");
+        energies.push(rows[0].to_owned());
+        let prediction = predict(&environment, ranks);
+        makespans.push(prediction["makespan_ns"].as_u64());
+    }
+    // At the begin all is the same in whatever parts the atoms lie.
+    assert!(
+        energies.windows(2).all(|pair| pair[0] == pair[1]),
+        "{energies:?}"
+    );
+    assert!(makespans[0] > makespans[1], "{makespans:?}");
+}
