@@ -11,6 +11,7 @@ mod soak;
 mod subjects;
 mod test;
 mod validate;
+mod validate_messages;
 
 use std::{fmt::Write as _, process::ExitCode};
 
@@ -22,7 +23,7 @@ struct Chore {
 }
 
 /// The chores, in the order in which the help lists them.
-const CHORES: [Chore; 9] = [
+const CHORES: [Chore; 10] = [
     Chore {
         name: "test",
         about: "Set up the machine, then check the format, the lints and all tests",
@@ -67,6 +68,11 @@ const CHORES: [Chore; 9] = [
         name: "validate",
         about: "Compare predictions with real runs of some programs on two CPUs",
         run: validate::all,
+    },
+    Chore {
+        name: "validate-mpi",
+        about: "Compare predictions of programs that use MPI with real runs of two ranks on two CPUs",
+        run: validate_messages::all,
     },
 ];
 

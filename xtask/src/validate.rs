@@ -94,7 +94,8 @@ fn value<'a>(document: &'a str, key: &str) -> Result<&'a str, String> {
         .ok_or_else(|| format!("no {key} in {document}"))
 }
 
-fn number(document: &str, key: &str) -> Result<f64, String> {
+/// Returns the number behind the last key of that name in a JSON document.
+pub fn number(document: &str, key: &str) -> Result<f64, String> {
     let text = value(document, key)?;
     text.parse()
         .map_err(|_| format!("{key} is {text}: every model ended in a deadlock"))

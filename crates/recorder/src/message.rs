@@ -15,16 +15,22 @@ use crate::{clock, process, stack, vfork};
 /// Between two tries of a burst lies no more than so many ticks of the program's own: about two microseconds.
 const BURST_TICKS: u64 = 6_000;
 
-/// From the end of a try to the next one's begin, so many ticks are the loop's and the hook's: about 30 nanoseconds. What is
-/// beyond is the program's work.
+/// Where no more ticks lie from the end of a try to the next one's begin, about 30 nanoseconds, the program only looks. Else it
+/// works, and looks in passing.
 const LOOP_TICKS: u64 = 90;
+
+/// So many of them are the hook's.
+const HOOK_TICKS: u64 = 30;
+
+/// A look that takes longer was interrupted: about 300 nanoseconds.
+const MOST_LOOK_TICKS: u64 = 900;
 
 /// After so many tries in a row that found nothing, others run: a thread that does nothing but look keeps them from
 /// sending what it looks for.
 const IDLE_LOOKS: u16 = 32;
 
 /// Those of a thread that works in between: it shall not change places with others all the time.
-const BUSY_LOOKS: u16 = 512;
+const BUSY_LOOKS: u16 = 128;
 
 /// Words beyond so many need not lie in one chunk with their record.
 const WORDS_TOGETHER: usize = 32;
@@ -104,10 +110,12 @@ pub fn put_failed_try(tsc: u64, function: u16, site: u64, words: &[u64]) -> bool
     let what = site << 16 | u64::from(function);
     let last = state.tries.get();
     let apart = tsc.wrapping_sub(state.last_try.get());
-    let share = if apart > LOOP_TICKS {
-        1
+    // Looks in passing take their time also where nobody has to be waited for.
+    let (share, work) = if apart > LOOP_TICKS {
+        let look = clock::tsc().wrapping_sub(tsc).min(MOST_LOOK_TICKS);
+        (1, apart - HOOK_TICKS + look)
     } else {
-        BUSY_LOOKS / IDLE_LOOKS
+        (BUSY_LOOKS / IDLE_LOOKS, 0)
     };
     let looks = state.looks.get() + share;
     let again = last != 0
@@ -115,7 +123,7 @@ pub fn put_failed_try(tsc: u64, function: u16, site: u64, words: &[u64]) -> bool
         && state.tried.get() == what
         && apart < BURST_TICKS;
     if again {
-        count(state, last, apart.saturating_sub(LOOP_TICKS));
+        count(state, last, work);
     } else {
         put_call(tsc, function, site, words);
         begin_tries(state, function);

@@ -1,0 +1,220 @@
+//! Compares predictions of programs that use MPI with real runs of two ranks on two CPUs.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use crate::{
+    run::{cargo, is_installed, root, step},
+    validate::number,
+};
+
+/// How often each program is recorded, and run.
+const ROUNDS: usize = 11;
+
+/// A melt of 16,384 atoms, as LAMMPS' own benchmark has it.
+const MELT: &str = "units lj\natom_style atomic\nlattice fcc 0.8442\nregion box block 0 16 0 16 0 16\ncreate_box 1 box\n\
+                    create_atoms 1 box\nmass 1 1.0\nvelocity all create 1.44 87287 loop geom\npair_style lj/cut 2.5\n\
+                    pair_coeff 1 1 1.0 1.0 2.5\nneighbor 0.3 bin\nneigh_modify delay 0 every 20 check no\nfix 1 all nve\n\
+                    thermo 20\nrun 60\n";
+
+/// A directory with the programs of one implementation of MPI.
+struct Bench<'a> {
+    family: &'a str,
+    directory: &'a Path,
+    network: PathBuf,
+    timer: PathBuf,
+}
+
+/// Prints the table that `docs/mpi.md` shows.
+pub fn all() -> Result<(), String> {
+    step("Build", &mut cargo(&["build", "--release"]))?;
+    let directory = env::temp_dir().join(format!("foretrace-validate-mpi-{}", std::process::id()));
+    fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+    let done = all_in(&directory);
+    // What is left behind in the temporary directory does no harm.
+    let _ = fs::remove_dir_all(&directory);
+    done
+}
+
+fn all_in(directory: &Path) -> Result<(), String> {
+    let write = |name: &str, text: &str| {
+        fs::write(directory.join(name), text).map_err(|error| error.to_string())
+    };
+    let input = include_str!("../../crates/cli/tests/cli/hpccinf.txt");
+    let input = input.replace("{rows}", "1").replace("{columns}", "2");
+    write(
+        "hpccinf.txt",
+        &input
+            .replace("200          Ns", "1200         Ns")
+            .replace("20           NBs", "80           NBs"),
+    )?;
+    write("melt.in", MELT)?;
+    let mut errors = Vec::new();
+    for family in ["openmpi", "mpich"] {
+        let bench = Bench::new(family, directory)?;
+        eprintln!(
+            "\n==> {family}, 2 ranks, medians of {ROUNDS} recordings and of {ROUNDS} real runs in turn"
+        );
+        eprintln!("| program | predicted | real | error |\n|---|---|---|---|");
+        let farm = bench.compile("mpi_farm")?;
+        let stencil = bench.compile("mpi_stencil")?;
+        errors.push(bench.compare("mpi_farm", &[&farm, "1500", "1200"])?);
+        errors.push(bench.compare("mpi_stencil, 2,000,000 cells", &[&stencil, "2000000", "60"])?);
+        errors.push(bench.compare("mpi_stencil, 40,000 cells", &[&stencil, "40000", "3000"])?);
+        // Debian's packages of these are linked to its default implementation.
+        if family == "openmpi" {
+            let melt = ["lmp", "-in", "melt.in", "-log", "none", "-screen", "none"];
+            for (name, command) in [("hpcc", &["hpcc"][..]), ("lmp", &melt)] {
+                if is_installed(name) {
+                    errors.push(bench.compare(name, command)?);
+                } else {
+                    eprintln!("{name} is not installed and left out");
+                }
+            }
+        }
+    }
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    let worst = errors.iter().copied().fold(0.0, f64::max);
+    eprintln!(
+        "mean absolute error: {:.1} %, largest {:.1} %",
+        100.0 * mean,
+        100.0 * worst
+    );
+    Ok(())
+}
+
+impl<'a> Bench<'a> {
+    /// Measures the network and compiles the timer.
+    fn new(family: &'a str, directory: &'a Path) -> Result<Self, String> {
+        let bench = Self {
+            family,
+            directory,
+            network: directory.join(format!("{family}.toml")),
+            timer: directory.join(format!("timer.{family}.so")),
+        };
+        let mut calibrate =
+            bench.foretrace(&["calibrate", "--network", "--force", "--mpi", family]);
+        calibrate
+            .arg("-o")
+            .arg(&bench.network)
+            .stdout(Stdio::null());
+        step(&format!("Measure messages of {family}"), &mut calibrate)?;
+        let mut compile = Command::new(format!("mpicc.{family}"));
+        compile
+            .args(["-O2", "-shared", "-fPIC", "-o"])
+            .arg(&bench.timer)
+            .arg(root().join("xtask/timer/mpi_timer.c"));
+        step("Compile the timer", &mut compile)?;
+        Ok(bench)
+    }
+
+    fn foretrace(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(root().join("target/release/foretrace"));
+        command.args(arguments);
+        self.prepare(&mut command);
+        command
+    }
+
+    /// Says where a program runs, and with what.
+    fn prepare(&self, command: &mut Command) {
+        command
+            .current_dir(self.directory)
+            .env("OMP_NUM_THREADS", "1")
+            .env("OPENBLAS_NUM_THREADS", "1")
+            // Open MPI does not like to be run by root, as in containers.
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+            .stdin(Stdio::null());
+    }
+
+    /// Compiles a program of ours.
+    fn compile(&self, name: &str) -> Result<String, String> {
+        let program = self.directory.join(format!("{name}.{}", self.family));
+        let mut compile = Command::new(format!("mpicc.{}", self.family));
+        compile
+            .args(["-O2", "-w", "-o"])
+            .arg(&program)
+            .arg(root().join(format!("traces/programs/{name}.c")))
+            .arg("-lm");
+        step(&format!("Compile {name}.c"), &mut compile)?;
+        Ok(program.display().to_string())
+    }
+
+    /// Compares a program's prediction with real runs, and returns how much it is off.
+    fn compare(&self, name: &str, program: &[&str]) -> Result<f64, String> {
+        let (mut predicted, mut real) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            predicted.push(self.predict(program)?);
+            real.push(self.run(program)?);
+        }
+        let (predicted, real) = (median(predicted), median(real));
+        let error = predicted / real - 1.0;
+        eprintln!(
+            "| {name} | {:.0} ms | {:.0} ms | {:+.1} % |",
+            1e3 * predicted,
+            1e3 * real,
+            100.0 * error
+        );
+        Ok(error.abs())
+    }
+
+    /// Records a program on one CPU and predicts it, in seconds.
+    fn predict(&self, program: &[&str]) -> Result<f64, String> {
+        let launcher = format!("mpirun.{}", self.family);
+        let record = [
+            "record", "--quiet", "--force", "-o", "a.ftrace", "--", &launcher, "-np", "2",
+        ];
+        output(self.foretrace(&record).args(program))?;
+        let mut predict = self.foretrace(&["predict", "a.ftrace", "--json", "--network"]);
+        let document = output(predict.arg(&self.network))?;
+        Ok(number(&document, "makespan_ns")? / 1e9)
+    }
+
+    /// Runs a program as it is, each rank on a CPU of its own; returns the seconds from `MPI_Init` to `MPI_Finalize`.
+    fn run(&self, program: &[&str]) -> Result<f64, String> {
+        let times = self.directory.join("times");
+        let _ = fs::remove_file(&times);
+        let mut command = Command::new(format!("mpirun.{}", self.family));
+        let timer = self.timer.display();
+        match self.family {
+            "openmpi" => command.args(["--bind-to", "core", "-x", &format!("LD_PRELOAD={timer}")]),
+            _ => command.args([
+                "-bind-to",
+                "core",
+                "-genv",
+                "LD_PRELOAD",
+                &timer.to_string(),
+            ]),
+        };
+        command
+            .args(["-np", "2"])
+            .args(program)
+            .env("TIMER_OUT", &times);
+        self.prepare(&mut command);
+        output(&mut command)?;
+        let told = fs::read_to_string(&times).map_err(|error| format!("{program:?}: {error}"))?;
+        let seconds = told.trim().parse();
+        seconds.map_err(|_| format!("{program:?} took {told:?}"))
+    }
+}
+
+/// Runs a command and returns what it printed.
+fn output(command: &mut Command) -> Result<String, String> {
+    let output = command
+        .output()
+        .map_err(|error| format!("cannot run {command:?}: {error}"))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(format!("{command:?} failed: {said}"))
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
