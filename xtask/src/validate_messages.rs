@@ -178,9 +178,14 @@ impl<'a> Bench<'a> {
         let times = self.directory.join("times");
         let _ = fs::remove_file(&times);
         let mut command = Command::new(format!("mpirun.{}", self.family));
-        let timer = self.timer.display();
+        let preloaded = self.timer.display();
         match self.family {
-            "openmpi" => command.args(["--bind-to", "core", "-x", &format!("LD_PRELOAD={timer}")]),
+            "openmpi" => command.args([
+                "--bind-to",
+                "core",
+                "-x",
+                &format!("LD_PRELOAD={preloaded}"),
+            ]),
             _ => command.args([
                 "-bind-to",
                 "core",
