@@ -191,7 +191,7 @@ impl<'a> Bench<'a> {
                 "core",
                 "-genv",
                 "LD_PRELOAD",
-                &timer.to_string(),
+                &preloaded.to_string(),
             ]),
         };
         command
