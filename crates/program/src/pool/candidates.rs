@@ -50,9 +50,13 @@ pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes,
     // Of several places, the one that is used most is what one would look at.
     let mut reason = None;
     for (_, _, point) in points.into_iter().take(TRIED) {
-        let mut takes = Takes::collect(program, &group.threads, point);
-        match is_pool(program, &takes) {
-            Ok(()) => {
+        let takes = Takes::add_up(program, &group.threads, point);
+        let collected = is_pool(program, &takes).and_then(|()| {
+            let takes = takes.collect(program, &group.threads);
+            gives_back_no_lock(program, &takes).map(|()| takes)
+        });
+        match collected {
+            Ok(mut takes) => {
                 takes.sort(program);
                 return Ok(takes);
             }
@@ -113,8 +117,9 @@ impl Users {
     }
 }
 
-/// Says why takes are not those of a pool, where so.
+/// Says why the sums of takes are not those of a pool's, where so.
 fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
+    let sums = takes.sums;
     let name = match &takes.point {
         TakePoint::Lock(_, mutexes) => match mutexes.as_slice() {
             [mutex] => program.objects[mutex.index()].name.clone(),
@@ -122,41 +127,45 @@ fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
         },
         TakePoint::Token(semaphore) => program.objects[semaphore.index()].name.clone(),
     };
-    let work = takes.segment_work();
-    if takes.segments.len() < 2 || 2 * takes.group_segment_work < takes.group_work {
+    if sums.segments < 2 || 2 * sums.group_segment_work < sums.group_work {
         return Err(format!(
             "less than half of their CPU time lies between one take of {name} and the next"
         ));
     }
-    if let TakePoint::Token(semaphore) = takes.point {
-        return if is_lock(program, takes, semaphore) {
-            Err(format!(
-                "{name} is given back by whoever took it, as a lock is"
-            ))
-        } else {
-            Ok(())
-        };
+    if let TakePoint::Token(_) = takes.point {
+        return Ok(());
     }
     // Who takes a task from a list looks first and finds nothing at last; who adds up results works first. Where tasks take
     // no longer than waking up at a barrier before the first, that tells nothing; but then threads that go from one list to
     // others are known by these.
-    let half_a_task = work / (2 * takes.segments.len() as u64);
+    let half_a_task = sums.segment_work / (2 * sums.segments as u64);
     let least = match &takes.point {
         TakePoint::Lock(_, mutexes) if mutexes.len() > 1 => half_a_task.max(WAKING_UP),
         _ => half_a_task,
     };
-    let small = |edges: u64| edges / takes.edges.max(1) < least;
-    if !small(takes.prologues) {
+    let small = |edges: u64| edges / sums.edges.max(1) < least;
+    if !small(sums.prologues) {
         return Err(format!(
             "they lock {name} after their work, not to find some"
         ));
     }
-    if !small(takes.tails) {
+    if !small(sums.tails) {
         return Err(format!(
             "they never find nothing left when they lock {name}"
         ));
     }
     Ok(())
+}
+
+/// Says that the tokens which are taken are those of a lock, where so.
+fn gives_back_no_lock(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
+    match takes.point {
+        TakePoint::Token(semaphore) if is_lock(program, takes, semaphore) => Err(format!(
+            "{} is given back by whoever took it, as a lock is",
+            program.objects[semaphore.index()].name
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Returns whether every segment gives back the token that it took.

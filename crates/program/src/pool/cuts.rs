@@ -27,14 +27,13 @@ impl TakePoint {
     }
 }
 
-/// The takes of some threads.
-pub(super) struct Takes {
-    pub point: TakePoint,
-    pub workers: Vec<Worker>,
-    pub cuts: Vec<Cut>,
-    pub segments: Vec<Segment>,
-    /// All takes as positions, in the order of the recording; when they are sorted.
-    pub ranks: Vec<u32>,
+/// What the takes of some threads come to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sums {
+    pub cuts: usize,
+    pub segments: usize,
+    /// The work of all segments.
+    pub segment_work: u64,
     /// The work of the workers of the group, and that of their segments.
     pub group_work: u64,
     pub group_segment_work: u64,
@@ -45,36 +44,59 @@ pub(super) struct Takes {
     pub edges: u64,
 }
 
+/// The takes of some threads.
+pub(super) struct Takes {
+    pub point: TakePoint,
+    pub sums: Sums,
+    pub workers: Vec<Worker>,
+    pub cuts: Vec<Cut>,
+    pub segments: Vec<Segment>,
+    /// All takes as positions, in the order of the recording; when they are sorted.
+    pub ranks: Vec<u32>,
+}
+
 impl Takes {
-    /// Collects the takes of a group and of the others that take at the same point, thread by thread.
-    pub fn collect(program: &LaidOut<'_>, group: &[ThreadId], point: TakePoint) -> Self {
+    /// Adds up the takes of a group and of the others that take at the same point. Most points turn out to be no pool's, and
+    /// there may be millions of takes, so that these are not kept.
+    pub fn add_up(program: &LaidOut<'_>, group: &[ThreadId], point: TakePoint) -> Self {
+        Self::walk(program, group, point, None)
+    }
+
+    /// Collects what was added up, thread by thread.
+    pub fn collect(self, program: &LaidOut<'_>, group: &[ThreadId]) -> Self {
+        Self::walk(program, group, self.point, Some(self.sums))
+    }
+
+    fn walk(
+        program: &LaidOut<'_>,
+        group: &[ThreadId],
+        point: TakePoint,
+        kept: Option<Sums>,
+    ) -> Self {
+        let room = kept.unwrap_or_default();
         let mut takes = Self {
             point,
+            sums: Sums::default(),
             workers: Vec::new(),
-            cuts: Vec::new(),
-            segments: Vec::new(),
+            cuts: Vec::with_capacity(room.cuts),
+            segments: Vec::with_capacity(room.segments),
             ranks: Vec::new(),
-            group_work: 0,
-            group_segment_work: 0,
-            prologues: 0,
-            tails: 0,
-            edges: 0,
         };
         for &thread in group {
-            takes.add(program, thread, true);
+            takes.add(program, thread, (true, kept.is_some()));
         }
         // Those of the same routine that are not of the group are there at other times.
         let routine = |thread: ThreadId| program.trace.threads[thread.index()].start_routine;
         let own = group.first().copied().map(routine);
         for thread in (0..program.threads.len()).map(ThreadId::from_index) {
             if own != Some(routine(thread)) {
-                takes.add(program, thread, false);
+                takes.add(program, thread, (false, kept.is_some()));
             }
         }
         takes
     }
 
-    fn add(&mut self, program: &LaidOut<'_>, thread: ThreadId, of_group: bool) {
+    fn add(&mut self, program: &LaidOut<'_>, thread: ThreadId, (of_group, keeps): (bool, bool)) {
         let mut worker = Walk::default();
         let left_blocked = self.left_blocked(program, thread);
         let end = program.threads[thread.index()].operations.end;
@@ -83,7 +105,14 @@ impl Takes {
             worker.work += operation.work_nanos;
             let takes = self.point.takes(program, &operation, depth);
             if takes || left_blocked && position + 1 == end {
-                worker.cut(position);
+                let segment = worker.cut(position);
+                if keeps {
+                    self.cuts.push(Cut {
+                        operation: position,
+                        epoch: worker.epoch(),
+                    });
+                    self.segments.extend(segment);
+                }
             }
             match operation.action {
                 Action::Barrier(_) => worker.end_epoch(),
@@ -91,19 +120,20 @@ impl Takes {
             }
         }
         worker.end_epoch();
-        if worker.cuts.is_empty() && !of_group {
+        if worker.cuts == 0 && !of_group {
             return;
         }
+        let sums = &mut self.sums;
         if of_group {
-            self.group_work += worker.all_work;
-            let work = worker.segments.iter().map(|segment| segment.work_nanos);
-            self.group_segment_work += work.sum::<u64>();
-            self.prologues += worker.prologues;
-            self.tails += worker.tail_work;
-            self.edges += worker.cut_epochs;
+            sums.group_work += worker.all_work;
+            sums.group_segment_work += worker.segment_work;
+            sums.prologues += worker.prologues;
+            sums.tails += worker.tail_work;
+            sums.edges += worker.cut_epochs;
         }
-        self.cuts.extend(worker.cuts);
-        self.segments.extend(worker.segments);
+        sums.cuts += worker.cuts;
+        sums.segments += worker.segments;
+        sums.segment_work += worker.segment_work;
         self.workers.push(Worker {
             thread,
             tails: worker.tails,
@@ -123,7 +153,7 @@ impl Takes {
 
     /// Puts the takes into the order of their positions, and the segments into that in which the recording took them.
     pub fn sort(&mut self, program: &LaidOut<'_>) {
-        self.cuts.sort_by_key(|cut| cut.operation);
+        self.cuts.sort_unstable_by_key(|cut| cut.operation);
         let done = |position: u32| (program.done_at(position), position);
         let mut order: Vec<(u32, u32)> = self.cuts.iter().map(|cut| done(cut.operation)).collect();
         order.sort_unstable();
@@ -131,13 +161,8 @@ impl Takes {
             let place = order.binary_search(&done(segment.cut));
             segment.rank = place.unwrap_or(0) as u32;
         }
-        self.segments.sort_by_key(|segment| segment.rank);
+        self.segments.sort_unstable_by_key(|segment| segment.rank);
         self.ranks = order.into_iter().map(|(_, position)| position).collect();
-    }
-
-    /// Returns the work of the segments.
-    pub fn segment_work(&self) -> u64 {
-        self.segments.iter().map(|segment| segment.work_nanos).sum()
     }
 
     pub fn into_pool(self, routine: SiteId, ordered: bool) -> WorkPool {
@@ -167,8 +192,9 @@ pub(super) fn depth_after(action: Action, depth: u32) -> u32 {
 /// One thread, from its first operation to its last.
 #[derive(Default)]
 struct Walk {
-    cuts: Vec<Cut>,
-    segments: Vec<Segment>,
+    cuts: usize,
+    segments: usize,
+    segment_work: u64,
     tails: Vec<Option<u32>>,
     /// The work so far since the last cut, or since the epoch began.
     work: u64,
@@ -185,24 +211,23 @@ impl Walk {
         self.tails.len() as u32
     }
 
-    fn cut(&mut self, position: u32) {
+    /// Takes at a position; returns the segment that ends there.
+    fn cut(&mut self, position: u32) -> Option<Segment> {
         let work = std::mem::take(&mut self.work);
         self.all_work += work;
-        let epoch = self.epoch();
-        match self.last {
-            None => self.prologues += work,
-            Some(cut) => self.segments.push(Segment {
-                cut,
-                epoch,
-                work_nanos: work,
-                rank: 0,
-            }),
-        }
-        self.last = Some(position);
-        self.cuts.push(Cut {
-            operation: position,
-            epoch,
-        });
+        self.cuts += 1;
+        let Some(cut) = self.last.replace(position) else {
+            self.prologues += work;
+            return None;
+        };
+        self.segments += 1;
+        self.segment_work += work;
+        Some(Segment {
+            cut,
+            epoch: self.epoch(),
+            work_nanos: work,
+            rank: 0,
+        })
     }
 
     fn end_epoch(&mut self) {
