@@ -28,7 +28,7 @@ impl TakePoint {
 }
 
 /// What the takes of some threads come to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     pub cuts: usize,
     pub segments: usize,
@@ -37,11 +37,9 @@ pub(super) struct Sums {
     /// The work of the workers of the group, and that of their segments.
     pub group_work: u64,
     pub group_segment_work: u64,
-    /// Their work before their first takes, and from their last on, in each epoch.
-    pub prologues: u64,
-    pub tails: u64,
-    /// How many prologues and tails there are.
-    pub edges: u64,
+    /// Their work before their first take, and from their last on, in each epoch.
+    pub prologues: Vec<u64>,
+    pub tails: Vec<u64>,
 }
 
 /// The takes of some threads.
@@ -73,6 +71,7 @@ impl Takes {
         point: TakePoint,
         kept: Option<Sums>,
     ) -> Self {
+        let keeps = kept.is_some();
         let room = kept.unwrap_or_default();
         let mut takes = Self {
             point,
@@ -83,14 +82,14 @@ impl Takes {
             ranks: Vec::new(),
         };
         for &thread in group {
-            takes.add(program, thread, (true, kept.is_some()));
+            takes.add(program, thread, (true, keeps));
         }
         // Those of the same routine that are not of the group are there at other times.
         let routine = |thread: ThreadId| program.trace.threads[thread.index()].start_routine;
         let own = group.first().copied().map(routine);
         for thread in (0..program.threads.len()).map(ThreadId::from_index) {
             if own != Some(routine(thread)) {
-                takes.add(program, thread, (false, kept.is_some()));
+                takes.add(program, thread, (false, keeps));
             }
         }
         takes
@@ -127,9 +126,8 @@ impl Takes {
         if of_group {
             sums.group_work += worker.all_work;
             sums.group_segment_work += worker.segment_work;
-            sums.prologues += worker.prologues;
-            sums.tails += worker.tail_work;
-            sums.edges += worker.cut_epochs;
+            sums.prologues.extend(worker.prologues);
+            sums.tails.extend(worker.tail_work);
         }
         sums.cuts += worker.cuts;
         sums.segments += worker.segments;
@@ -199,9 +197,8 @@ struct Walk {
     /// The work so far since the last cut, or since the epoch began.
     work: u64,
     all_work: u64,
-    prologues: u64,
-    tail_work: u64,
-    cut_epochs: u64,
+    prologues: Vec<u64>,
+    tail_work: Vec<u64>,
     /// The last cut of this epoch.
     last: Option<u32>,
 }
@@ -217,7 +214,7 @@ impl Walk {
         self.all_work += work;
         self.cuts += 1;
         let Some(cut) = self.last.replace(position) else {
-            self.prologues += work;
+            self.prologues.push(work);
             return None;
         };
         self.segments += 1;
@@ -234,8 +231,7 @@ impl Walk {
         let work = std::mem::take(&mut self.work);
         self.all_work += work;
         if self.last.is_some() {
-            self.tail_work += work;
-            self.cut_epochs += 1;
+            self.tail_work.push(work);
         }
         self.tails.push(self.last.take());
     }
