@@ -2,9 +2,9 @@
 
 mod peers;
 
-use std::{env, fs, path::Path, process::Command};
+use std::{fs, path::Path, process::Command};
 
-use crate::run::{cargo, root, step};
+use crate::run::{cargo, in_directory, root, step};
 
 /// Lock and unlock pairs of one run.
 const PAIRS: u64 = 5_000_000;
@@ -66,12 +66,7 @@ pub fn gantt() -> Result<(), String> {
 
 /// Measures an uncontended pair alone and recorded, and the size of the trace.
 fn recording() -> Result<(), String> {
-    let directory = env::temp_dir().join(format!("foretrace-bench-{}", std::process::id()));
-    fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
-    let measured = recording_in(&directory);
-    // What is left behind in the temporary directory does no harm.
-    let _ = fs::remove_dir_all(&directory);
-    measured
+    in_directory("bench", recording_in)
 }
 
 fn recording_in(directory: &Path) -> Result<(), String> {

@@ -3,6 +3,7 @@
 use std::{
     env,
     ffi::OsString,
+    fs,
     path::{Path, PathBuf},
     process::Command,
     time::Instant,
@@ -25,6 +26,19 @@ pub fn step(heading: &str, command: &mut Command) -> Result<(), String> {
             "{heading}: failed after {seconds:.1} s ({status}): {command:?}"
         ))
     }
+}
+
+/// Does something in a directory that is made for it and removed again.
+pub fn in_directory(
+    name: &str,
+    work: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<(), String> {
+    let directory = env::temp_dir().join(format!("foretrace-{name}-{}", std::process::id()));
+    fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+    let done = work(&directory);
+    // What is left behind in the temporary directory does no harm.
+    let _ = fs::remove_dir_all(&directory);
+    done
 }
 
 /// Returns a command of the cargo that runs us.

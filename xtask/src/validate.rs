@@ -1,9 +1,9 @@
 //! Compares predictions with real runs of programs of which everybody has a copy.
 
-use std::{env, fs, path::Path, process::Command};
+use std::{path::Path, process::Command};
 
 use crate::{
-    run::{cargo, root, step},
+    run::{cargo, in_directory, root, step},
     subjects,
 };
 
@@ -16,12 +16,7 @@ const ROUNDS: &str = "7";
 /// Prints the table that `docs/validation.md` shows.
 pub fn all() -> Result<(), String> {
     step("Build", &mut cargo(&["build", "--release"]))?;
-    let directory = env::temp_dir().join(format!("foretrace-validate-{}", std::process::id()));
-    fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
-    let done = all_in(&directory);
-    // What is left behind in the temporary directory does no harm.
-    let _ = fs::remove_dir_all(&directory);
-    done
+    in_directory("validate", all_in)
 }
 
 fn all_in(directory: &Path) -> Result<(), String> {

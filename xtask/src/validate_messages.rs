@@ -1,13 +1,13 @@
 //! Compares predictions of programs that use MPI with real runs of two ranks on two CPUs.
 
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use crate::{
-    run::{cargo, is_installed, root, step},
+    run::{cargo, in_directory, is_installed, root, step},
     validate::number,
 };
 
@@ -31,12 +31,7 @@ struct Bench<'a> {
 /// Prints the table that `docs/mpi.md` shows.
 pub fn all() -> Result<(), String> {
     step("Build", &mut cargo(&["build", "--release"]))?;
-    let directory = env::temp_dir().join(format!("foretrace-validate-mpi-{}", std::process::id()));
-    fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
-    let done = all_in(&directory);
-    // What is left behind in the temporary directory does no harm.
-    let _ = fs::remove_dir_all(&directory);
-    done
+    in_directory("validate-mpi", all_in)
 }
 
 fn all_in(directory: &Path) -> Result<(), String> {
