@@ -169,7 +169,7 @@ impl<'a> Decoder<'a> {
             let record = if left == u64::MAX {
                 self.records.following(Kind::Words)
             } else {
-                self.records.continued(Kind::Words)
+                self.continued_words()
             };
             let Some(record) = record else { break };
             if record.site == 0 || left != u64::MAX && record.site != left {
@@ -186,6 +186,21 @@ impl<'a> Decoder<'a> {
         let id = WordsId(self.words_seen);
         self.words.insert(id, words);
         id
+    }
+
+    /// Takes the next of a long call's words, which may begin a chunk: behind what making it took of the CPU time.
+    fn continued_words(&mut self) -> Option<RawRecord> {
+        if let Some(record) = self.records.continued(Kind::Words) {
+            return Some(record);
+        }
+        let record = self.records.following(Kind::Overhead)?;
+        self.spend(record);
+        self.records.following(Kind::Words)
+    }
+
+    /// Takes CPU time that the recorder itself used.
+    fn spend(&mut self, record: RawRecord) {
+        self.overhead += record.object as f64 + self.scale.exact_nanos(record.site as f64);
     }
 
     /// Takes the words of a call or a return.
@@ -241,9 +256,7 @@ impl<'a> Decoder<'a> {
                 self.shares.forget();
                 self.overhead += self.scale.exact_nanos(record.site as f64);
             }
-            Kind::Overhead => {
-                self.overhead += record.object as f64 + self.scale.exact_nanos(record.site as f64);
-            }
+            Kind::Overhead => self.spend(record),
             Kind::Resume => {
                 if let Some(unread) = Unread::unpack(record.site) {
                     self.resume(record.tsc, unread);
