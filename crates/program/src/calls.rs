@@ -7,6 +7,7 @@ use crate::{
     idle::may_wait_for_others,
     lower::{Lowering, NONE, Open, OpenKind},
     matching::{Acquired, Edge, OpRef},
+    sleeps::is_sleep,
 };
 
 /// The outcome of a wait that ended by its thread's cancellation: `ECANCELED`.
@@ -44,6 +45,7 @@ impl Lowering<'_> {
                 self.push(index, thread, Action::Pass);
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
+            operation if is_sleep(operation, outcome) => self.sleep(index, thread),
             Op::Io { .. } | Op::Sleep => self.pass_time((index, index), thread),
             _ if outcome == Outcome::Busy && self.tries_until_locked(index, call) => {}
             _ if matches!(outcome, Outcome::Failed(_) | Outcome::Busy) => {

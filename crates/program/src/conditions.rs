@@ -6,6 +6,7 @@ use crate::{
     Action,
     lower::{Lowering, Open, OpenKind},
     matching::{Edge, OpRef, Waiter, WokenBy},
+    polls::Waited,
 };
 
 impl Lowering<'_> {
@@ -13,7 +14,7 @@ impl Lowering<'_> {
     pub fn condition_wait(&mut self, index: usize, thread: u32, objects: (ObjectId, ObjectId)) {
         let (cond, mutex) = objects;
         let begin = index;
-        let index = self.end_of_wait(begin, (cond, Some(mutex)));
+        let index = self.end_of_wait(begin, Waited::Condition(cond, mutex));
         self.resumes_at[thread as usize] = index as u32 + 1;
         let call = *self.trace.call(&self.trace.events[index]);
         let timed_out = self.outcome(index, call) == Outcome::TimedOut;

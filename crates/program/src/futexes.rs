@@ -10,12 +10,13 @@ use crate::{
     Action,
     lower::{Lowering, NONE, Open, OpenKind},
     matching::{Edge, OpRef, WokenBy},
+    polls::Waited,
 };
 
 impl Lowering<'_> {
     /// Lowers a wait that did not fail, with those that only continue it.
     pub fn futex_wait(&mut self, begin: usize, thread: u32, futex: ObjectId) {
-        let end = self.end_of_wait(begin, (futex, None));
+        let end = self.end_of_wait(begin, Waited::Futex(futex));
         self.resumes_at[thread as usize] = end as u32 + 1;
         let call = *self.trace.call(&self.trace.events[end]);
         if self.outcome(end, call) == Outcome::TimedOut {

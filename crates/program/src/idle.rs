@@ -24,6 +24,7 @@ impl Busy {
             matches!(
                 operation,
                 Operation::Io { .. }
+                    | Operation::Sleep
                     | Operation::CondTimedWait { .. }
                     | Operation::FutexTimedWait(_)
             )

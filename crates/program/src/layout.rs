@@ -62,6 +62,7 @@ impl Lowering<'_> {
             dependents: OnceLock::new(),
             requirements,
             delays: self.delays,
+            progress: self.sleeps.progress,
             structures: self.structures,
             pools,
             no_pools: others,
@@ -106,6 +107,7 @@ impl Lowering<'_> {
                 "still blocked in {call} when the program or the recording ended: {threads}; taken to end there"
             ));
         }
+        self.tell_sleeps();
     }
 
     /// Counts and names threads.

@@ -33,6 +33,7 @@ mod program;
 mod refill;
 mod roles;
 mod sections;
+mod sleeps;
 mod structure;
 mod tries;
 mod work;

@@ -14,6 +14,7 @@ use crate::{
         ConditionLog, DoacrossLog, Edges, FutexLog, MutexLog, OpRef, RendezvousLog, RwlockLog,
         SemaphoreLog,
     },
+    sleeps::Sleeps,
     structure::{self, Roles},
     work::Work,
 };
@@ -74,6 +75,8 @@ pub(crate) struct Lowering<'t> {
     pub tried_until: BTreeSet<u32>,
     /// Those that wait for them, with the event of the end.
     pub polls: Vec<(OpRef, u32)>,
+    /// Waits by sleeping.
+    pub sleeps: Sleeps,
     /// Tokens that each thread takes by the section that it is about to begin: known to be granted at its next event.
     pub taking: Vec<Vec<(ObjectId, OpRef)>>,
     /// What condition variables were found to be.
@@ -241,6 +244,7 @@ impl<'t> Lowering<'t> {
             section_ends: BTreeMap::new(),
             tried_until: BTreeSet::new(),
             polls: Vec::new(),
+            sleeps: Sleeps::default(),
             taking: vec![Vec::new(); threads],
             structures,
             roles: plan.into_roles(),
@@ -253,6 +257,7 @@ impl<'t> Lowering<'t> {
         let call = *self.trace.call(&self.trace.events[index]);
         let thread = call.thread.0;
         if (index as u32) < self.resumes_at[thread as usize] {
+            self.pass_over(index);
             self.carried[thread as usize] += self.work.left();
             return;
         }
@@ -271,6 +276,7 @@ impl<'t> Lowering<'t> {
             }
         }
         self.log_taken(thread);
+        self.reach(index, thread);
         if self.plays_a_role(index, thread, call) {
             return;
         }
@@ -329,7 +335,7 @@ impl<'t> Lowering<'t> {
         self.push_with_work(event, thread, action, work)
     }
 
-    fn push_with_work(
+    pub fn push_with_work(
         &mut self,
         event: usize,
         thread: u32,

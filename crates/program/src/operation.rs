@@ -125,8 +125,8 @@ pub struct Delay {
     pub is_io: bool,
 }
 
-/// Something that opens once and stays open: a thread's end, a cancellation, a one-time initialization.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Something that opens once and stays open: a thread's end, a cancellation, a one-time initialization, a thread's progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GateId(pub u32);
 
 impl GateId {
@@ -141,7 +141,8 @@ impl GateId {
         match opener {
             Opener::End(thread) => Self(thread.0),
             Opener::Cancellation(thread) => Self(threads + thread.0),
-            Opener::Once(once) => Self(2 * threads + once.0),
+            Opener::Once(once) => Self(2 * (threads + once.0)),
+            Opener::Progress(number) => Self(2 * (threads + number) + 1),
         }
     }
 
@@ -151,7 +152,8 @@ impl GateId {
         match self.0 {
             id if id < threads => Opener::End(ThreadId(id)),
             id if id < 2 * threads => Opener::Cancellation(ThreadId(id - threads)),
-            id => Opener::Once(ObjectId(id - 2 * threads)),
+            id if (id - 2 * threads).is_multiple_of(2) => Opener::Once(ObjectId(id / 2 - threads)),
+            id => Opener::Progress(id / 2 - threads),
         }
     }
 }
@@ -165,4 +167,7 @@ pub enum Opener {
     Cancellation(ThreadId),
     /// The end of a one-time initialization's routine.
     Once(ObjectId),
+    /// A thread's having come as far as it had in the recording when another was done with sleeping: a position in
+    /// [`Program::progress`](crate::Program::progress).
+    Progress(u32),
 }

@@ -1,36 +1,56 @@
 //! Waits whose time ran out: how long they took, and which are one wait in several looks.
 
-use foretrace_trace::{ObjectId, Operation as Op, Outcome};
+use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, SiteId};
 
-use crate::lower::{Lowering, NONE};
+use crate::{
+    lower::{Lowering, NONE},
+    sleeps::is_sleep,
+};
 
 /// A thread that waits again after a time-out did nothing of its own meanwhile if it worked less than the wait took,
 /// divided by this.
 const POLL_RATIO: u64 = 20;
 
-/// What a wait is for: a condition variable and its mutex, or a futex.
-type Waited = (ObjectId, Option<ObjectId>);
+/// What a wait is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waited {
+    /// A condition variable; with its mutex.
+    Condition(ObjectId, ObjectId),
+    /// A futex.
+    Futex(ObjectId),
+    /// Time to pass, at a place in the program.
+    Asleep(Option<SiteId>),
+}
 
 impl Lowering<'_> {
     /// Returns the last of the waits that a wait goes on with: one that timed out, and whose thread then only looked
     /// and waited again for the same, is the same wait. How often it looks depends on how long it has to wait, so a
     /// replay must not repeat it.
-    pub fn end_of_wait(&self, begin: usize, objects: Waited) -> usize {
+    pub fn end_of_wait(&self, begin: usize, waited: Waited) -> usize {
         let thread = self.trace.call(&self.trace.events[begin]).thread.0;
         let mut cpu = self.work.last_cpu(thread);
         let mut last = begin;
-        while let Some(next) = self.next_look(last, objects, &mut cpu) {
+        while let Some(next) = self.next_look(last, waited, &mut cpu) {
             last = next;
         }
         last
     }
 
     /// Returns the wait that goes on with one by which its thread had used so much CPU time; moves that on, too.
-    fn next_look(&self, wait: usize, objects: Waited, cpu: &mut u64) -> Option<usize> {
+    pub fn next_look(&self, wait: usize, waited: Waited, cpu: &mut u64) -> Option<usize> {
         let call = *self.trace.call(&self.trace.events[wait]);
-        if self.outcome(wait, call) != Outcome::TimedOut {
+        let outcome = self.outcome(wait, call);
+        let by_time = match waited {
+            Waited::Asleep(_) => is_sleep(call.operation, outcome),
+            Waited::Condition(..) | Waited::Futex(_) => outcome == Outcome::TimedOut,
+        };
+        if !by_time {
             return None;
         }
+        let own = match waited {
+            Waited::Condition(_, mutex) => Some(mutex),
+            Waited::Futex(_) | Waited::Asleep(_) => None,
+        };
         let allowed = self.recorded_delay(wait, wait) / POLL_RATIO;
         let mut worked = 0;
         // It may look at several things, each under its own mutex.
@@ -41,25 +61,34 @@ impl Lowering<'_> {
             let call = self.trace.call(&self.trace.events[index as usize]);
             match call.operation {
                 _ if worked > allowed => return None,
-                Op::CondWait { cond, mutex } | Op::CondTimedWait { cond, mutex } => {
-                    let again = (cond, Some(mutex)) == objects && held.is_empty();
-                    return again.then_some(index as usize);
-                }
-                Op::FutexWait(futex) | Op::FutexTimedWait(futex) => {
-                    let outcome = self.outcome(index as usize, *call);
-                    let waited = !matches!(outcome, Outcome::Failed(_) | Outcome::Busy);
-                    return ((futex, None) == objects && waited && held.is_empty())
-                        .then_some(index as usize);
-                }
                 Op::Return => {}
-                Op::Lock(mutex) | Op::Unlock(mutex) if Some(mutex) == objects.1 => {}
+                Op::Lock(mutex) | Op::Unlock(mutex) if Some(mutex) == own => {}
                 Op::Lock(mutex) => held.push(mutex),
                 Op::Unlock(mutex) if held.contains(&mutex) => held.retain(|&other| other != mutex),
-                _ => return None,
+                _ => {
+                    let again = self.waits_for(index as usize, *call) == Some(waited);
+                    return (again && held.is_empty()).then_some(index as usize);
+                }
             }
             index = self.next.after(index as usize);
         }
         None
+    }
+
+    /// Returns what a call waits for, if it is a wait that may be one of several looks.
+    fn waits_for(&self, index: usize, call: Call) -> Option<Waited> {
+        let outcome = self.outcome(index, call);
+        match call.operation {
+            Op::CondWait { cond, mutex } | Op::CondTimedWait { cond, mutex } => {
+                Some(Waited::Condition(cond, mutex))
+            }
+            Op::FutexWait(futex) | Op::FutexTimedWait(futex) => {
+                let failed = matches!(outcome, Outcome::Failed(_) | Outcome::Busy);
+                (!failed).then_some(Waited::Futex(futex))
+            }
+            operation if is_sleep(operation, outcome) => Some(Waited::Asleep(call.site)),
+            _ => None,
+        }
     }
 
     /// Returns how long a timed-out call waited, from `begin` to the return of the event `end` (mostly the same event);

@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::OnceLock};
 
-use foretrace_trace::{Object, ObjectId, ObjectKind, Process, ProcessId, Trace};
+use foretrace_trace::{Object, ObjectId, ObjectKind, Process, ProcessId, ThreadId, Trace};
 
 use crate::{
     Action, Delay, GateId, NoPool, Opener, Operations, Structure, WorkPool, links::Links, lower,
@@ -29,6 +29,8 @@ pub struct Program {
     pub(crate) dependents: OnceLock<Links>,
     /// Delays.
     pub delays: Vec<Delay>,
+    /// The threads for whose progress others wait by sleeping, one for each gate of the kind.
+    pub progress: Vec<ThreadId>,
     /// The condition variables that are waited on, and what each was found to be.
     pub structures: Vec<Structure>,
     /// Threads that take tasks from a shared queue, so that the Pool model can let any of them run any task.
@@ -89,11 +91,13 @@ impl Program {
                 Opener::End(_) => "join",
                 Opener::Cancellation(_) => "cancelled wait",
                 Opener::Once(_) => "once",
+                Opener::Progress(_) => "sleep",
             },
             Action::Open(gate) => match self.opener(gate) {
                 Opener::End(_) => "terminate",
                 Opener::Cancellation(_) => "cancel",
                 Opener::Once(_) => "once",
+                Opener::Progress(_) => "pass",
             },
             Action::Delay(_) => "timed wait",
             Action::Lock(id) if spin(id) => "spin_lock",
@@ -134,7 +138,7 @@ impl Program {
 
     /// Returns the number of gates.
     pub fn gate_count(&self) -> usize {
-        2 * self.threads.len() + self.objects.len()
+        2 * (self.threads.len() + self.objects.len().max(self.progress.len()))
     }
 
     /// Returns the thread or object that a gate belongs to, by name.
@@ -144,6 +148,10 @@ impl Program {
                 &self.threads[thread.index()].name
             }
             Opener::Once(once) => &self.objects[once.index()].name,
+            Opener::Progress(number) => {
+                let thread = self.progress[number as usize];
+                &self.threads[thread.index()].name
+            }
         }
     }
 

@@ -5,7 +5,7 @@
 //! No recording tells how much it is; that share of the whole has to be measured. This module finds *where* it is: in the
 //! work that a thread did after others had run.
 
-use foretrace_trace::{Nanos, Trace};
+use foretrace_trace::{Nanos, Operation, Trace};
 
 use crate::events::{Following, Sweep};
 
@@ -71,6 +71,9 @@ fn work_after_others(trace: &Trace) -> Vec<u64> {
             None => (cpu, 0),
         };
         last[thread] = Some((cpu, all));
+        if let Operation::Create(child) = trace.call(&trace.events[index]).operation {
+            last[child.index()].get_or_insert((0, all));
+        }
         // While both ran in turns, each turn came after one of the others; at its end the thread may have been away again.
         let known = away[thread] + others;
         let part = own.min(known);
@@ -85,6 +88,10 @@ fn work_after_others(trace: &Trace) -> Vec<u64> {
 fn cpu_time_of_all(trace: &Trace, next: &Following) -> Vec<u64> {
     /// Rates have so many binary digits behind the point.
     const DIGITS: u32 = 32;
+    let mut first = vec![0; trace.threads.len()];
+    for (index, event) in trace.events.iter().enumerate().rev() {
+        first[trace.call(event).thread.index()] = index;
+    }
     let mut rates = vec![0_u128; trace.threads.len()];
     let (mut rate, mut total, mut time) = (0_u128, 0_u128, 0_u64);
     let mut all = Vec::with_capacity(trace.events.len());
@@ -92,13 +99,24 @@ fn cpu_time_of_all(trace: &Trace, next: &Following) -> Vec<u64> {
         total += rate * u128::from(event.time.0.saturating_sub(time));
         time = event.time.0;
         let (thread, cpu) = used(trace, index);
+        // A thread works from its creation on, though its first event is later.
+        let created = match trace.call(event).operation {
+            Operation::Create(child) if first[child.index()] > index => {
+                Some((child.index(), 0, first[child.index()]))
+            }
+            _ => None,
+        };
+        let following = (thread, cpu, next.after(index) as usize);
         rate -= std::mem::take(&mut rates[thread]);
-        if let Some(following) = trace.events.get(next.after(index) as usize) {
+        for (thread, cpu, following) in created.into_iter().chain([following]) {
+            let Some(following) = trace.events.get(following) else {
+                continue;
+            };
             let work = following.cpu().unwrap_or_default().0.saturating_sub(cpu);
             let passed = following.time.0.saturating_sub(event.time.0);
             match (u128::from(work) << DIGITS).checked_div(u128::from(passed)) {
                 Some(own) => {
-                    rates[thread] = own;
+                    rate -= std::mem::replace(&mut rates[thread], own);
                     rate += own;
                 }
                 None => total += u128::from(work) << DIGITS,

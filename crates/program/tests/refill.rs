@@ -34,6 +34,24 @@ fn refills_are_taken_out_of_what_was_done_after_others_ran() {
 }
 
 #[test]
+fn what_a_thread_did_before_its_first_event_was_done_in_turns_as_well() {
+    // A works 50 while main works 50, and calls nothing until the end.
+    let mut trace = trace(
+        "foretrace-text 1\nreturns explicit\nthread main\nthread A\n10 main create A cpu=10\n60 main lock m cpu=35\n\
+         110 A terminate cpu=50\n110 main unlock m cpu=60\n110 main terminate cpu=60\n",
+    );
+    let rate = take_out_refills(&mut trace, 100_000_000);
+    let after = cpu_times(&trace);
+    // A tenth of 110, of the 100 that were done in turns.
+    assert!((105_000_000..=115_000_000).contains(&rate), "{rate}");
+    assert_eq!(after[0], 10);
+    assert!(
+        (44..=46).contains(&after[2]) && (54..=56).contains(&after[4]),
+        "{after:?}"
+    );
+}
+
+#[test]
 fn a_thread_that_never_shared_its_cpu_refilled_nothing() {
     let mut trace = trace(
         "foretrace-text 1\nreturns explicit\nthread main\n0 main lock m cpu=0\n50 main unlock m cpu=50\n60 main terminate cpu=60\n",

@@ -219,6 +219,7 @@ impl<'p> Core<'p> {
                 let kind = match self.program.opener(gate) {
                     Opener::End(_) | Opener::Cancellation(_) => WaitKind::Join,
                     Opener::Once(_) => WaitKind::Once,
+                    Opener::Progress(_) => WaitKind::Timeout,
                 };
                 Flow::Block(kind, None)
             }

@@ -89,12 +89,15 @@ fn beside_copies(command: &[OsString]) -> anyhow::Result<(Copies, Option<Share>)
             exit => Err(ProgramFailed(exit).into()),
         }
     };
-    let [mut alone, mut beside, mut long] = [(); 3].map(|()| Vec::new());
+    let [mut alone, mut beside] = [(); 2].map(|()| Vec::new());
+    let mut pairs = Vec::new();
     for _ in 0..ROUNDS {
-        alone.push(run(&[], None)?);
+        let short = run(&[], None)?;
+        let long = run(&[], Some(turns::LONG))?;
+        alone.push(short);
+        pairs.push(turns::Pair { short, long });
         beside.push(run(others, None)?);
-        long.push(run(&[], Some(turns::LONG))?);
     }
-    let refill = turns::refill(alone.clone(), long);
-    Ok((Copies::new(allowed.len(), alone, beside), refill))
+    let copies = Copies::new(allowed.len(), alone, beside);
+    Ok((copies, turns::refill(&pairs)))
 }

@@ -278,17 +278,19 @@ fn recordings(
         }
     };
     let mut traces = Vec::new();
-    let [mut short, mut long] = [(); 2].map(|()| Vec::new());
+    let mut pairs = Vec::new();
     for recorded in 1..=args.recordings {
         let trace = recorded_in_turns_of(SLICE)?;
         if trace.threads.len() > 1 {
-            short.push(trace.total_cpu());
-            long.push(recorded_in_turns_of(turns::LONG)?.total_cpu());
+            pairs.push(turns::Pair {
+                short: trace.total_cpu(),
+                long: recorded_in_turns_of(turns::LONG)?.total_cpu(),
+            });
         }
         traces.push(trace);
         between(recorded)?;
     }
-    Ok((traces, turns::refill(short, long)))
+    Ok((traces, turns::refill(&pairs)))
 }
 
 /// Compares each recording of a series with the one for one CPU, or with itself on one CPU where there is none.

@@ -22,5 +22,6 @@ mod series;
 mod server;
 mod several;
 mod sites;
+mod sleeps;
 mod validation;
 mod window;

@@ -88,6 +88,9 @@ fn segment_uses(program: &LaidOut<'_>, takes: &Takes, cut: u32) -> Result<u32, S
         match operation.action {
             Action::Await(gate) => match gate.opener(program.threads.len()) {
                 Opener::Once(_) => {}
+                Opener::Progress(_) => {
+                    return Err("a task waits for other threads by sleeping".to_owned());
+                }
                 Opener::End(other) | Opener::Cancellation(other) => {
                     let other = &program.threads[other.index()].name;
                     return Err(format!("a task waits for the end of {other}"));

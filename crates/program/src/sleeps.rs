@@ -1,0 +1,226 @@
+//! Threads that sleep, look, and sleep again, until others are done with something.
+//!
+//! How often such a thread sleeps depends on how long the others take, so that a replay must not repeat it. What it looks at is
+//! memory, and in no recording; but when it is done with sleeping, others have come as far as they have. So it waits until those
+//! that worked meanwhile have come as far again.
+//!
+//! A thread that paces itself, or stands for a device, sleeps as often, and for it the time itself counts. What tells the two
+//! apart is what ended it: one that waits for others goes on after another has ended, or has begun to wait, since it looked
+//! last; whoever stops others by the clock goes on before they do.
+//!
+//! # Source
+//!
+//! `docs/models.md`, "What is assumed, and said".
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use foretrace_trace::{IoKind, Operation as Op, Outcome, ThreadId};
+
+use crate::{
+    Action, GateId, Opener,
+    lower::{Lowering, NONE, OpenKind},
+    polls::Waited,
+};
+
+/// Threads that sleep fewer times than this in a row are taken by their word.
+const LEAST: u32 = 4;
+
+/// Others have to be busy for one part in so many of the time at least.
+const BUSY: u64 = 2;
+
+/// A thread that worked less than one part in so many of what others did on average is none that is waited for.
+const WORKS: u64 = 4;
+
+/// Waits by sleeping, as far as the sweep has come.
+#[derive(Default)]
+pub(crate) struct Sleeps {
+    /// The gates that open when a thread comes to an event.
+    opens: BTreeMap<u32, Vec<GateId>>,
+    /// The gates that a thread waits for when its last sleep is over, by the event of that.
+    awaits: BTreeMap<u32, Vec<GateId>>,
+    /// Gates that nobody opens: their events became part of a longer wait.
+    void: BTreeSet<GateId>,
+    /// Whose progress each gate stands for.
+    pub progress: Vec<ThreadId>,
+    /// Until which event each thread's sleeps are known to be meant as they are.
+    meant: BTreeMap<u32, u32>,
+    /// How often each thread slept that is taken to have waited so.
+    counts: BTreeMap<u32, u64>,
+}
+
+/// What another thread did while one slept again and again.
+#[derive(Clone, Copy)]
+struct Other {
+    cpu_before: u64,
+    cpu: u64,
+    /// Its last event meanwhile.
+    last: u32,
+}
+
+impl Lowering<'_> {
+    /// Lowers a sleep, or a wait for files that timed out; with those that follow it, where all of them are one wait for others.
+    pub fn sleep(&mut self, begin: usize, thread: u32) {
+        let Some((end, gates)) = self.waited_asleep(begin, thread) else {
+            self.pass_time((begin, begin), thread);
+            return;
+        };
+        self.resumes_at[thread as usize] = end as u32 + 1;
+        let back = self.next.after(end);
+        let slept = self.recorded_delay(begin, end);
+        let idle = self.busy.idle(slept, begin, back as usize);
+        let delay = self.delay(idle);
+        let at = self.push(begin, thread, delay);
+        self.set_open(at, OpenKind::Other);
+        self.sleeps.awaits.insert(back, gates);
+    }
+
+    /// Opens the gates that stand for having come to an event, and waits for those that its thread waits for before it goes on.
+    pub fn reach(&mut self, index: usize, thread: u32) {
+        let event = index as u32;
+        let is_return = self.trace.call(&self.trace.events[index]).operation == Op::Return;
+        for gate in self.sleeps.opens.remove(&event).unwrap_or_default() {
+            if is_return {
+                // The CPU time before a return is the call's to count.
+                self.push_with_work(index, thread, Action::Open(gate), 0);
+            } else {
+                self.push(index, thread, Action::Open(gate));
+            }
+        }
+        for gate in self.sleeps.awaits.remove(&event).unwrap_or_default() {
+            if !self.sleeps.void.contains(&gate) {
+                self.push_with_work(index, thread, Action::Await(gate), 0);
+            }
+        }
+    }
+
+    /// Gives up the gates of an event that became part of a longer wait, whose end may be later than those who wait for the event.
+    pub fn pass_over(&mut self, index: usize) {
+        let gates = self.sleeps.opens.remove(&(index as u32));
+        self.sleeps.void.extend(gates.unwrap_or_default());
+    }
+
+    /// Tells which threads are taken to have waited by sleeping.
+    pub fn tell_sleeps(&mut self) {
+        for (thread, count) in std::mem::take(&mut self.sleeps.counts) {
+            let name = &self.trace.threads[thread as usize].name;
+            self.warnings.push(format!(
+                "{name} slept {count} times only to look whether others were done: taken to wait until they come as far as they \
+                 had come then"
+            ));
+        }
+    }
+
+    /// Returns the last of the sleeps with which a thread waited for others, and the gates that stand for how far these came.
+    fn waited_asleep(&mut self, begin: usize, thread: u32) -> Option<(usize, Vec<GateId>)> {
+        let meant = self.sleeps.meant.get(&thread).copied().unwrap_or(0);
+        if self.trace.recording.is_none() || (begin as u32) < meant {
+            return None;
+        }
+        let (end, count) = self.sleeps_on(begin);
+        let others = (count >= LEAST).then(|| self.waited_for(begin, end, thread));
+        let Some(others) = others.flatten() else {
+            self.sleeps.meant.insert(thread, end as u32 + 1);
+            return None;
+        };
+        *self.sleeps.counts.entry(thread).or_default() += u64::from(count);
+        Some((
+            end,
+            others
+                .into_iter()
+                .map(|other| self.gate_at(other))
+                .collect(),
+        ))
+    }
+
+    /// Returns the last of the sleeps between which a thread only looks, and how many they are.
+    fn sleeps_on(&self, begin: usize) -> (usize, u32) {
+        let call = self.trace.call(&self.trace.events[begin]);
+        let mut cpu = self.work.last_cpu(call.thread.0);
+        let (mut end, mut count) = (begin, 1);
+        while let Some(next) = self.next_look(end, Waited::Asleep(call.site), &mut cpu) {
+            end = next;
+            count += 1;
+        }
+        (end, count)
+    }
+
+    /// Returns the last events of the threads that worked while a thread slept, if it was them whom it waited for.
+    fn waited_for(&self, begin: usize, end: usize, sleeper: u32) -> Option<Vec<u32>> {
+        self.return_of(end)?;
+        let back = self.next.after(end) as usize;
+        let slept = self.recorded_delay(begin, end);
+        if self.busy.idle(slept, begin, back) > slept / BUSY {
+            return None;
+        }
+        let mut others: BTreeMap<u32, Other> = BTreeMap::new();
+        for index in begin + 1..back {
+            let event = &self.trace.events[index];
+            let thread = self.trace.call(event).thread.0;
+            if thread == sleeper {
+                continue;
+            }
+            let cpu_before = self.work.last_cpu(thread);
+            let other = others.entry(thread).or_insert(Other {
+                cpu_before,
+                cpu: cpu_before,
+                last: 0,
+            });
+            other.cpu = event.cpu().map_or(other.cpu, |cpu| cpu.0);
+            other.last = index as u32;
+        }
+        others.retain(|_, other| other.cpu > other.cpu_before);
+        let worked = |other: &Other| other.cpu - other.cpu_before;
+        let all: u64 = others.values().map(worked).sum();
+        let count = others.len() as u64;
+        others.retain(|_, other| worked(other).saturating_mul(WORKS * count) >= all);
+        let ended = others
+            .values()
+            .any(|other| other.last > end as u32 && self.stops_at(other.last as usize, back));
+        ended.then(|| others.values().map(|other| other.last).collect())
+    }
+
+    /// Returns whether an event is its thread's end, or begins a wait that was not over at another event.
+    fn stops_at(&self, index: usize, then: usize) -> bool {
+        match self.trace.call(&self.trace.events[index]).operation {
+            Op::Terminate => true,
+            Op::CondWait { .. }
+            | Op::CondTimedWait { .. }
+            | Op::FutexWait(_)
+            | Op::FutexTimedWait(_)
+            | Op::SemWait(_)
+            | Op::SemTimedWait(_)
+            | Op::QueueReceive(_)
+            | Op::BarrierWait(_)
+            | Op::Join(_) => {
+                let next = self.next.after(index);
+                self.is_answered.contains(index) && next != NONE && next as usize > then
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns a gate that opens when the thread of an event has come to it.
+    fn gate_at(&mut self, event: u32) -> GateId {
+        let threads = self.trace.threads.len();
+        let call = self.trace.call(&self.trace.events[event as usize]);
+        if call.operation == Op::Terminate {
+            return GateId::of(Opener::End(call.thread), threads);
+        }
+        let number = self.sleeps.progress.len() as u32;
+        self.sleeps.progress.push(call.thread);
+        let gate = GateId::of(Opener::Progress(number), threads);
+        self.sleeps.opens.entry(event).or_default().push(gate);
+        gate
+    }
+}
+
+/// Returns whether a call is a sleep: also a wait for files that ends by the clock alone.
+pub(crate) fn is_sleep(operation: Op, outcome: Outcome) -> bool {
+    match operation {
+        Op::Sleep => !matches!(outcome, Outcome::Failed(_)),
+        Op::Io {
+            kind: IoKind::Poll, ..
+        } => outcome == Outcome::TimedOut,
+        _ => false,
+    }
+}

@@ -1,0 +1,132 @@
+//! Threads that sleep and look again, and those that mean the time.
+
+use foretrace_program::{Action, Opener, Program};
+use foretrace_testkit::trace;
+
+/// A recording on one CPU: the main thread sleeps so many times for 1 ms, while A and B work for 4 ms each, in turns, and end.
+///
+/// `ends` is when A and B end, after the last sleep has begun if that is 8.
+fn recorded(sleeps: u64, ends: u64, head: &str) -> Program {
+    const MS: u64 = 1_000_000;
+    let mut rows: Vec<(u64, String)> = Vec::new();
+    let mut row = |time: u64, text: String| rows.push((time, format!("{time} {text}\n")));
+    row(10, "main create A cpu=10".into());
+    row(20, "main create B cpu=20".into());
+    let total = 8 * MS;
+    for sleep in 0..sleeps {
+        let begin = 30 + sleep * total / sleeps;
+        row(
+            begin,
+            format!("main sleep site=prog+0x10 cpu={}", 20 + sleep),
+        );
+        row(
+            begin + total / sleeps - 2,
+            format!("main return cpu={}", 21 + sleep),
+        );
+    }
+    for step in 0..ends {
+        let (thread, cpu) = (["A", "B"][step as usize % 2], (step / 2 + 1) * MS);
+        row((step + 1) * MS - 10, format!("{thread} lock m cpu={cpu}"));
+        row((step + 1) * MS - 9, format!("{thread} unlock m cpu={cpu}"));
+    }
+    row(ends * MS - 8, format!("A terminate cpu={}", ends / 2 * MS));
+    row(ends * MS - 7, format!("B terminate cpu={}", ends / 2 * MS));
+    row(
+        ends.max(8) * MS + 100,
+        format!("main terminate cpu={}", 30 + sleeps),
+    );
+    rows.sort_by_key(|&(time, _)| time);
+    let rows: String = rows.into_iter().map(|(_, row)| row).collect();
+    let text = format!(
+        "foretrace-text 1\nreturns explicit\n{head}module prog /prog\nthread main\nthread A\nthread B\n{rows}"
+    );
+    Program::from_trace(&trace(&text))
+}
+
+const RECORDING: &str = "recording command prog\nrecording cpu 0\n";
+
+/// What the main thread does beside creating threads and ending.
+fn middle(program: &Program) -> Vec<Action> {
+    let main = program.threads[0].operations.clone();
+    let actions = program
+        .operations
+        .range(main)
+        .map(|operation| operation.action);
+    actions
+        .filter(|action| !matches!(action, Action::Create(_) | Action::Terminate))
+        .collect()
+}
+
+#[test]
+fn sleeping_until_others_are_done_is_waiting_for_them() {
+    let program = recorded(16, 8, RECORDING);
+    let ends = |action: &Action| match action {
+        Action::Await(gate) => matches!(program.opener(*gate), Opener::End(_)),
+        Action::Delay(delay) => program.delays[*delay as usize].nanos < 1_000,
+        _ => false,
+    };
+    let actions = middle(&program);
+    assert_eq!(actions.len(), 3, "{actions:?}");
+    assert!(actions.iter().all(ends), "{actions:?}");
+    assert!(
+        program
+            .warnings
+            .iter()
+            .any(|warning| warning.contains("main slept 16 times"))
+    );
+}
+
+#[test]
+fn those_who_still_work_are_waited_for_as_far_as_they_had_come() {
+    // Only A ends; B goes on after main's last look.
+    let text = "foretrace-text 1\nreturns explicit\nrecording command prog\nrecording cpu 0\nmodule prog /prog\n\
+        thread main\nthread A\nthread B\n0 main create A cpu=0\n0 main create B cpu=0\n\
+        10 main sleep site=prog+0x10 cpu=0\n1000 main return cpu=0\n1010 main sleep site=prog+0x10 cpu=0\n\
+        2000 main return cpu=0\n2010 main sleep site=prog+0x10 cpu=0\n3000 main return cpu=0\n\
+        3010 main sleep site=prog+0x10 cpu=0\n3500 A terminate cpu=1700\n3600 B lock m cpu=1800\n4000 main return cpu=0\n\
+        4500 B unlock m cpu=2700\n4500 B terminate cpu=2700\n4600 main terminate cpu=10\n";
+    let program = Program::from_trace(&trace(text));
+    let opened: Vec<&str> = middle(&program)
+        .into_iter()
+        .filter_map(|action| match action {
+            Action::Await(gate) => Some(program.gate_name(gate)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(opened, ["A", "B"]);
+    let b = program.threads[2].operations.clone();
+    let b: Vec<(u64, Action)> = program
+        .operations
+        .range(b)
+        .map(|operation| (operation.work_nanos, operation.action))
+        .collect();
+    assert!(matches!(b[0], (1800, Action::Open(_))), "{b:?}");
+    assert!(matches!(b[1], (0, Action::Lock(_))), "{b:?}");
+}
+
+#[test]
+fn who_stops_others_by_the_clock_means_the_time() {
+    // The others go on for twice as long.
+    let program = recorded(16, 16, RECORDING);
+    let actions = middle(&program);
+    assert_eq!(actions.len(), 16, "{actions:?}");
+    assert!(
+        actions
+            .iter()
+            .all(|action| matches!(action, Action::Delay(_)))
+    );
+}
+
+#[test]
+fn few_sleeps_and_those_of_listings_are_taken_as_they_are() {
+    for program in [recorded(3, 8, RECORDING), recorded(16, 8, "")] {
+        let actions = middle(&program);
+        assert!(
+            actions
+                .iter()
+                .all(|action| matches!(action, Action::Delay(_))),
+            "{actions:?}"
+        );
+        assert!(program.progress.is_empty());
+    }
+}
