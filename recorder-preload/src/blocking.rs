@@ -67,6 +67,30 @@ pub fn call<T: Result>(target: Target, site: u64, call: impl FnOnce() -> T) -> T
     result
 }
 
+/// Makes a call, and records it if it blocked; what it waited for is asked when it has succeeded.
+#[inline]
+pub fn call_then<T: Result>(
+    target: Target,
+    site: u64,
+    call: impl FnOnce() -> T,
+    waited_for: impl FnOnce() -> Target,
+) -> T {
+    if !recording() {
+        return call();
+    }
+    let mut pending = Pending::begin(target, site);
+    let result = call();
+    if blocking::nothing_happened(pending.begun) {
+        core::mem::forget(pending);
+        return result;
+    }
+    if result.outcome() == OUTCOME_SUCCESS {
+        pending.target = waited_for();
+    }
+    pending.end(result);
+    result
+}
+
 /// What a call returns, and what that says of how it went.
 pub trait Result: Copy {
     /// Returns the outcome byte.

@@ -1,17 +1,90 @@
 //! Sleeping.
+//!
+//! On one CPU a thread that wakes waits until the CPU is its own again, so that how long it was to sleep is recorded as well.
 
-use core::ffi::{c_int, c_uint};
+use core::{ffi::c_int, ffi::c_uint, mem::MaybeUninit};
 
 use foretrace_recorder::blocking::Target::Time;
 use libc::{clockid_t, timespec, useconds_t};
 
-use crate::blocking::{Errno, hooks};
+use crate::blocking::{Errno, call_then};
+
+/// Defines hooks of calls that sleep, each with how many nanoseconds; that is asked after the call, which would not have
+/// succeeded had its arguments been bad.
+macro_rules! hooks {
+    (
+        $($name:ident ($($argument:ident: $type:ty),*) -> $result:ty = $nanos:expr;)*
+    ) => {
+        $(
+            pub unsafe extern "C-unwind" fn $name($($argument: $type,)* site: u64) -> $result {
+                call_then(
+                    Time(0),
+                    site,
+                    // SAFETY: the program's own call.
+                    || unsafe { next::$name($($argument),*) },
+                    || Time($nanos),
+                )
+            }
+        )*
+    };
+}
 
 hooks! {
-    nanosleep(time: *const timespec, left: *mut timespec) -> c_int = Time;
-    clock_nanosleep(clock: clockid_t, flags: c_int, time: *const timespec, left: *mut timespec)
-        -> Errno = Time;
-    usleep(micros: useconds_t) -> c_int = Time;
-    sleep(seconds: c_uint) -> c_uint = Time;
-    thrd_sleep(time: *const timespec, left: *mut timespec) -> c_int = Time;
+    nanosleep(time: *const timespec, left: *mut timespec) -> c_int = nanos_at(time);
+    usleep(micros: useconds_t) -> c_int = u64::from(micros) * 1_000;
+    sleep(seconds: c_uint) -> c_uint = u64::from(seconds) * SECOND;
+    thrd_sleep(time: *const timespec, left: *mut timespec) -> c_int = nanos_at(time);
+}
+
+crate::blocking::next_functions! {
+    nanosleep(time: *const timespec, left: *mut timespec) -> c_int;
+    clock_nanosleep(clock: clockid_t, flags: c_int, time: *const timespec, left: *mut timespec) -> Errno;
+    usleep(micros: useconds_t) -> c_int;
+    sleep(seconds: c_uint) -> c_uint;
+    thrd_sleep(time: *const timespec, left: *mut timespec) -> c_int;
+}
+
+/// As many nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+
+pub unsafe extern "C-unwind" fn clock_nanosleep(
+    clock: clockid_t,
+    flags: c_int,
+    time: *const timespec,
+    left: *mut timespec,
+    site: u64,
+) -> Errno {
+    let until = flags & libc::TIMER_ABSTIME != 0;
+    let began = if until { now(clock) } else { 0 };
+    call_then(
+        Time(0),
+        site,
+        // SAFETY: the program's own call.
+        || unsafe { next::clock_nanosleep(clock, flags, time, left) },
+        || Time(nanos_at(time).saturating_sub(began)),
+    )
+}
+
+/// Returns the time on a clock; 0 where there is no such clock.
+fn now(clock: clockid_t) -> u64 {
+    let mut now = MaybeUninit::zeroed();
+    // SAFETY: there is room for a time, which is there from the beginning. Of a clock that is none, an error is returned.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::clock_gettime(clock, now.as_mut_ptr());
+        *libc::__errno_location() = errno;
+        nanos(now.assume_init_ref())
+    }
+}
+
+/// Returns the time that a call which has succeeded was given.
+fn nanos_at(time: *const timespec) -> u64 {
+    // SAFETY: the kernel has read it. What the program has made of it since is of no danger.
+    nanos(&unsafe { time.read_unaligned() })
+}
+
+fn nanos(time: &timespec) -> u64 {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let rest = u64::try_from(time.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(SECOND).saturating_add(rest)
 }

@@ -120,6 +120,7 @@ fn always_waits(operation: Operation) -> bool {
             | Operation::FutexTimedWait(_)
             | Operation::Io { .. }
             | Operation::Sleep
+            | Operation::SleepFor(_)
             | Operation::Message(_)
     )
 }

@@ -206,7 +206,7 @@ fn class(operation: Operation) -> EventClass {
         | Operation::QueueSend(_)
         | Operation::QueueReceive(_)
         | Operation::Message(_) => EventClass::Message,
-        Operation::Io { .. } | Operation::Sleep => EventClass::Io,
+        Operation::Io { .. } | Operation::Sleep | Operation::SleepFor(_) => EventClass::Io,
         Operation::Return | Operation::Bind { .. } => EventClass::Other,
     }
 }

@@ -1,6 +1,6 @@
 //! One call at a time: what it becomes, and what is logged of it.
 
-use foretrace_trace::{Call, IoKind, ObjectId, Operation as Op, Outcome, ThreadId};
+use foretrace_trace::{Call, IoKind, Nanos, ObjectId, Operation as Op, Outcome, ThreadId};
 
 use crate::{
     Action, GateId, Opener,
@@ -12,6 +12,9 @@ use crate::{
 
 /// The outcome of a wait that ended by its thread's cancellation: `ECANCELED`.
 const CANCELLED: Outcome = Outcome::Failed(125);
+
+/// By how much Linux's timers are late, to let several ring at once: `prctl(PR_SET_TIMERSLACK)`, its default.
+const TIMER_SLACK: u64 = 50_000;
 
 /// The outcome of a call that a signal interrupted: `EINTR`.
 const INTERRUPTED: Outcome = Outcome::Failed(4);
@@ -46,7 +49,7 @@ impl Lowering<'_> {
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
             operation if is_sleep(operation, outcome) => self.sleep(index, thread),
-            Op::Io { .. } | Op::Sleep => self.pass_time((index, index), thread),
+            Op::Io { .. } | Op::Sleep | Op::SleepFor(_) => self.pass_time((index, index), thread),
             _ if outcome == Outcome::Busy && self.tries_until_locked(index, call) => {}
             _ if matches!(outcome, Outcome::Failed(_) | Outcome::Busy) => {
                 self.push(index, thread, Action::Pass);
@@ -375,6 +378,10 @@ impl Lowering<'_> {
     pub fn pass_time(&mut self, (begin, end): (usize, usize), thread: u32) {
         let call = *self.trace.call(&self.trace.events[end]);
         let mut nanos = self.recorded_delay(begin, end);
+        if let Op::SleepFor(Nanos(asked)) = call.operation {
+            // It came back later where others had the CPU.
+            nanos = nanos.min(asked.saturating_add(TIMER_SLACK));
+        }
         // One that looks again and again waits for what others do.
         if begin != end || may_wait_for_others(call.operation, self.outcome(end, call)) {
             nanos = self.busy.idle(nanos, begin, self.next.after(end) as usize);

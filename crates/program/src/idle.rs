@@ -25,6 +25,7 @@ impl Busy {
                 operation,
                 Operation::Io { .. }
                     | Operation::Sleep
+                    | Operation::SleepFor(_)
                     | Operation::CondTimedWait { .. }
                     | Operation::FutexTimedWait(_)
             )

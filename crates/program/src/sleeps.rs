@@ -217,7 +217,7 @@ impl Lowering<'_> {
 /// Returns whether a call is a sleep: also a wait for files that ends by the clock alone.
 pub(crate) fn is_sleep(operation: Op, outcome: Outcome) -> bool {
     match operation {
-        Op::Sleep => !matches!(outcome, Outcome::Failed(_)),
+        Op::Sleep | Op::SleepFor(_) => !matches!(outcome, Outcome::Failed(_)),
         Op::Io {
             kind: IoKind::Poll, ..
         } => outcome == Outcome::TimedOut,

@@ -22,8 +22,8 @@ use crate::{chunk, clock, process, sys, unread};
 /// What a call waits for.
 #[derive(Clone, Copy, Debug)]
 pub enum Target {
-    /// Time to pass.
-    Time,
+    /// So many nanoseconds to pass; 0 where that is not known.
+    Time(u64),
     /// Something that is done with one open file.
     File(IoKind, i32),
     /// Something that is done with a stream, and the function that finds its file.
@@ -43,7 +43,7 @@ impl Target {
     /// Returns whether a thread that was disturbed in the call may be taken to have waited: one that found something ready is
     /// back before anything is likely to happen to it. Who is wrong has a wait recorded that others filled with work.
     fn is_wait(self) -> bool {
-        matches!(self, Self::Time | Self::Epoll(true))
+        matches!(self, Self::Time(_) | Self::Epoll(true))
     }
 }
 
@@ -248,9 +248,9 @@ struct Call {
 
 fn call(target: Target) -> Call {
     match target {
-        Target::Time => Call {
+        Target::Time(nanos) => Call {
             kind: Kind::Sleep,
-            object: 0,
+            object: nanos,
             operands: None,
         },
         Target::Stream(kind, stream, descriptor) => {

@@ -55,6 +55,8 @@ pub(crate) struct Engine<'p, M, O> {
     spare: Vec<(u32, u32)>,
     /// The least that a ready thread ran, as the fair scheduler counts it.
     least_ran: u64,
+    /// Threads that became ready at least a slice behind that.
+    hurrying: Vec<u32>,
     /// When each thread last lost its CPU, where caches have to be filled again after that.
     left_at: Vec<u64>,
     /// When each CPU was last given back.
@@ -106,6 +108,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             chance: machine.seed.map(Chance::new),
             spare: Vec::new(),
             least_ran: 0,
+            hurrying: Vec::new(),
             left_at: if machine.memory.refill.0 > 0 {
                 vec![0; program.threads.len()]
             } else {
@@ -225,6 +228,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             self.set_ready(thread);
         } else {
             self.core.threads[thread as usize].slice_end = self.core.now + self.machine.slice.0;
+            self.least_ran = self.least_ran.max(state.ran);
             self.arm(thread);
         }
         yields
@@ -390,9 +394,14 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     }
 
     fn make_ready(&mut self, thread: u32) {
-        let least = self.least_ran;
+        let credit = self.least_ran.saturating_sub(self.machine.slice.0);
         let state = &mut self.core.threads[thread as usize];
-        state.ran = state.ran.max(least);
+        if state.ran < credit {
+            state.ran = credit;
+            if self.machine.scheduler == SchedulerKind::Fair && !self.processors.has_room(thread) {
+                self.hurrying.push(thread);
+            }
+        }
         if self.admission.is_some() {
             let key = self.key(thread);
             let admitted = self

@@ -172,6 +172,19 @@ impl Processors {
         }
     }
 
+    /// Returns whether a CPU is idle on which a thread may run.
+    pub fn has_room(&self, thread: u32) -> bool {
+        match self.binding[thread as usize] {
+            Some(cpu) => self.idle.contains(cpu),
+            None => self.idle.first().is_some(),
+        }
+    }
+
+    /// Returns whether a thread may run on a CPU.
+    pub fn may_run(&self, thread: u32, cpu: u32) -> bool {
+        self.binding[thread as usize].is_none_or(|bound| bound == cpu)
+    }
+
     /// Returns the thread that a CPU was given to.
     pub fn occupant(&self, cpu: u32) -> Option<u32> {
         let thread = self.running[cpu as usize];

@@ -229,6 +229,22 @@ fn caches_that_others_emptied_have_to_be_filled_again() {
 }
 
 #[test]
+fn who_mostly_sleeps_does_not_wait_for_the_end_of_a_slice() {
+    let rows = "returns explicit\n0 main create B cpu=0\n0 main sleep cpu=0\n25 main return cpu=0\n\
+        26 main terminate cpu=1\n101 B terminate cpu=100\n";
+    let fair = |slice: u64| {
+        move |machine: &mut Machine| {
+            machine.scheduler = SchedulerKind::Fair;
+            machine.slice = nanos(slice);
+        }
+    };
+    assert_eq!(ends(rows, 1, fair(10)), [26, 101]);
+    // Had it not been a slice behind, it would.
+    assert_eq!(ends(rows, 1, fair(40)), [41, 101]);
+    assert_eq!(ends(rows, 2, fair(10)), [26, 100]);
+}
+
+#[test]
 fn creating_threads_costs_their_creator_between_cpus() {
     let creating = |machine: &mut Machine| {
         machine.costs = Costs {

@@ -190,7 +190,7 @@ pub enum Operation {
         /// What the file was.
         file: FileKind,
     },
-    /// Slept, from this event to its [`Operation::Return`].
+    /// Slept, from this event to its [`Operation::Return`]; for how long is not known.
     Sleep,
     /// Sent a message to a queue.
     QueueSend(ObjectId),
@@ -232,6 +232,9 @@ pub enum Operation {
         /// The iteration.
         iteration: u64,
     },
+    /// Slept, from this event to its [`Operation::Return`], after asking for so long. It came back later than that where others
+    /// had the CPU.
+    SleepFor(Nanos),
 }
 
 impl Operation {
@@ -275,7 +278,7 @@ impl Operation {
             Self::FutexWake { .. } => "futex_wake",
             Self::Bind { .. } => "bind",
             Self::Io { .. } => "io",
-            Self::Sleep => "sleep",
+            Self::Sleep | Self::SleepFor(_) => "sleep",
             Self::QueueSend(_) => "queue_send",
             Self::QueueReceive(_) => "queue_receive",
             Self::LockSections { .. } => "lock_sections",
@@ -298,6 +301,7 @@ impl Operation {
             | Self::Bind { .. }
             | Self::Io { .. }
             | Self::Sleep
+            | Self::SleepFor(_)
             | Self::Message(_) => None,
             Self::Send { event: object, .. }
             | Self::Wait(object)

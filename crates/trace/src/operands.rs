@@ -28,6 +28,7 @@ fn kind(operation: Operation) -> Option<ObjectKind> {
         | Operation::Bind { .. }
         | Operation::Io { .. }
         | Operation::Sleep
+        | Operation::SleepFor(_)
         | Operation::Message(_) => None,
         Operation::Send { .. } | Operation::Wait(_) => Some(ObjectKind::Event),
         Operation::Lock(_)

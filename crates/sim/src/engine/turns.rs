@@ -33,7 +33,51 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
                     self.vacated[cpu as usize] = self.core.now;
                     self.start(winner, cpu);
                 }
-                None => return self.settle_cores(),
+                None => break,
+            }
+        }
+        self.settle_cores();
+        if !self.hurrying.is_empty() {
+            self.hurry();
+        }
+    }
+
+    /// Ends the slices of threads that ran for longer than such as woke a slice behind all others, as kernels do for those that
+    /// mostly sleep.
+    #[cold]
+    fn hurry(&mut self) {
+        while let Some(thread) = self.hurrying.pop() {
+            let state = &self.core.threads[thread as usize];
+            if state.status != Status::Ready {
+                continue;
+            }
+            let ran = state.ran;
+            let runs_here = |cpu: &u32| match self.processors.occupant(*cpu) {
+                Some(other) => {
+                    let other_state = &self.core.threads[other as usize];
+                    other_state.status == Status::Running
+                        && (other, other_state.turn) != self.operating
+                        && other_state.slice_end > self.core.now
+                }
+                None => false,
+            };
+            let now = self.core.now;
+            let ran_until_now = |cpu: u32| {
+                let other = self.processors.occupant(cpu)?;
+                let other = &self.core.threads[other as usize];
+                Some(other.ran + (now - other.since))
+            };
+            let cpus = 0..self.machine.cpus;
+            let most = cpus
+                .filter(runs_here)
+                .filter(|&cpu| self.processors.may_run(thread, cpu))
+                .max_by_key(|&cpu| ran_until_now(cpu));
+            if let Some(cpu) = most
+                && ran_until_now(cpu) > Some(ran)
+                && let Some(other) = self.processors.occupant(cpu)
+            {
+                self.core.threads[other as usize].slice_end = now;
+                self.set_alarm(now, cpu);
             }
         }
     }

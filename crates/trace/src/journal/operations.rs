@@ -71,7 +71,8 @@ impl Builder<'_> {
                     file: FileKind::None,
                 }))
             }
-            Kind::Sleep => Some(Operation::Sleep),
+            Kind::Sleep if event.object == 0 => Some(Operation::Sleep),
+            Kind::Sleep => Some(Operation::SleepFor(Nanos(event.object))),
             Kind::Io => {
                 let (kind, file) = io::unpack(event.second)?;
                 Some(Operation::Io { kind, file })

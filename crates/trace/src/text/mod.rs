@@ -64,6 +64,7 @@
 //! field     = "cpu=" TIME                             the CPU time that the thread had used by then
 //!           | "from=" THREAD                          whose doing let the call go on, at "return"
 //!           | "site=" SITE | "outcome=" OUTCOME
+//!           | "asked=" TIME                           of "sleep": for how long it was to be
 //!           | "held=" TIME | "unlock=" SITE           of "lock_sections": how long it held the mutex, all times
 //!                                                     together, and where it unlocked it
 //! CPUS      = "none" | ("0".."63" ["-" "0".."63"]) ("," ...)*: of the first 64 CPUs, as in `0-3,6`

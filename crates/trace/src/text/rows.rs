@@ -73,8 +73,8 @@ const OTHERS: [&str; 13] = [
 ];
 
 /// The fields of a row.
-const FIELDS: [&str; 10] = [
-    "cpu", "from", "site", "outcome", "held", "unlock", "comm", "request", "mode", "call",
+const FIELDS: [&str; 11] = [
+    "cpu", "from", "site", "outcome", "asked", "held", "unlock", "comm", "request", "mode", "call",
 ];
 
 /// Reads a row, whose first word is `time`.
@@ -110,13 +110,14 @@ pub(super) fn row(
         None => None,
     };
     let (mut cpu, mut from, mut site) = (None, None, None);
-    let (mut held_long, mut unlocked_at) = (None, None);
+    let (mut held_long, mut unlocked_at, mut asked) = (None, None, None);
     while let Some((key, token)) = row.words.field()? {
         match key {
             "cpu" => set(&mut cpu, unit.time(token)?, token)?,
             "from" => set(&mut from, row.tables.thread(token, line)?, token)?,
             "site" => set(&mut site, row.tables.site(token)?, token)?,
             "outcome" => set(&mut outcome, words::outcome(token)?, token)?,
+            "asked" => set(&mut asked, unit.time(token)?, token)?,
             "held" => set(&mut held_long, unit.time(token)?, token)?,
             "unlock" => set(&mut unlocked_at, row.tables.site(token)?, token)?,
             "comm" => {
@@ -145,6 +146,15 @@ pub(super) fn row(
     if let Operation::LockSections { held, unlock, .. } = &mut operation {
         *held = held_long.take().unwrap_or_default();
         *unlock = unlocked_at.take();
+    }
+    if operation == Operation::Sleep
+        && let Some(asked) = asked.take()
+    {
+        operation = Operation::SleepFor(asked);
+    }
+    if asked.is_some() {
+        let expected = "field `asked` with `sleep` only";
+        return Err(name.not(expected, "remove the field"));
     }
     if held_long.is_some() || unlocked_at.is_some() {
         let remedy = "remove the field, or name the event that it belongs to";

@@ -299,6 +299,9 @@ fn call_text(trace: &Trace, call: &Call, sites: &[String]) -> String {
     if let Some(site) = call.site {
         add(&format!("site={}", sites[site.index()]));
     }
+    if let Operation::SleepFor(asked) = call.operation {
+        add(&format!("asked={}", asked.0));
+    }
     if let Operation::LockSections { held, .. } = call.operation {
         add(&format!("held={}", held.0));
     }

@@ -392,7 +392,8 @@ impl Builder {
                 futex: self.object(ObjectKind::Futex, raw.operands.0)?,
                 woken: raw.operands.1 as u32,
             },
-            10 => Operation::Sleep,
+            10 if raw.operands.0.is_multiple_of(2) => Operation::Sleep,
+            10 => Operation::SleepFor(Nanos(raw.operands.0 as u64)),
             11 => Operation::Io {
                 kind: IoKind::ALL[raw.operands.0 % IoKind::ALL.len()],
                 file: FileKind::ALL[raw.operands.1 % FileKind::ALL.len()],
