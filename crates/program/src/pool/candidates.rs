@@ -30,10 +30,11 @@ pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes,
     let mut threads = group.threads.clone();
     threads.push(group.creator);
     let (sites, tokens) = users(program, &threads);
-    let mut points: Vec<(bool, u64, TakePoint)> = Vec::new();
+    let mut points: Vec<(bool, u64, TakePoint, BTreeSet<ThreadId>)> = Vec::new();
     for (semaphore, users) in tokens {
         if users.threads.values().any(|users| group.shares(users)) {
-            points.push((false, users.count, TakePoint::Token(semaphore)));
+            let point = TakePoint::Token(semaphore);
+            points.push((false, users.count, point, users.all()));
         }
     }
     for (site, users) in sites {
@@ -44,16 +45,20 @@ pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes,
             .filter(|(_, users)| group.shares(users));
         let mutexes: Vec<ObjectId> = shared.map(|(&mutex, _)| mutex).collect();
         if !mutexes.is_empty() && mutexes.len() <= 2 * threads.len() {
-            points.push((true, users.count, TakePoint::Lock(site, mutexes)));
+            let point = TakePoint::Lock(site, mutexes);
+            points.push((true, users.count, point, users.all()));
         }
     }
-    points.sort_by_key(|&(locks, count, _)| (locks, std::cmp::Reverse(count)));
+    points.sort_by_key(|(locks, count, ..)| (*locks, std::cmp::Reverse(*count)));
     // Of several places, the one that is used most is what one would look at.
     let mut reason = None;
-    for (_, _, point) in points.into_iter().take(TRIED) {
-        let takes = Takes::add_up(program, &group.threads, point);
+    for (_, _, point, users) in points.into_iter().take(TRIED) {
+        // Threads of C++ all start at the same place, whatever they do. A worker looks for a task once at least.
+        let workers = group.threads.iter().copied();
+        let workers: Vec<ThreadId> = workers.filter(|thread| users.contains(thread)).collect();
+        let takes = Takes::add_up(program, &workers, point);
         let collected = is_pool(program, &takes).and_then(|()| {
-            let takes = takes.collect(program, &group.threads);
+            let takes = takes.collect(program, &workers);
             gives_back_no_lock(program, &takes).map(|()| takes)
         });
         match collected {
@@ -115,6 +120,11 @@ impl Users {
     fn add(&mut self, object: ObjectId, thread: ThreadId, count: u64) {
         self.threads.entry(object).or_default().insert(thread);
         self.count += count;
+    }
+
+    /// Returns the threads, whichever of the objects they use.
+    fn all(&self) -> BTreeSet<ThreadId> {
+        self.threads.values().flatten().copied().collect()
     }
 }
 
