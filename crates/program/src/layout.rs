@@ -46,7 +46,7 @@ impl Lowering<'_> {
         let Pools { pools, others } = pool::find(&LaidOut {
             trace: self.trace,
             next: &self.next,
-            ends: pool::ends(self.trace, &self.next),
+            ends: std::mem::take(&mut self.ends),
             threads: &threads,
             objects: &objects,
             operations: &operations,

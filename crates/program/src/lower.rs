@@ -14,6 +14,7 @@ use crate::{
         ConditionLog, DoacrossLog, Edges, FutexLog, MutexLog, OpRef, RendezvousLog, RwlockLog,
         SemaphoreLog,
     },
+    pool::{self, End},
     sleeps::Sleeps,
     structure::{self, Roles},
     work::Work,
@@ -46,6 +47,8 @@ pub(crate) struct Lowering<'t> {
     pub next: Following,
     /// The events whose thread's next event is a return.
     pub is_answered: EventSet,
+    /// How each thread ended.
+    pub ends: Vec<End>,
     /// The operations of each thread so far.
     pub lists: Vec<Operations>,
     pub edges: Edges,
@@ -219,6 +222,7 @@ impl<'t> Lowering<'t> {
             trace,
             busy: Busy::of(trace, &next),
             work: Work::new(trace),
+            ends: pool::ends(trace, &next),
             carried: vec![0; threads],
             resumes_at: vec![0; threads],
             next,

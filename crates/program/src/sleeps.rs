@@ -6,7 +6,8 @@
 //!
 //! A thread that paces itself, or stands for a device, sleeps as often, and for it the time itself counts. What tells the two
 //! apart is what ended it: one that waits for others goes on after another has ended, or has begun to wait, since it looked
-//! last; whoever stops others by the clock goes on before they do.
+//! last; whoever stops others by the clock goes on before they do. A thread that is ended by
+//! its process, such as one that shows progress, sleeps as often as the work of the others lets it.
 //!
 //! # Source
 //!
@@ -117,7 +118,9 @@ impl Lowering<'_> {
             return None;
         }
         let (end, count) = self.sleeps_on(begin);
-        let others = (count >= LEAST).then(|| self.waited_for(begin, end, thread));
+        let ends_with_process = self.ends[thread as usize].with_process;
+        let others =
+            (count >= LEAST || ends_with_process).then(|| self.waited_for(begin, end, thread));
         let Some(others) = others.flatten() else {
             self.sleeps.meant.insert(thread, end as u32 + 1);
             return None;
@@ -173,9 +176,10 @@ impl Lowering<'_> {
         let all: u64 = others.values().map(worked).sum();
         let count = others.len() as u64;
         others.retain(|_, other| worked(other).saturating_mul(WORKS * count) >= all);
-        let ended = others
-            .values()
-            .any(|other| other.last > end as u32 && self.stops_at(other.last as usize, back));
+        let ended = self.ends[sleeper as usize].with_process
+            || others
+                .values()
+                .any(|other| other.last > end as u32 && self.stops_at(other.last as usize, back));
         ended.then(|| others.values().map(|other| other.last).collect())
     }
 

@@ -118,6 +118,29 @@ fn who_stops_others_by_the_clock_means_the_time() {
 }
 
 #[test]
+fn a_thread_that_its_process_ends_sleeps_while_there_is_work() {
+    let text = "foretrace-text 1\nreturns explicit\nrecording command prog\nrecording cpu 0\nmodule prog /prog\n\
+        thread main\nthread A\nthread B\n0 main create A cpu=0\n0 main create B cpu=0\n\
+        10 A sleep site=prog+0x10 cpu=0\n2000 B lock m cpu=1000\n2010 B unlock m cpu=1010\n2500 A return cpu=0\n\
+        4000 B terminate cpu=2000\n5000 main terminate cpu=2500\n5000 A terminate cpu=1\n";
+    let program = Program::from_trace(&trace(text));
+    let a = program.threads[1].operations.clone();
+    let waits = |action: Action| match action {
+        Action::Await(gate) => Some(program.gate_name(gate)),
+        Action::Delay(delay) => {
+            assert_eq!(program.delays[delay as usize].nanos, 0);
+            None
+        }
+        _ => None,
+    };
+    let operations = program.operations.range(a);
+    let waits: Vec<&str> = operations
+        .filter_map(|operation| waits(operation.action))
+        .collect();
+    assert_eq!(waits, ["B"]);
+}
+
+#[test]
 fn few_sleeps_and_those_of_listings_are_taken_as_they_are() {
     for program in [recorded(3, 8, RECORDING), recorded(16, 8, "")] {
         let actions = middle(&program);
