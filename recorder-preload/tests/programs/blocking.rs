@@ -1,5 +1,7 @@
 //! Calls that block outside the program: input and output, sleeping.
 
+use foretrace_trace::Operation;
+
 use crate::harness::{compile, record, record_command};
 
 /// What the first thread of `blocked_calls.c` is blocked in.
@@ -27,6 +29,28 @@ fn calls_that_block_are_told_with_what_they_waited_for_and_others_are_not() {
     let run = record("blocked_calls.c");
     assert_eq!(run.stdout(), "200018 bytes, 0 ready\n");
     assert_eq!(run.lines("main"), BLOCKED);
+}
+
+#[test]
+fn sleeps_are_told_with_how_long_they_were_to_be() {
+    let run = record("sleeps.c");
+    let asked: Vec<u64> = run
+        .trace
+        .calls
+        .iter()
+        .filter_map(|call| match call.operation {
+            Operation::SleepFor(asked) => Some(asked.0),
+            _ => None,
+        })
+        .collect();
+    let [nanosleep, usleep, clock_nanosleep, thrd_sleep, sleep, until] = asked[..] else {
+        panic!("{asked:?}");
+    };
+    let millis =
+        [nanosleep, usleep, clock_nanosleep, thrd_sleep, sleep].map(|asked| asked / 1_000_000);
+    assert_eq!(millis, [2, 3, 4, 5, 1_000]);
+    // Some of the second until then had passed when it was asked for.
+    assert!((500_000_000..1_000_000_000).contains(&until), "{until}");
 }
 
 #[test]
