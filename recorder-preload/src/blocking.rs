@@ -54,17 +54,7 @@ impl Drop for Pending {
 /// Makes a call, and records it if it blocked.
 #[inline]
 pub fn call<T: Result>(target: Target, site: u64, call: impl FnOnce() -> T) -> T {
-    if !recording() {
-        return call();
-    }
-    let pending = Pending::begin(target, site);
-    let result = call();
-    if blocking::nothing_happened(pending.begun) {
-        core::mem::forget(pending);
-    } else {
-        pending.end(result);
-    }
-    result
+    call_then(target, site, call, || target)
 }
 
 /// Makes a call, and records it if it blocked; what it waited for is asked when it has succeeded.

@@ -7,62 +7,52 @@ use core::{ffi::c_int, ffi::c_uint, mem::MaybeUninit};
 use foretrace_recorder::blocking::Target::Time;
 use libc::{clockid_t, timespec, useconds_t};
 
-use crate::blocking::{Errno, call_then};
+use crate::blocking::{Errno, call_then, next_functions};
 
-/// Defines hooks of calls that sleep, each with how many nanoseconds; that is asked after the call, which would not have
-/// succeeded had its arguments been bad.
+/// As many nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+
+/// Defines hooks of calls that sleep, each with a moment on the clock that it goes by, asked before the call, and how many
+/// nanoseconds it was to sleep since that. That is asked after the call, which would not have succeeded had its arguments been
+/// bad.
 macro_rules! hooks {
     (
-        $($name:ident ($($argument:ident: $type:ty),*) -> $result:ty = $nanos:expr;)*
+        $($name:ident ($($argument:ident: $type:ty),*) -> $result:ty = $began:expr, $nanos:expr;)*
     ) => {
         $(
             pub unsafe extern "C-unwind" fn $name($($argument: $type,)* site: u64) -> $result {
+                let began: u64 = $began;
                 call_then(
                     Time(0),
                     site,
                     // SAFETY: the program's own call.
                     || unsafe { next::$name($($argument),*) },
-                    || Time($nanos),
+                    || Time(u64::saturating_sub($nanos, began)),
                 )
             }
         )*
+
+        next_functions! {
+            $($name($($argument: $type),*) -> $result;)*
+        }
     };
 }
 
 hooks! {
-    nanosleep(time: *const timespec, left: *mut timespec) -> c_int = nanos_at(time);
-    usleep(micros: useconds_t) -> c_int = u64::from(micros) * 1_000;
-    sleep(seconds: c_uint) -> c_uint = u64::from(seconds) * SECOND;
-    thrd_sleep(time: *const timespec, left: *mut timespec) -> c_int = nanos_at(time);
+    nanosleep(time: *const timespec, left: *mut timespec) -> c_int = 0, nanos_at(time);
+    clock_nanosleep(clock: clockid_t, flags: c_int, time: *const timespec, left: *mut timespec)
+        -> Errno = beginning(clock, flags), nanos_at(time);
+    usleep(micros: useconds_t) -> c_int = 0, u64::from(micros) * 1_000;
+    sleep(seconds: c_uint) -> c_uint = 0, u64::from(seconds) * SECOND;
+    thrd_sleep(time: *const timespec, left: *mut timespec) -> c_int = 0, nanos_at(time);
 }
 
-crate::blocking::next_functions! {
-    nanosleep(time: *const timespec, left: *mut timespec) -> c_int;
-    clock_nanosleep(clock: clockid_t, flags: c_int, time: *const timespec, left: *mut timespec) -> Errno;
-    usleep(micros: useconds_t) -> c_int;
-    sleep(seconds: c_uint) -> c_uint;
-    thrd_sleep(time: *const timespec, left: *mut timespec) -> c_int;
-}
-
-/// As many nanoseconds.
-const SECOND: u64 = 1_000_000_000;
-
-pub unsafe extern "C-unwind" fn clock_nanosleep(
-    clock: clockid_t,
-    flags: c_int,
-    time: *const timespec,
-    left: *mut timespec,
-    site: u64,
-) -> Errno {
-    let until = flags & libc::TIMER_ABSTIME != 0;
-    let began = if until { now(clock) } else { 0 };
-    call_then(
-        Time(0),
-        site,
-        // SAFETY: the program's own call.
-        || unsafe { next::clock_nanosleep(clock, flags, time, left) },
-        || Time(nanos_at(time).saturating_sub(began)),
-    )
+/// Returns from when on the time of a call counts: the time on its clock if it names a moment of that, else 0.
+fn beginning(clock: clockid_t, flags: c_int) -> u64 {
+    if flags & libc::TIMER_ABSTIME == 0 {
+        return 0;
+    }
+    now(clock)
 }
 
 /// Returns the time on a clock; 0 where there is no such clock.

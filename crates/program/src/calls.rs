@@ -13,11 +13,11 @@ use crate::{
 /// The outcome of a wait that ended by its thread's cancellation: `ECANCELED`.
 const CANCELLED: Outcome = Outcome::Failed(125);
 
-/// By how much Linux's timers are late, to let several ring at once: `prctl(PR_SET_TIMERSLACK)`, its default.
-const TIMER_SLACK: u64 = 50_000;
-
 /// The outcome of a call that a signal interrupted: `EINTR`.
 const INTERRUPTED: Outcome = Outcome::Failed(4);
+
+/// By how many nanoseconds Linux's timers are late, to let several ring at once: the default of `prctl(PR_SET_TIMERSLACK)`.
+const TIMER_SLACK: u64 = 50_000;
 
 impl Lowering<'_> {
     /// Lowers one call.

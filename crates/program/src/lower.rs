@@ -261,7 +261,9 @@ impl<'t> Lowering<'t> {
         let call = *self.trace.call(&self.trace.events[index]);
         let thread = call.thread.0;
         if (index as u32) < self.resumes_at[thread as usize] {
-            self.pass_over(index);
+            if self.sleeps.are_awaited() {
+                self.pass_over(index);
+            }
             self.carried[thread as usize] += self.work.left();
             return;
         }
@@ -280,7 +282,9 @@ impl<'t> Lowering<'t> {
             }
         }
         self.log_taken(thread);
-        self.reach(index, thread);
+        if self.sleeps.are_awaited() {
+            self.reach(index, thread);
+        }
         if self.plays_a_role(index, thread, call) {
             return;
         }

@@ -6,8 +6,8 @@
 //!
 //! A thread that paces itself, or stands for a device, sleeps as often, and for it the time itself counts. What tells the two
 //! apart is what ended it: one that waits for others goes on after another has ended, or has begun to wait, since it looked
-//! last; whoever stops others by the clock goes on before they do. A thread that is ended by
-//! its process, such as one that shows progress, sleeps as often as the work of the others lets it.
+//! last; whoever stops others by the clock goes on before they do. A thread that is ended by its process, such as one that shows
+//! progress, sleeps as often as the work of the others lets it.
 //!
 //! # Source
 //!
@@ -49,10 +49,19 @@ pub(crate) struct Sleeps {
     counts: BTreeMap<u32, u64>,
 }
 
+impl Sleeps {
+    /// Returns whether gates are to be opened or waited for at events to come.
+    pub fn are_awaited(&self) -> bool {
+        !(self.opens.is_empty() && self.awaits.is_empty())
+    }
+}
+
 /// What another thread did while one slept again and again.
 #[derive(Clone, Copy)]
 struct Other {
+    /// The CPU time that it had used when the other began, in nanoseconds.
     cpu_before: u64,
+    /// The same at its last event.
     cpu: u64,
     /// Its last event meanwhile.
     last: u32,
@@ -105,8 +114,8 @@ impl Lowering<'_> {
         for (thread, count) in std::mem::take(&mut self.sleeps.counts) {
             let name = &self.trace.threads[thread as usize].name;
             self.warnings.push(format!(
-                "{name} slept {count} times only to look whether others were done: taken to wait until they come as far as they \
-                 had come then"
+                "{name} slept {count} times while others worked, and only looked in between: taken to wait until these come as \
+                 far as they had come then"
             ));
         }
     }

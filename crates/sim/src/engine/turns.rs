@@ -51,30 +51,18 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
             if state.status != Status::Ready {
                 continue;
             }
-            let ran = state.ran;
-            let runs_here = |cpu: &u32| match self.processors.occupant(*cpu) {
-                Some(other) => {
-                    let other_state = &self.core.threads[other as usize];
-                    other_state.status == Status::Running
-                        && (other, other_state.turn) != self.operating
-                        && other_state.slice_end > self.core.now
-                }
-                None => false,
-            };
-            let now = self.core.now;
-            let ran_until_now = |cpu: u32| {
+            let (ran, now) = (state.ran, self.core.now);
+            let candidates = (0..self.machine.cpus).filter_map(|cpu| {
                 let other = self.processors.occupant(cpu)?;
-                let other = &self.core.threads[other as usize];
-                Some(other.ran + (now - other.since))
-            };
-            let cpus = 0..self.machine.cpus;
-            let most = cpus
-                .filter(runs_here)
-                .filter(|&cpu| self.processors.may_run(thread, cpu))
-                .max_by_key(|&cpu| ran_until_now(cpu));
-            if let Some(cpu) = most
-                && ran_until_now(cpu) > Some(ran)
-                && let Some(other) = self.processors.occupant(cpu)
+                let state = &self.core.threads[other as usize];
+                let can_stop = state.status == Status::Running
+                    && state.slice_end > now
+                    && (other, state.turn) != self.operating
+                    && self.processors.may_run(thread, cpu);
+                can_stop.then(|| (state.ran + (now - state.since), cpu, other))
+            });
+            if let Some((most, cpu, other)) = candidates.max()
+                && most > ran
             {
                 self.core.threads[other as usize].slice_end = now;
                 self.set_alarm(now, cpu);

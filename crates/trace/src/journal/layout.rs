@@ -540,7 +540,7 @@ kinds! {
     /// Was blocked by input or output; recorded after it, and only then. `object` is the file's inode, the extension
     /// holds what [`io::pack`](crate::io::pack) packs and, in `tsc`, the file's device.
     Io = 105,
-    /// Slept; recorded after it.
+    /// Slept; recorded after it. `object` is how many nanoseconds it was to be, or 0 where that is not known.
     Sleep = 106,
     /// `mq_send`, `msgsnd`; `object` is twice a POSIX queue's inode, or twice a System V queue's number plus one.
     QueueSend = 110,
