@@ -9,8 +9,9 @@
 //! # }
 //! ```
 //!
-//! A token goes to and fro between two threads that wait for it by futexes, in turn on one CPU and between two; medians are
-//! compared, since a median is not moved by the few times that others had the CPU.
+//! A token goes to and fro between two threads that wait for it by futexes, in turn on one CPU and between two, and a thread that
+//! works lets one on another CPU go on that waits; medians are compared, since a median is not moved by the few times that others
+//! had the CPU.
 //!
 //! [`network`] measures what messages between processes cost.
 //!
@@ -21,8 +22,11 @@ mod memory;
 pub mod network;
 mod system;
 mod threads;
+mod wakes;
 
 use std::io;
+
+use wakes::Wakes;
 
 pub use {estimate::Estimate, memory::Streams};
 
@@ -31,6 +35,8 @@ pub use {estimate::Estimate, memory::Streams};
 pub enum Effort {
     /// Just to see whether it works: some milliseconds.
     Least,
+    /// A second.
+    Brief,
     /// Some seconds.
     Usual,
 }
@@ -40,6 +46,7 @@ impl Effort {
     fn series(self) -> (usize, usize) {
         match self {
             Self::Least => (3, 20),
+            Self::Brief => (7, 500),
             Self::Usual => (31, 500),
         }
     }
@@ -48,6 +55,7 @@ impl Effort {
     fn streams(self) -> (usize, usize) {
         match self {
             Self::Least => (1 << 20, 1),
+            Self::Brief => (64 << 20, 3),
             Self::Usual => (64 << 20, 9),
         }
     }
@@ -81,6 +89,8 @@ pub struct Between {
     pub wake_latency: Estimate,
     /// The CPU time that this takes the one that lets it go on.
     pub wake_cost: Estimate,
+    /// The CPU time that it takes to interrupt a CPU that is busy for a thread that is let go on.
+    pub preempt_cost: Estimate,
     /// The CPU time of a wait.
     pub block_cost: Estimate,
     /// The CPU time by which creating a thread takes longer where it begins elsewhere, beyond that of letting one go on
@@ -102,11 +112,20 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
     let (series, rounds) = effort.series();
     let other = other_cpu(first, &allowed);
     let [mut same, mut across] = [(); 2].map(|()| Samples::default());
-    // In turn, so that what changes meanwhile changes both.
-    for _ in 0..series {
+    let [mut here, mut to_idle, mut to_busy] = [(); 3].map(|()| Wakes::default());
+    // In turn, so that what changes meanwhile changes all.
+    for number in 0..series {
         same.measure([first, first], rounds)?;
-        if let Some((second, _)) = other {
-            across.measure([first, second], rounds)?;
+        let Some((second, _)) = other else {
+            continue;
+        };
+        across.measure([first, second], rounds)?;
+        // These are fewer and longer.
+        if number % 8 == 0 {
+            let rounds = 4 * rounds;
+            here.measure([first, first], false, rounds)?;
+            to_idle.measure([first, second], false, rounds)?;
+            to_busy.measure([first, second], true, rounds)?;
         }
     }
     let one_cpu_hop = Estimate::of(&mut same.hops);
@@ -137,8 +156,9 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
             cpus: [first, second],
             share_core,
             hop,
-            wake_latency: hop.beyond(one_cpu_hop),
+            wake_latency: Estimate::of(&mut to_idle.delays).beyond(one_cpu_hop),
             wake_cost,
+            preempt_cost: Estimate::of(&mut to_busy.waits).beyond(Estimate::of(&mut here.waits)),
             block_cost: Estimate::of(&mut across.waits).beyond(Estimate::of(&mut same.passes)),
             create_cost,
         }),

@@ -464,11 +464,15 @@ pub fn findings(trace: &Trace) -> Findings {
 ///
 /// When the machine's file cannot be used.
 pub fn description(how: &ModelArgs) -> anyhow::Result<Description> {
-    let description = read_machine(how.machine.as_deref())?;
-    Ok(match how.memory_bound {
+    Ok(as_asked(read_machine(how.machine.as_deref())?, how))
+}
+
+/// Returns a description with what the command line says of it.
+pub fn as_asked(description: Description, how: &ModelArgs) -> Description {
+    match how.memory_bound {
         Some(bound) => description.with_memory_bound(bound),
         None => description,
-    })
+    }
 }
 
 /// Reads a machine's file, where there is one.
@@ -477,8 +481,8 @@ pub fn read_machine(path: Option<&Path>) -> anyhow::Result<Description> {
 }
 
 /// Measures what it costs here to let threads go on, and what the memory gives them.
-pub fn calibrate() -> anyhow::Result<Calibration> {
-    foretrace_calibrate::calibrate(Effort::Usual).context("cannot measure this machine")
+pub fn calibrate(effort: Effort) -> anyhow::Result<Calibration> {
+    foretrace_calibrate::calibrate(effort).context("cannot measure this machine")
 }
 
 /// Returns how many CPUs can access the memory at once at full speed, where those that there are were more.
@@ -498,6 +502,7 @@ pub fn calibrated(measured: &Calibration) -> Description {
     let description = Description::default().with_costs(&Costs {
         wake_latency: time(&between.wake_latency),
         wake_cost: time(&between.wake_cost),
+        preempt_cost: time(&between.preempt_cost),
         block_cost: time(&between.block_cost),
         create_cost: between.create_cost.as_ref().map_or(SimTime::ZERO, time),
         ..Costs::NONE

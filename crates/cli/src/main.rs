@@ -8,6 +8,7 @@ mod commands;
 mod core;
 mod details;
 mod failure;
+mod host;
 mod launch;
 mod messages;
 mod output;

@@ -58,6 +58,7 @@ impl Description {
         let table = &mut self.file.costs;
         table.wake_latency = Some(Time(costs.wake_latency));
         table.wake_cost = Some(Time(costs.wake_cost));
+        table.preempt_cost = Some(Time(costs.preempt_cost));
         table.block_cost = Some(Time(costs.block_cost));
         table.create_cost = Some(Time(costs.create_cost));
         self
@@ -181,6 +182,9 @@ impl Description {
         if let Some(slice) = self.file.scheduler.slice {
             machine.slice = slice.0;
         }
+        if let Some(preempts) = self.file.scheduler.wakeup_preemption {
+            machine.wakeup_preemption = preempts;
+        }
         self.set_threads(&mut machine, program);
         let said = self.file.scheduler.kind.map(SchedulerKind::from);
         machine.scheduler = match scheduler.or(said) {
@@ -205,6 +209,7 @@ impl Description {
         for (value, said) in [
             (&mut costs.wake_latency, table.wake_latency),
             (&mut costs.wake_cost, table.wake_cost),
+            (&mut costs.preempt_cost, table.preempt_cost),
             (&mut costs.block_cost, table.block_cost),
             (&mut costs.switch_cost, table.switch_cost),
             (&mut costs.create_cost, table.create_cost),

@@ -83,6 +83,7 @@ pub(crate) struct Scheduler {
     /// The quantum of round-robin is the same thing by its other name.
     #[serde(alias = "quantum")]
     pub slice: Option<Slice>,
+    pub wakeup_preemption: Option<bool>,
 }
 
 /// Who runs when there are more threads than CPUs.
@@ -134,6 +135,7 @@ impl From<HandoverName> for Handover {
 pub(crate) struct CostTable {
     pub wake_latency: Option<Time>,
     pub wake_cost: Option<Time>,
+    pub preempt_cost: Option<Time>,
     pub block_cost: Option<Time>,
     pub switch_cost: Option<Time>,
     pub create_cost: Option<Time>,

@@ -161,6 +161,8 @@ fn show_scheduler(machine: &Machine, kind: Option<SchedulerKind>, text: &mut Str
     }
     let slice = format!("slice = \"{}\"", time_text(machine.slice));
     line(text, &slice, "of fair and round-robin");
+    let preempts = format!("wakeup_preemption = {}", machine.wakeup_preemption);
+    line(text, &preempts, "of fair: who wakes need not wait");
 }
 
 fn show_costs(machine: &Machine, text: &mut String) {
@@ -179,6 +181,11 @@ fn show_costs(machine: &Machine, text: &mut String) {
             "wake_cost",
             costs.wake_cost,
             "CPU time of the one that calls it there",
+        ),
+        (
+            "preempt_cost",
+            costs.preempt_cost,
+            "CPU time of its interrupting another there",
         ),
         (
             "block_cost",

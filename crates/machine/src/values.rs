@@ -98,6 +98,11 @@ impl Share {
         let hundredths = (number.clamp(0.0, 1.0) * 100.0).round();
         Self(rate(hundredths / 100.0, 0.0, 1.0).unwrap_or(Rate(0)))
     }
+
+    /// Returns it as a number from 0 to 1.
+    pub fn of_one(self) -> f64 {
+        self.0.0 as f64 / Rate::ONE.0 as f64
+    }
 }
 
 impl fmt::Display for Share {

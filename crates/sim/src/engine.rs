@@ -55,7 +55,9 @@ pub(crate) struct Engine<'p, M, O> {
     spare: Vec<(u32, u32)>,
     /// The least that a ready thread ran, as the fair scheduler counts it.
     least_ran: u64,
-    /// Threads that became ready at least a slice behind that.
+    /// Whether threads that wake may take CPUs from others.
+    hurries: bool,
+    /// Threads that woke and found no idle CPU.
     hurrying: Vec<u32>,
     /// When each thread last lost its CPU, where caches have to be filled again after that.
     left_at: Vec<u64>,
@@ -108,6 +110,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             chance: machine.seed.map(Chance::new),
             spare: Vec::new(),
             least_ran: 0,
+            hurries: machine.wakeup_preemption && machine.scheduler == SchedulerKind::Fair,
             hurrying: Vec::new(),
             left_at: if machine.memory.refill.0 > 0 {
                 vec![0; program.threads.len()]
@@ -365,14 +368,14 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         let cost = self.waiting_cost(thread, waker);
         self.core.advance(thread);
         self.core.threads[thread as usize].work_left += cost;
-        self.make_ready(thread);
+        self.wake(thread, waker);
     }
 
     /// Lets a thread try the operation that it was blocked in again.
     fn retry(&mut self, thread: u32, waker: u32) {
         self.observer.wake(waker, thread, self.core.now);
         self.core.threads[thread as usize].work_left += self.waiting_cost(thread, waker);
-        self.make_ready(thread);
+        self.wake(thread, waker);
     }
 
     /// Returns the CPU time of having waited in the current operation, where that is not within the recorded times.
@@ -393,15 +396,20 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         falls_asleep
     }
 
+    /// Makes a thread ready that waited.
+    fn wake(&mut self, thread: u32, waker: u32) {
+        self.make_ready(thread);
+        // On one CPU, whether a thread went on when another had let it is in the recording; by the clock it is not.
+        let may_hurry = self.hurries && (self.machine.cpus > 1 || waker == thread);
+        if may_hurry && !self.processors.has_room(thread) {
+            self.hurrying.push(thread);
+        }
+    }
+
     fn make_ready(&mut self, thread: u32) {
         let credit = self.least_ran.saturating_sub(self.machine.slice.0);
         let state = &mut self.core.threads[thread as usize];
-        if state.ran < credit {
-            state.ran = credit;
-            if self.machine.scheduler == SchedulerKind::Fair && !self.processors.has_room(thread) {
-                self.hurrying.push(thread);
-            }
-        }
+        state.ran = state.ran.max(credit);
         if self.admission.is_some() {
             let key = self.key(thread);
             let admitted = self

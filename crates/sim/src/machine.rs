@@ -14,6 +14,9 @@ pub struct Machine {
     pub processors: Vec<Processor>,
     /// Who runs when there are more ready threads than CPUs.
     pub scheduler: SchedulerKind,
+    /// Whether, under the fair scheduler, a thread that wakes takes the CPU that it ran on last, or that of the one that woke it,
+    /// from a thread that ran for longer, as Linux lets it; else it waits for a free CPU or the end of a slice.
+    pub wakeup_preemption: bool,
     /// Which CPUs a thread may run on.
     pub bind: Bind,
     /// How long the fair scheduler and the one that goes round let a thread run while others wait. By default 3 ms, about
@@ -63,8 +66,10 @@ pub enum Handover {
 pub struct Costs {
     /// From a thread's being let go on to its running, on a CPU that was idle.
     pub wake_latency: SimTime,
-    /// The CPU time that this takes the one that lets it go on.
+    /// The CPU time that it takes the one that lets a thread go on on another CPU.
     pub wake_cost: SimTime,
+    /// The CPU time that it takes a CPU to be interrupted for a thread that another CPU woke, which that thread pays.
+    pub preempt_cost: SimTime,
     /// The CPU time that it takes a thread to wait, and to go on again, where it did not have to in the recording.
     pub block_cost: SimTime,
     /// The CPU time that it takes when a CPU goes on with another thread than it ran last, which that one pays.
@@ -82,6 +87,7 @@ impl Costs {
     pub const NONE: Self = Self {
         wake_latency: SimTime::ZERO,
         wake_cost: SimTime::ZERO,
+        preempt_cost: SimTime::ZERO,
         block_cost: SimTime::ZERO,
         switch_cost: SimTime::ZERO,
         create_cost: SimTime::ZERO,
@@ -89,12 +95,13 @@ impl Costs {
         socket_migration: SimTime::ZERO,
     };
 
-    /// What Linux needs, as measured on a virtual machine with two cores: between CPUs a semaphore goes to and fro in 17 to
-    /// 20 us a time, on one CPU in 2 to 3.
+    /// What Linux needs, as measured on a virtual machine with two cores: a thread that works lets one on another CPU go on within
+    /// 20 us, one on its own within 2.
     pub const LINUX: Self = Self {
-        wake_latency: SimTime::from_nanos(15_000),
-        wake_cost: SimTime::from_nanos(2_000),
-        block_cost: SimTime::from_nanos(2_000),
+        wake_latency: SimTime::from_nanos(18_000),
+        wake_cost: SimTime::from_nanos(4_000),
+        preempt_cost: SimTime::from_nanos(9_000),
+        block_cost: SimTime::from_nanos(2_500),
         ..Self::NONE
     };
 }
@@ -129,6 +136,7 @@ impl Machine {
             processors: Vec::new(),
             scheduler,
             bind: Bind::None,
+            wakeup_preemption: program.recorded,
             slice: SimTime::from_nanos(3_000_000),
             handover,
             costs,
@@ -171,7 +179,8 @@ pub enum SchedulerKind {
     /// The threads of highest priority, preemptively, without time slices. Threads without a priority rank in the
     /// order of the trace.
     Priority,
-    /// Those that have run least, a slice at a time; a thread that wakes waits for a free CPU or the end of a slice.
+    /// Those that have run least, a slice at a time; whether one that wakes waits for the end of a slice says
+    /// [`Machine::wakeup_preemption`].
     Fair,
     /// The threads of highest priority, preemptively; those of equal priority, and all where there are none, take turns
     /// of a slice each.

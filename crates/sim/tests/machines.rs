@@ -232,16 +232,40 @@ fn caches_that_others_emptied_have_to_be_filled_again() {
 fn who_mostly_sleeps_does_not_wait_for_the_end_of_a_slice() {
     let rows = "returns explicit\n0 main create B cpu=0\n0 main sleep cpu=0\n25 main return cpu=0\n\
         26 main terminate cpu=1\n101 B terminate cpu=100\n";
-    let fair = |slice: u64| {
+    let fair = |wakeup_preemption: bool| {
         move |machine: &mut Machine| {
             machine.scheduler = SchedulerKind::Fair;
-            machine.slice = nanos(slice);
+            machine.slice = nanos(40);
+            machine.wakeup_preemption = wakeup_preemption;
         }
     };
-    assert_eq!(ends(rows, 1, fair(10)), [26, 101]);
-    // Had it not been a slice behind, it would.
-    assert_eq!(ends(rows, 1, fair(40)), [41, 101]);
-    assert_eq!(ends(rows, 2, fair(10)), [26, 100]);
+    assert_eq!(ends(rows, 1, fair(true)), [26, 101]);
+    assert_eq!(ends(rows, 1, fair(false)), [41, 101]);
+    assert_eq!(ends(rows, 2, fair(true)), [26, 100]);
+}
+
+#[test]
+fn who_is_let_go_on_takes_a_cpu_from_who_ran_for_longer() {
+    // B posts at 10 for main, whose CPU C has by then.
+    let rows = "semaphore S 0\nreturns explicit\n0 main create B cpu=0\n0 main create C cpu=0\n0 main sem_wait S cpu=0\n\
+        10 B sem_post S cpu=10\n10 main return cpu=0\n11 main terminate cpu=1\n100 B terminate cpu=90\n\
+        200 C terminate cpu=100\n";
+    let fair = |preempt_cost: u64, wakeup_preemption: bool| {
+        move |machine: &mut Machine| {
+            machine.scheduler = SchedulerKind::Fair;
+            machine.slice = nanos(50);
+            machine.wakeup_preemption = wakeup_preemption;
+            machine.costs = Costs {
+                wake_cost: nanos(2),
+                preempt_cost: nanos(preempt_cost),
+                ..Costs::NONE
+            };
+        }
+    };
+    assert_eq!(ends(rows, 2, fair(0, false)), [51, 91, 100]);
+    // It takes the one that posts 2 to call it to the other CPU, and that CPU 3 to be interrupted.
+    assert_eq!(ends(rows, 2, fair(0, true)), [11, 92, 101]);
+    assert_eq!(ends(rows, 2, fair(3, true)), [14, 92, 104]);
 }
 
 #[test]

@@ -288,6 +288,7 @@ fn odd_machines_get_through(recording: &Recording) -> Result<(), TestCaseError> 
                 machine.costs = Costs {
                     wake_latency: SimTime(7_001),
                     wake_cost: SimTime(300),
+                    preempt_cost: SimTime(450),
                     block_cost: SimTime(500),
                     switch_cost: SimTime(101),
                     create_cost: SimTime(1_003),
@@ -300,6 +301,7 @@ fn odd_machines_get_through(recording: &Recording) -> Result<(), TestCaseError> 
                     refill: Rate(300_000_001),
                 };
                 machine.seed = Some(7);
+                machine.wakeup_preemption = true;
             }
             for model in ModelKind::ALL {
                 let got = schedule(&program, &machine, model);

@@ -129,7 +129,7 @@ pub struct Measured {
 fn repetitions(effort: Effort) -> usize {
     match effort {
         Effort::Least => 1,
-        Effort::Usual => 3,
+        Effort::Brief | Effort::Usual => 3,
     }
 }
 

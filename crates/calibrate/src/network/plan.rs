@@ -41,7 +41,7 @@ impl Plan {
                 absence: Duration::from_millis(4),
                 tries: 3,
             },
-            Effort::Usual => Self {
+            Effort::Brief | Effort::Usual => Self {
                 sizes: sizes(),
                 checks: vec![
                     5, 10, 100, 700, 1_500, 3_500, 7_000, 14_000, 28_000, 50_000, 110_000, 220_000,

@@ -3,6 +3,7 @@
 use std::{env, ffi::OsString};
 
 use anyhow::Context as _;
+use foretrace_calibrate::Effort;
 use foretrace_machine::Share;
 use foretrace_trace::{ExitStatus, Nanos};
 
@@ -41,7 +42,7 @@ fn calibrate(command: &[OsString]) -> anyhow::Result<String> {
     let copies = (!command.is_empty()).then(|| beside_copies(command));
     let copies = copies.transpose()?;
     let load = Load::start();
-    let measured = core::calibrate()?;
+    let measured = core::calibrate(Effort::Usual)?;
     let foreign = load.of_others(Nanos(measured.cpu_nanos));
     let mut warnings = calibration::warnings(&measured, foreign);
     let mut description = core::calibrated(&measured);
@@ -94,9 +95,10 @@ fn beside_copies(command: &[OsString]) -> anyhow::Result<(Copies, Option<Share>)
     for _ in 0..ROUNDS {
         let short = run(&[], None)?;
         let long = run(&[], Some(turns::LONG))?;
-        alone.push(short);
         pairs.push(turns::Pair { short, long });
-        beside.push(run(others, None)?);
+        // Caches that threads empty for each other are another thing.
+        alone.push(long);
+        beside.push(run(others, Some(turns::LONG))?);
     }
     let copies = Copies::new(allowed.len(), alone, beside);
     Ok((copies, turns::refill(&pairs)))

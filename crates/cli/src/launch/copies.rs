@@ -26,7 +26,7 @@ pub fn run_beside_copies(launch: &Launch, others: &[u32]) -> anyhow::Result<Ende
     for &cpu in others {
         let mut command = command_of(launch);
         let mask = system::SignalMask::block_all();
-        system::prepare(&mut command, &[cpu], None, mask);
+        system::prepare(&mut command, &[cpu], launch.slice, mask);
         let copy = command.spawn();
         mask.restore();
         let copy = copy

@@ -15,9 +15,15 @@ pub fn brief_text(machine: &Machine) -> String {
     parts.extend(processors(&machine.processors));
     if machine.memory.bound > Rate(0) {
         parts.push(format!(
-            "{} of the CPU time on memory of {} times one CPU's bandwidth",
-            factor(machine.memory.bound),
+            "{:.0} % of the CPU time on memory of {:.2} times one CPU's bandwidth",
+            100.0 * factor(machine.memory.bound),
             factor(machine.memory.bandwidth)
+        ));
+    }
+    if machine.memory.refill > Rate(0) {
+        let refill = 100.0 * factor(machine.memory.refill);
+        parts.push(format!(
+            "work after another's turn takes {refill:.0} % longer, for cold caches"
         ));
     }
     if let Some(limit) = machine.runnable_limit {
@@ -105,6 +111,7 @@ fn factor(rate: Rate) -> f64 {
 #[derive(Debug, Serialize)]
 pub struct MachineJson {
     slice_ns: u64,
+    wakeup_preemption: bool,
     handover: &'static str,
     costs: CostsJson,
     memory: MemoryJson,
@@ -121,6 +128,7 @@ pub struct MachineJson {
 struct CostsJson {
     wake_latency_ns: u64,
     wake_cost_ns: u64,
+    preempt_cost_ns: u64,
     block_cost_ns: u64,
     switch_cost_ns: u64,
     create_cost_ns: u64,
@@ -132,6 +140,7 @@ struct CostsJson {
 struct MemoryJson {
     bandwidth: f64,
     bound: f64,
+    refill: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -154,10 +163,12 @@ impl MachineJson {
         };
         Self {
             slice_ns: machine.slice.as_nanos(),
+            wakeup_preemption: machine.wakeup_preemption,
             handover: machine.handover.name(),
             costs: CostsJson {
                 wake_latency_ns: costs.wake_latency.as_nanos(),
                 wake_cost_ns: costs.wake_cost.as_nanos(),
+                preempt_cost_ns: costs.preempt_cost.as_nanos(),
                 block_cost_ns: costs.block_cost.as_nanos(),
                 switch_cost_ns: costs.switch_cost.as_nanos(),
                 create_cost_ns: costs.create_cost.as_nanos(),
@@ -167,6 +178,7 @@ impl MachineJson {
             memory: MemoryJson {
                 bandwidth: factor(machine.memory.bandwidth),
                 bound: factor(machine.memory.bound),
+                refill: factor(machine.memory.refill),
             },
             runnable_limit: machine.runnable_limit,
             processors: machine.processors.iter().map(processor).collect(),

@@ -3,7 +3,10 @@
 use foretrace_trace::{Nanos, Trace};
 use serde::Serialize;
 
-use super::json::TraceJson;
+use super::{
+    json::TraceJson,
+    machine::{self, MachineJson},
+};
 use crate::{
     core::Prediction,
     table::{Align, render},
@@ -178,9 +181,14 @@ pub fn text(validation: &Validation) -> String {
     let table = render(columns, rows);
     let rounds = validation.rounds;
     let plural = if rounds == 1 { "run" } else { "runs" };
-    format!(
+    let mut text = format!(
         "{table}\nReal times are medians of {rounds} {plural} each, in turn on one CPU and on several.\n"
-    )
+    );
+    if let Some(comparison) = validation.comparisons.last() {
+        text += &machine::text(&comparison.predictions[1].result.machine);
+        text.push('\n');
+    }
+    text
 }
 
 /// The document of `validate --json`.
@@ -234,6 +242,7 @@ struct RowJson {
     predicted_speedup: Option<f64>,
     real_speedup: f64,
     speedup_error: Option<f64>,
+    machine: MachineJson,
 }
 
 impl RowJson {
@@ -249,6 +258,7 @@ impl RowJson {
             predicted_speedup: row.predicted_speedup(),
             real_speedup: row.real_speedup,
             speedup_error: row.speedup_error(),
+            machine: MachineJson::new(&row.prediction.result.machine),
         }
     }
 }

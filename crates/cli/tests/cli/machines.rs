@@ -65,7 +65,7 @@ fn the_machine_is_part_of_each_prediction_in_json() {
     assert_eq!(two["costs"]["wake_latency_ns"], 0);
     assert_eq!(
         two["memory"],
-        serde_json::json!({"bandwidth": 2.0, "bound": 0.0})
+        serde_json::json!({"bandwidth": 2.0, "bound": 0.0, "refill": 0.0})
     );
     assert_eq!(two["runnable_limit"], serde_json::Value::Null);
     assert_eq!(
@@ -227,7 +227,7 @@ fn where_there_is_one_cpu_only_the_usual_costs_are_written() {
         .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
         .into();
     assert!(said.contains("only one CPU may be used"), "{said}");
-    assert!(shown.contains("wake_latency = \"15us\""), "{shown}");
+    assert!(shown.contains("wake_latency = \"18us\""), "{shown}");
 }
 
 #[test]

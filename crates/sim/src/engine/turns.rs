@@ -42,32 +42,46 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         }
     }
 
-    /// Ends the slices of threads that ran for longer than such as woke a slice behind all others, as kernels do for those that
-    /// mostly sleep.
+    /// Lets threads that woke have the CPUs that they ran on last, or that of the one that woke them, where those that run there
+    /// ran for longer.
     #[cold]
     fn hurry(&mut self) {
+        let (waker, _) = self.operating;
         while let Some(thread) = self.hurrying.pop() {
             let state = &self.core.threads[thread as usize];
             if state.status != Status::Ready {
                 continue;
             }
-            let (ran, now) = (state.ran, self.core.now);
-            let candidates = (0..self.machine.cpus).filter_map(|cpu| {
-                let other = self.processors.occupant(cpu)?;
-                let state = &self.core.threads[other as usize];
-                let can_stop = state.status == Status::Running
-                    && state.slice_end > now
-                    && (other, state.turn) != self.operating
-                    && self.processors.may_run(thread, cpu);
-                can_stop.then(|| (state.ran + (now - state.since), cpu, other))
-            });
-            if let Some((most, cpu, other)) = candidates.max()
-                && most > ran
-            {
-                self.core.threads[other as usize].slice_end = now;
-                self.set_alarm(now, cpu);
+            let of_waker = self.core.threads.get(waker as usize).map(|state| state.cpu);
+            let cpus = [Some(state.cpu), of_waker].into_iter().flatten();
+            let mut stops = cpus.filter_map(|cpu| Some((cpu, self.gives_way(cpu, thread)?)));
+            let Some((cpu, other)) = stops.next() else {
+                continue;
+            };
+            let now = self.core.now;
+            self.core.threads[other as usize].slice_end = now;
+            // The one that does an operation looks at the end of its slice after that.
+            if other == waker {
+                continue;
+            }
+            self.set_alarm(now, cpu);
+            if of_waker.is_some() {
+                self.called += 1;
+                self.core.threads[thread as usize].work_left += self.machine.costs.preempt_cost.0;
             }
         }
+    }
+
+    /// Returns the thread that runs on a CPU if it has to give way to one that woke.
+    fn gives_way(&self, cpu: u32, to: u32) -> Option<u32> {
+        let now = self.core.now;
+        let other = self.processors.occupant(cpu)?;
+        let state = &self.core.threads[other as usize];
+        let stops = state.status == Status::Running
+            && state.slice_end > now
+            && state.ran + (now - state.since) > self.core.threads[to as usize].ran
+            && self.processors.may_run(to, cpu);
+        stops.then_some(other)
     }
 
     /// Lets threads that share their cores or the memory with more or fewer others than before go on as fast as they can now.
