@@ -99,9 +99,9 @@ impl Share {
         Self(rate(hundredths / 100.0, 0.0, 1.0).unwrap_or(Rate(0)))
     }
 
-    /// Returns it as a number from 0 to 1.
-    pub fn of_one(self) -> f64 {
-        self.0.0 as f64 / Rate::ONE.0 as f64
+    /// Returns it in billionths.
+    pub fn rate(self) -> Rate {
+        self.0
     }
 }
 

@@ -88,8 +88,9 @@ impl Copies {
         let bandwidth = bandwidth.map_or(most, |bandwidth| bandwidth.min(most));
         let bound = Share::nearest(self.memory_bound(Some(bandwidth)));
         // The share is rounded; with this, the slowdown is not.
-        let bandwidth = self.cpus as f64 * bound.of_one() / slowdown;
-        Some((Rate((1e9 * bandwidth) as u64), bound))
+        let wanted = u128::from(bound.rate().0) * self.cpus as u128;
+        let bandwidth = wanted * u128::from(self.alone.0) / u128::from(self.beside.0.max(1));
+        Some((Rate(u64::try_from(bandwidth).unwrap_or(u64::MAX)), bound))
     }
 
     /// Returns what the model does not explain.
