@@ -20,6 +20,12 @@ const MELT: &str = "units lj\natom_style atomic\nlattice fcc 0.8442\nregion box 
                     pair_coeff 1 1 1.0 1.0 2.5\nneighbor 0.3 bin\nneigh_modify delay 0 every 20 check no\nfix 1 all nve\n\
                     thermo 20\nrun 60\n";
 
+/// What ScaLAPACK's own test of its LU factorization is to do: 30 matrices, in blocks of several sizes.
+const FACTORIZATION: &str = "'ScaLAPACK, LU factorization'\n'MPI'\n'LU.out' file\n6 device\n5 problem sizes\n\
+                             600 580 560 540 520 values of M\n600 580 560 540 520 values of N\n6 block sizes\n\
+                             16 24 32 40 48 64 values of NB\n1 number of NRHS\n1 NRHS\n1 number of NBRHS\n1 NBRHS\n\
+                             1 number of process grids\n1 values of P\n2 values of Q\n1.0 threshold\nF condition numbers\n";
+
 /// A directory with the programs of one implementation of MPI.
 struct Bench<'a> {
     family: &'a str,
@@ -47,6 +53,7 @@ fn all_in(directory: &Path) -> Result<(), String> {
             .replace("20           NBs", "80           NBs"),
     )?;
     write("melt.in", MELT)?;
+    write("LU.dat", FACTORIZATION)?;
     let mut errors = Vec::new();
     for family in ["openmpi", "mpich"] {
         let bench = Bench::new(family, directory)?;
@@ -59,6 +66,12 @@ fn all_in(directory: &Path) -> Result<(), String> {
         errors.push(bench.compare("mpi_farm", &[&farm, "1500", "1200"])?);
         errors.push(bench.compare("mpi_stencil, 2,000,000 cells", &[&stencil, "2000000", "60"])?);
         errors.push(bench.compare("mpi_stencil, 40,000 cells", &[&stencil, "40000", "3000"])?);
+        let factorize = format!("/usr/lib/x86_64-linux-gnu/scalapack/{family}-tests/xdlu");
+        if Path::new(&factorize).exists() {
+            errors.push(bench.compare("ScaLAPACK, LU factorizations", &[&factorize])?);
+        } else {
+            eprintln!("scalapack-mpi-test is not installed and left out");
+        }
         // Debian's packages of these are linked to its default implementation.
         if family == "openmpi" {
             let melt = ["lmp", "-in", "melt.in", "-log", "none", "-screen", "none"];
@@ -168,7 +181,8 @@ impl<'a> Bench<'a> {
         Ok(number(&document, "makespan_ns")? / 1e9)
     }
 
-    /// Runs a program as it is, each rank on a CPU of its own; returns the seconds from `MPI_Init` to `MPI_Finalize`.
+    /// Runs a program as it is, each rank on a CPU of its own; returns the seconds from `MPI_Init` to `MPI_Finalize`, and the CPU
+    /// time before that.
     fn run(&self, program: &[&str]) -> Result<f64, String> {
         let times = self.directory.join("times");
         let _ = fs::remove_file(&times);
