@@ -14,8 +14,11 @@ struct Tool {
 const LINK_WITH_OPENMP: &str =
     "echo 'int main(void) { return 0; }' | clang -fopenmp -x c - -o /dev/null";
 
+/// A test that ScaLAPACK comes with, linked to MPICH; the same is there with Open MPI.
+const SCALAPACK_TEST: &str = "/usr/lib/x86_64-linux-gnu/scalapack/mpich-tests/xdlu";
+
 /// The compilers for the programs that tests record, the real programs that they record, launchers and compilers of MPI programs.
-const TOOLS: [Tool; 19] = [
+const TOOLS: [Tool; 20] = [
     Tool {
         program: "gcc",
         package: "gcc",
@@ -71,6 +74,10 @@ const TOOLS: [Tool; 19] = [
     Tool {
         program: "lmp",
         package: "lammps",
+    },
+    Tool {
+        program: SCALAPACK_TEST,
+        package: "scalapack-mpi-test",
     },
     Tool {
         program: "mpicc.openmpi",

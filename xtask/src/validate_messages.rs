@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::Write as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -13,6 +14,9 @@ use crate::{
 
 /// How often each program is recorded, and run.
 const ROUNDS: usize = 11;
+
+/// By how many times as much work has to take beside a copy for that to be told from noise.
+const NOTICEABLE: f64 = 1.03;
 
 /// A melt of 16,384 atoms, as LAMMPS' own benchmark has it.
 const MELT: &str = "units lj\natom_style atomic\nlattice fcc 0.8442\nregion box block 0 16 0 16 0 16\ncreate_box 1 box\n\
@@ -58,9 +62,11 @@ fn all_in(directory: &Path) -> Result<(), String> {
     for family in ["openmpi", "mpich"] {
         let bench = Bench::new(family, directory)?;
         eprintln!(
-            "\n==> {family}, 2 ranks, medians of {ROUNDS} recordings and of {ROUNDS} real runs in turn"
+            "\n==> {family}, 2 ranks, medians of {ROUNDS} recordings, of {ROUNDS} real runs in turn, and of their ratios"
         );
-        eprintln!("| program | predicted | real | error |\n|---|---|---|---|");
+        eprintln!(
+            "| program | slower beside a copy | predicted | real | error |\n|---|---|---|---|---|"
+        );
         let farm = bench.compile("mpi_farm")?;
         let stencil = bench.compile("mpi_stencil")?;
         errors.push(bench.compare("mpi_farm", &[&farm, "1500", "1200"])?);
@@ -110,6 +116,11 @@ impl<'a> Bench<'a> {
             .arg(&bench.network)
             .stdout(Stdio::null());
         step(&format!("Measure messages of {family}"), &mut calibrate)?;
+        let network = fs::OpenOptions::new().append(true).open(&bench.network);
+        let nodes = "\n[nodes]\nranks_per_node = 2\nmemory_bandwidth = 1.0\n";
+        network
+            .and_then(|mut file| file.write_all(nodes.as_bytes()))
+            .map_err(|error| error.to_string())?;
         let mut compile = Command::new(format!("mpicc.{family}"));
         compile
             .args(["-O2", "-shared", "-fPIC", "-o"])
@@ -153,15 +164,35 @@ impl<'a> Bench<'a> {
 
     /// Compares a program's prediction with real runs, and returns how much it is off.
     fn compare(&self, name: &str, program: &[&str]) -> Result<f64, String> {
-        let (mut predicted, mut real) = (Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
-            predicted.push(self.predict(program)?);
+        let (mut slowed, mut real) = (Vec::new(), Vec::new());
+        let recordings: Vec<String> = (0..ROUNDS).map(|round| format!("{round}.ftrace")).collect();
+        for recording in &recordings {
+            output(&mut self.record(program, 1, recording))?;
+            slowed.push(self.beside_a_copy(program)? / self.work(recording)?);
             real.push(self.run(program)?);
         }
+        let slowed = median(slowed).max(1.0);
+        // Of a memory that serves one CPU at full speed, as much as makes two as slow as they were.
+        let bound = if slowed > NOTICEABLE {
+            slowed / 2.0
+        } else {
+            0.0
+        };
+        let bound = format!("{bound:.3}");
+        let options = ["--memory-bound", &bound];
+        let predict = |recording: &String| {
+            let document = self.prediction(recording, &options)?;
+            Ok(number(&document, "makespan_ns")? / 1e9)
+        };
+        let predicted: Result<Vec<f64>, String> = recordings.iter().map(predict).collect();
+        let predicted = predicted?;
+        // How fast a virtual machine is changes within seconds: what was made one after the other is compared.
+        let pairs = predicted.iter().zip(&real);
+        let error = median(pairs.map(|(predicted, real)| predicted / real).collect()) - 1.0;
         let (predicted, real) = (median(predicted), median(real));
-        let error = predicted / real - 1.0;
         eprintln!(
-            "| {name} | {:.0} ms | {:.0} ms | {:+.1} % |",
+            "| {name} | {:+.0} % | {:.0} ms | {:.0} ms | {:+.1} % |",
+            100.0 * (slowed - 1.0),
             1e3 * predicted,
             1e3 * real,
             100.0 * error
@@ -169,16 +200,35 @@ impl<'a> Bench<'a> {
         Ok(error.abs())
     }
 
-    /// Records a program on one CPU and predicts it, in seconds.
-    fn predict(&self, program: &[&str]) -> Result<f64, String> {
+    /// Returns the command that records a program on a CPU.
+    fn record(&self, program: &[&str], cpu: u32, recording: &str) -> Command {
         let launcher = format!("mpirun.{}", self.family);
-        let record = [
-            "record", "--quiet", "--force", "-o", "a.ftrace", "--", &launcher, "-np", "2",
-        ];
-        output(self.foretrace(&record).args(program))?;
-        let mut predict = self.foretrace(&["predict", "a.ftrace", "--json", "--network"]);
-        let document = output(predict.arg(&self.network))?;
-        Ok(number(&document, "makespan_ns")? / 1e9)
+        let mut record = self.foretrace(&["record", "--quiet", "--force"]);
+        record.args(["--cpu", &cpu.to_string(), "-o", recording, "--", &launcher]);
+        record.args(["-np", "2"]).args(program);
+        record
+    }
+
+    /// Records a program while another recording of it is made on the other CPU; returns the CPU time of its ranks' work.
+    fn beside_a_copy(&self, program: &[&str]) -> Result<f64, String> {
+        let mut copy = self.record(program, 0, "copy.ftrace");
+        let copy = copy.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut copy = copy.map_err(|error| format!("cannot record a copy: {error}"))?;
+        let recorded = output(&mut self.record(program, 1, "beside.ftrace"));
+        copy.wait()
+            .map_err(|error| format!("the copy's recording: {error}"))?;
+        recorded?;
+        self.work("beside.ftrace")
+    }
+
+    fn work(&self, recording: &str) -> Result<f64, String> {
+        number(&self.prediction(recording, &[])?, "work_ns")
+    }
+
+    /// Returns the JSON document of a prediction.
+    fn prediction(&self, recording: &str, options: &[&str]) -> Result<String, String> {
+        let mut predict = self.foretrace(&["predict", recording, "--json", "--network"]);
+        output(predict.arg(&self.network).args(options))
     }
 
     /// Runs a program as it is, each rank on a CPU of its own; returns the seconds from `MPI_Init` to `MPI_Finalize`, and the CPU

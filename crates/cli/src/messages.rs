@@ -11,11 +11,13 @@ use foretrace_interchange::{
     Messages, RECOGNIZED_BYTES, dimemas_machine, is_dimemas_machine, is_wrapped, read_messages,
     recognized,
 };
+use foretrace_machine::Share;
 use foretrace_messages::{
     Attempt, Model, Run, predict, replay, replay_graph, schedule, schedule_graph,
 };
 use foretrace_network::{Description, Network};
 use foretrace_schedule::Schedule;
+use foretrace_sim::Rate;
 use foretrace_trace::Trace;
 
 use crate::{
@@ -189,8 +191,15 @@ impl Replay {
     /// # Errors
     ///
     /// As [`network`], and where the network has no room for the ranks.
-    pub fn new(messages: Messages, args: &NetworkArgs) -> anyhow::Result<Self> {
-        let description = network(args)?;
+    pub fn new(
+        messages: Messages,
+        args: &NetworkArgs,
+        memory_bound: Option<Share>,
+    ) -> anyhow::Result<Self> {
+        let mut description = network(args)?;
+        if let Some(bound) = memory_bound {
+            description.nodes.memory_bound = bound.rate().0 as f64 / Rate::ONE.0 as f64;
+        }
         let network = description.resolve(ranks(&messages))?;
         Ok(Self {
             messages,

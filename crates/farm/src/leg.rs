@@ -88,7 +88,7 @@ impl Slave {
     pub fn new(network: &Network, master: u32, rank: u32, bytes: (u64, u64)) -> Self {
         Self {
             rank,
-            speed: network.nodes.speed_of(network.node_of_rank[rank as usize]),
+            speed: network.speed_of_rank[rank as usize],
             to: Leg::new(network, master, rank, bytes.0),
             back: Leg::new(network, rank, master, bytes.1),
             free: network.model.process_creation().0,

@@ -37,7 +37,7 @@ pub fn matmul(size: u64, network: &Network) -> Outcome {
         let sent = released.unwrap_or(sent);
         time.send.0 += sent - clock;
         clock = sent;
-        let speed = network.nodes.speed_of(network.node_of_rank[rank as usize]);
+        let speed = network.speed_of_rank[rank as usize];
         #[expect(clippy::cast_sign_loss, reason = "speeds are above zero")]
         let work = ((rows * size * size * STEP.0) as f64 / speed).round() as u64;
         let back = Leg::new(network, rank, 0, ELEMENT_BYTES * rows * size);

@@ -186,8 +186,8 @@ impl<'a, O: Observer> Engine<'a, O> {
                 ..Lane::new(rank, range.start, range.end)
             }
         });
-        let speed = |rank: &u32| network.nodes.speed_of(network.node_of_rank[*rank as usize]);
-        let slowness: Vec<f64> = (0..ranks).map(|rank| 1.0 / speed(&rank)).collect();
+        let speeds = network.speed_of_rank.iter();
+        let slowness: Vec<f64> = speeds.map(|speed| 1.0 / speed).collect();
         let all_alike = slowness
             .iter()
             .all(|slowness| (slowness - 1.0).abs() < f64::EPSILON);

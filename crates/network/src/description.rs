@@ -57,8 +57,8 @@ pub struct Network {
     pub collectives: Collectives,
     /// The node of each rank.
     pub node_of_rank: Vec<u32>,
-    /// The nodes' speeds.
-    pub nodes: Nodes,
+    /// How many seconds of recorded work each rank does a second.
+    pub speed_of_rank: Vec<f64>,
     /// The topology on whose links messages share the bandwidth, where that is asked for.
     pub topology: Option<Topology>,
 }
@@ -162,8 +162,8 @@ impl Description {
             name: self.name.clone(),
             model,
             collectives: self.collectives.clone(),
+            speed_of_rank: self.nodes.speeds_of_ranks(&node_of_rank),
             node_of_rank,
-            nodes: self.nodes.clone(),
             topology: self.topology.clone(),
         })
     }
@@ -331,6 +331,8 @@ fn nodes(table: &NodeTable) -> Nodes {
         mapping: table.mapping.iter().map(|node| node.0 as u32).collect(),
         speed: table.speed.map_or(1.0, |speed| speed.0),
         speeds: table.speeds.iter().map(|speed| speed.0).collect(),
+        memory_bandwidth: table.memory_bandwidth.map_or(2.0, |cpus| cpus.0),
+        memory_bound: table.memory_bound.map_or(0.0, |share| share.0),
     }
 }
 

@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use crate::{
     Algorithm, PerByte, Speed,
-    values::{Positive, Some1, Whole},
+    values::{Fraction, Positive, Some1, Whole},
 };
 
 /// The key that says which of the other structures the file is.
@@ -221,6 +221,8 @@ pub(crate) struct NodeTable {
     pub mapping: Vec<Whole>,
     pub speed: Option<Positive>,
     pub speeds: Vec<Positive>,
+    pub memory_bandwidth: Option<Positive>,
+    pub memory_bound: Option<Fraction>,
 }
 
 /// `[collectives]`.

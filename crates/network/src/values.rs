@@ -187,6 +187,25 @@ impl TryFrom<i64> for Some1 {
     }
 }
 
+/// A share, from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "f64")]
+pub(crate) struct Fraction(pub f64);
+
+impl TryFrom<f64> for Fraction {
+    type Error = String;
+
+    fn try_from(number: f64) -> Result<Self, String> {
+        if (0.0..=1.0).contains(&number) {
+            Ok(Self(number))
+        } else {
+            Err(format!(
+                "{number} is not a share; write a number from 0 to 1"
+            ))
+        }
+    }
+}
+
 /// A number above zero.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "f64")]

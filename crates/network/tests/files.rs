@@ -94,7 +94,9 @@ fn within_a_node_other_parameters_may_hold() {
     assert_eq!(network.model.transit(BETWEEN, 1_001), SimTime(6_000_000));
     assert_eq!(network.model.transit(WITHIN, 1_001), SimTime(1_100_000));
     assert_eq!(network.model.send_overhead(WITHIN, 1), SimTime(1_000_000));
-    assert!((network.nodes.speed_of(1) - 0.5).abs() < 1e-12);
+    let node_1 = network.node_of_rank.iter().position(|&node| node == 1);
+    let speed = network.speed_of_rank[node_1.expect("ranks run there")];
+    assert!((speed - 0.5).abs() < 1e-12);
     let mapped = format!("{SMALL}[nodes]\nmapping = [0, 3]\n");
     assert_eq!(
         described(&mapped).resolve(4).unwrap().node_of_rank,

@@ -247,7 +247,8 @@ pub struct ModelArgs {
     /// The share of the CPU time that goes on accesses to memory, from 0 to 1, in place of the machine's file
     ///
     /// CPUs share the memory's bandwidth (`bandwidth` in the file's [memory]): together they are slowed down where they ask for
-    /// more than it gives. `foretrace machine --calibrate -- CMD` measures this share.
+    /// more than it gives. `foretrace machine --calibrate -- CMD` measures this share. So do ranks on one node, by `nodes.memory_bandwidth`
+    /// of the network's file.
     #[arg(long, value_name = "F")]
     pub memory_bound: Option<Share>,
 }

@@ -17,7 +17,7 @@ use crate::{
 pub fn run(args: &PredictArgs, messages: Messages) -> anyhow::Result<Finish> {
     refuse_options_of_threads(args)?;
     output::warn(messages::warnings(&messages));
-    let replay = Replay::new(messages, &args.network)?;
+    let replay = Replay::new(messages, &args.network, args.how.memory_bound)?;
     let attempts = if args.all_models {
         let models = [
             crate::args::Model::Direct,
@@ -56,7 +56,6 @@ fn refuse_options_of_threads(args: &PredictArgs) -> anyhow::Result<()> {
         (how.machine.is_some(), "--machine"),
         (how.scheduler.is_some(), "--scheduler"),
         (how.bind != Bind::None, "--bind"),
-        (how.memory_bound.is_some(), "--memory-bound"),
         (args.seed.is_some(), "--seed"),
     ];
     match given.iter().find(|(is_given, _)| *is_given) {
@@ -85,7 +84,7 @@ pub fn export(args: &ExportArgs, messages: Messages) -> anyhow::Result<Vec<u8>> 
             args.format
         );
     }
-    let replay = Replay::new(messages, &args.network)?;
+    let replay = Replay::new(messages, &args.network, args.how.memory_bound)?;
     let attempts = replay.predict(args.how.model)?;
     if answered(&attempts).is_none() {
         output::note(format_args!(

@@ -475,7 +475,7 @@ mod tests {
             network: Some("infiniband".into()),
             rendezvous_above: None,
         };
-        let replay = messages::Replay::new(messages, &args).unwrap();
+        let replay = messages::Replay::new(messages, &args, None).unwrap();
         let schedule = replay.schedule(Replayed::Direct);
         let saved = super::super::saved::Saved::new(
             &directory.path().join("pair.fts"),

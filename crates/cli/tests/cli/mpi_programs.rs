@@ -1,4 +1,4 @@
-//! Real programs that use MPI: a benchmark that does everything, and a simulation.
+//! Real programs that use MPI: a benchmark that does everything, a library of linear algebra, and a simulation.
 
 use std::fs;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::environment::TestEnvironment;
 
 /// Records a program of so many ranks, and returns what it printed.
-fn record(environment: &TestEnvironment, ranks: u32, program: &[&str]) -> String {
-    let ranks = ranks.to_string();
+fn record(environment: &TestEnvironment, family: &str, ranks: u32, program: &[&str]) -> String {
+    let (launcher, ranks) = (format!("mpirun.{family}"), ranks.to_string());
     let mut arguments = vec!["record", "-f", "-o", "a.ftrace", "--"];
-    arguments.extend(["mpirun.openmpi", "-np", &ranks]);
+    arguments.extend([launcher.as_str(), "-np", &ranks]);
     arguments.extend(program);
     let output = environment
         .command(&arguments)
@@ -52,7 +52,7 @@ fn the_hpc_challenge_is_recorded_and_replayed_to_its_end() {
         environment.file("hpccinf.txt", input, 0o644);
         // It appends to what is there.
         let _ = fs::remove_file(environment.path("hpccoutf.txt"));
-        record(&environment, ranks, &["hpcc"]);
+        record(&environment, "openmpi", ranks, &["hpcc"]);
         let told = fs::read_to_string(environment.path("hpccoutf.txt")).expect("it writes there");
         assert!(told.contains("\nSuccess=1\n"), "{told}");
         let prediction = predict(&environment, ranks);
@@ -61,6 +61,34 @@ fn the_hpc_challenge_is_recorded_and_replayed_to_its_end() {
             "{prediction}"
         );
     }
+}
+
+/// Records the test of its LU factorization that a library of linear algebra comes with, which checks what it calculates.
+fn a_factorization_is_right_while_it_is_recorded(family: &str) {
+    let environment = TestEnvironment::new();
+    let program = format!("/usr/lib/x86_64-linux-gnu/scalapack/{family}-tests/xdlu");
+    for (ranks, rows, columns) in [(2, 1, 2), (4, 2, 2), (8, 2, 4)] {
+        let input = format!(
+            "'LU'\n'MPI'\n'LU.out' file\n6 device\n1 size\n200 rows\n200 columns\n2 block sizes\n8 20\n1 number of NRHS\n\
+             1 NRHS\n1 number of NBRHS\n1 NBRHS\n1 grid\n{rows} rows\n{columns} columns\n1.0 threshold\nF conditions\n"
+        );
+        environment.file("LU.dat", input, 0o644);
+        let printed = record(&environment, family, ranks, &[&program]);
+        let passed = "2 tests completed and passed residual checks";
+        assert!(printed.contains(passed), "{printed}");
+        let prediction = predict(&environment, ranks);
+        assert!(prediction["messages"].as_u64() > Some(100), "{prediction}");
+    }
+}
+
+#[test]
+fn a_factorization_is_right_while_it_is_recorded_with_open_mpi() {
+    a_factorization_is_right_while_it_is_recorded("openmpi");
+}
+
+#[test]
+fn a_factorization_is_right_while_it_is_recorded_with_mpich() {
+    a_factorization_is_right_while_it_is_recorded("mpich");
 }
 
 /// A melt of atoms that attract and repel each other, after the program's own benchmark.
@@ -78,6 +106,7 @@ fn molecules_move_alike_while_they_are_recorded() {
     for ranks in [2, 4, 8] {
         let printed = record(
             &environment,
+            "openmpi",
             ranks,
             &["lmp", "-in", "melt.in", "-log", "none"],
         );

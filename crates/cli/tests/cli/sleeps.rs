@@ -36,5 +36,5 @@ fn sleeps_until_others_are_done_are_shorter_where_these_are_faster() {
 #[test]
 fn sleeps_after_which_others_are_told_to_stop_last_as_long_as_they_are_meant_to() {
     let predicted = predicted(&["clock"]);
-    assert!((0.9..=1.1).contains(&speedup(&predicted)), "{predicted}");
+    assert!((0.9..=1.2).contains(&speedup(&predicted)), "{predicted}");
 }

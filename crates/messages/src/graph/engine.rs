@@ -174,10 +174,7 @@ impl<O: Observer> Engine<'_, O> {
 
     fn work(&mut self, next: Try, rank: u32) {
         let picos = self.graph.tasks[next.task as usize].value;
-        let speed = self
-            .network
-            .nodes
-            .speed_of(self.network.node_of_rank[rank as usize]);
+        let speed = self.network.speed_of_rank[rank as usize];
         #[expect(clippy::cast_sign_loss, reason = "speeds are above zero")]
         let picos = if (speed - 1.0).abs() < f64::EPSILON {
             picos
