@@ -14,7 +14,7 @@ struct Tool {
 const LINK_WITH_OPENMP: &str =
     "echo 'int main(void) { return 0; }' | clang -fopenmp -x c - -o /dev/null";
 
-/// A test that ScaLAPACK comes with, linked to MPICH; the same is there with Open MPI.
+/// A test that a library of linear algebra comes with, linked to MPICH; the same is there with Open MPI.
 const SCALAPACK_TEST: &str = "/usr/lib/x86_64-linux-gnu/scalapack/mpich-tests/xdlu";
 
 /// The compilers for the programs that tests record, the real programs that they record, launchers and compilers of MPI programs.

@@ -24,7 +24,7 @@ const MELT: &str = "units lj\natom_style atomic\nlattice fcc 0.8442\nregion box 
                     pair_coeff 1 1 1.0 1.0 2.5\nneighbor 0.3 bin\nneigh_modify delay 0 every 20 check no\nfix 1 all nve\n\
                     thermo 20\nrun 60\n";
 
-/// What ScaLAPACK's own test of its LU factorization is to do: 30 matrices, in blocks of several sizes.
+/// What the library's own test of its LU factorization is to do: 30 matrices, in blocks of several sizes.
 const FACTORIZATION: &str = "'ScaLAPACK, LU factorization'\n'MPI'\n'LU.out' file\n6 device\n5 problem sizes\n\
                              600 580 560 540 520 values of M\n600 580 560 540 520 values of N\n6 block sizes\n\
                              16 24 32 40 48 64 values of NB\n1 number of NRHS\n1 NRHS\n1 number of NBRHS\n1 NBRHS\n\
