@@ -19,8 +19,7 @@ use crate::{
     failure::{Finish, ProgramFailed, Usage},
     host::Host,
     launch::{
-        Ended, Launch,
-        copies::run_beside_copies,
+        self, Launch,
         embedded::{self, Unpacked},
         load::Load,
         resolve, system, turns,
@@ -220,20 +219,16 @@ fn fresh(args: &ValidateArgs, cpus: u32, bench: &Bench<'_>) -> anyhow::Result<Ca
     };
     let mut runs = Runs::default();
     let mut host = args.how.machine.is_none().then(Host::default);
-    let (recordings, refill) = recordings(args, believed, |recorded, trace| {
+    let (recordings, refill) = recordings(args, believed, |recorded| {
         if let Some(host) = &mut host {
             host.calibrate()?;
-            if trace.threads.len() > 1 {
-                let [alone, beside] = [1, cpus].map(|cpus| bench.run_beside(&one, cpus));
-                host.note_copies(alone?, beside?);
-            }
         }
         let rounds = args.rounds * recorded / args.recordings;
         bench.run_until(rounds, [&one, &several], &mut runs)
     })?;
     let description = match (host, refill) {
-        (Some(host), Some(share)) => host.description(cpus).with_refill(share),
-        (Some(host), None) => host.description(cpus),
+        (Some(host), Some(share)) => host.description().with_refill(share),
+        (Some(host), None) => host.description(),
         (None, _) => core::read_machine(args.how.machine.as_deref())?,
     };
     let description = core::as_asked(description, &args.how);
@@ -259,11 +254,11 @@ fn speedup(prediction: &Prediction) -> Option<f64> {
 
 /// Records the program as often as was asked for, and finds out how much of its CPU time goes on filling caches that its
 /// threads empty for each other when they take turns: that is less when their turns are long. After each recording `between` is
-/// called with how many there are, and the last.
+/// called with how many there are.
 fn recordings(
     args: &ValidateArgs,
     believed: u32,
-    mut between: impl FnMut(u32, &Trace) -> anyhow::Result<()>,
+    mut between: impl FnMut(u32) -> anyhow::Result<()>,
 ) -> anyhow::Result<(Vec<Trace>, Option<Share>)> {
     let directory = tempfile::Builder::new()
         .prefix("foretrace-")
@@ -298,8 +293,8 @@ fn recordings(
                 long: recorded_in_turns_of(turns::LONG)?.total_cpu(),
             });
         }
-        between(recorded, &trace)?;
         traces.push(trace);
+        between(recorded)?;
     }
     Ok((traces, turns::refill(&pairs)))
 }
@@ -400,37 +395,14 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Runs it, and returns how long it took.
     fn run(&self, subject: &Subject) -> anyhow::Result<Nanos> {
         // The last ones, as `record` takes the last one.
         let first = self.allowed.len() - subject.cpus as usize;
-        let ended = self.launched(subject, &self.allowed[first..], &[], None)?;
-        self.bar.inc(1);
-        Ok(ended.wall)
-    }
-
-    /// Runs it on one CPU beside copies of itself on others, and returns its CPU time; `cpus` is how many run it in all. Threads take
-    /// long turns, as nobody is in their way where each has a CPU for itself.
-    fn run_beside(&self, subject: &Subject, cpus: u32) -> anyhow::Result<Nanos> {
-        let (rest, last) = self.allowed.split_at(self.allowed.len() - 1);
-        let others = &rest[self.allowed.len() - cpus as usize..];
-        Ok(self
-            .launched(subject, last, others, Some(turns::LONG))?
-            .cpu_time)
-    }
-
-    fn launched(
-        &self,
-        subject: &Subject,
-        cpus: &[u32],
-        others: &[u32],
-        slice: Option<Nanos>,
-    ) -> anyhow::Result<Ended> {
-        let launch = Launch {
+        let ended = launch::run(&Launch {
             program: &subject.program,
             command: &subject.command,
-            cpus,
-            slice,
+            cpus: &self.allowed[first..],
+            slice: None,
             pretended_cpus: subject.pretended,
             stacks: 0,
             preload: &self.preload.path,
@@ -438,12 +410,12 @@ impl<'a> Bench<'a> {
             attached: false,
             children: true,
             find_spins: false,
-        };
-        let ended = run_beside_copies(&launch, others)?;
+        })?;
+        self.bar.inc(1);
         if ended.exit != ExitStatus::Code(0) {
             return Err(ProgramFailed(ended.exit).into());
         }
         self.cpu_time.set(self.cpu_time.get() + ended.cpu_time);
-        Ok(ended)
+        Ok(ended.wall)
     }
 }

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use foretrace_calibrate::{Between, Calibration, Estimate, Streams};
 use foretrace_machine::Share;
-use foretrace_sim::Rate;
 use foretrace_trace::Nanos;
 
 /// As much of all CPUs' time as others may have used before the measurements are doubtful.
@@ -75,22 +74,6 @@ impl Copies {
             }
             _ => 0.0,
         }
-    }
-
-    /// Returns the bandwidth of a memory, in CPUs that it serves at once, and the share of the program's CPU time that goes on it, by
-    /// which as many CPUs are as slow as the copies were, whatever it is that they share; none where they were not slow.
-    pub fn as_memory(&self, bandwidth: Option<f64>) -> Option<(Rate, Share)> {
-        let slowdown = self.slowdown();
-        if slowdown <= NOTICEABLE {
-            return None;
-        }
-        let most = self.cpus as f64 / slowdown;
-        let bandwidth = bandwidth.map_or(most, |bandwidth| bandwidth.min(most));
-        let bound = Share::nearest(self.memory_bound(Some(bandwidth)));
-        // The share is rounded; with this, the slowdown is not.
-        let wanted = u128::from(bound.rate().0) * self.cpus as u128;
-        let bandwidth = wanted * u128::from(self.alone.0) / u128::from(self.beside.0.max(1));
-        Some((Rate(u64::try_from(bandwidth).unwrap_or(u64::MAX)), bound))
     }
 
     /// Returns what the model does not explain.
@@ -242,14 +225,6 @@ mod tests {
         // Eight take all of it, which is two CPUs' worth, at half their speed.
         assert!((copies.memory_bound(Some(2.0)) - 0.5).abs() < 1e-9);
         assert_eq!(copies.warning(Some(2.0)), None);
-        let half = Share::nearest(0.5);
-        assert_eq!(
-            copies.as_memory(Some(2.0)),
-            Some((Rate(2_000_000_000), half))
-        );
-        // What they share is not known, but that it does for four what they want.
-        let all = Share::nearest(1.0);
-        assert_eq!(copies.as_memory(None), Some((Rate(4_000_000_000), all)));
         assert!(copies.memory_bound(None).abs() < 1e-9);
         let warning = copies.warning(None).expect("it is not the memory");
         assert!(warning.contains("takes 100 % longer"), "{warning}");
@@ -261,7 +236,6 @@ mod tests {
         let same = Copies::new(8, times([99, 100, 300]), times([98, 101, 300]));
         assert!(same.memory_bound(Some(2.0)).abs() < 1e-9);
         assert_eq!(same.warning(None), None);
-        assert_eq!(same.as_memory(None), None);
     }
 
     #[test]
