@@ -8,10 +8,11 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BinaryHeap, HashMap, VecDeque},
+    collections::{BinaryHeap, VecDeque},
 };
 
 use foretrace_network::{Flows, Link, Network, NetworkModel};
+use rustc_hash::FxHashMap;
 
 use crate::{
     ANY, BLOCKING, Kind, Operation, Program,
@@ -144,10 +145,10 @@ pub(crate) struct Engine<'a, O> {
     pub events: BinaryHeap<Reverse<(u64, Event)>>,
     pub transfers: Option<Transfers>,
     pub flows: Option<Flows>,
-    pub in_flow: HashMap<foretrace_network::FlowId, u32>,
+    pub in_flow: FxHashMap<foretrace_network::FlowId, u32>,
     pub gatherings: Gatherings,
     pub scripts: Vec<Packed>,
-    pub script_of: HashMap<(u16, u32, u32), u32>,
+    pub script_of: FxHashMap<(u16, u32, u32), u32>,
     pub idle_lanes: Vec<u32>,
     pub failure: Option<Failure>,
     pub sent: u64,
@@ -204,10 +205,10 @@ impl<'a, O: Observer> Engine<'a, O> {
             events: BinaryHeap::new(),
             transfers: network.model.limits().map(Transfers::new),
             flows: network.topology.as_ref().map(Flows::new),
-            in_flow: HashMap::new(),
+            in_flow: FxHashMap::default(),
             gatherings: Gatherings::new(program),
             scripts: Vec::new(),
-            script_of: HashMap::new(),
+            script_of: FxHashMap::default(),
             idle_lanes: Vec::new(),
             failure: None,
             sent: 0,

@@ -1,9 +1,8 @@
 //! Programs that pass messages.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    ops::Range,
-};
+use std::{collections::BTreeMap, ops::Range};
+
+use rustc_hash::FxHashMap;
 
 use crate::{Collective, Kind, Mode, Operation};
 
@@ -90,7 +89,7 @@ pub struct Builder {
     ranks: Vec<Vec<u32>>,
     /// Of each rank: work that may be more yet.
     work: Vec<u64>,
-    numbers: HashMap<Operation, u32>,
+    numbers: FxHashMap<Operation, u32>,
     distinct: Vec<Operation>,
     communicators: Vec<Communicator>,
     collectives: BTreeMap<Collective, u32>,
