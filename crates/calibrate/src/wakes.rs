@@ -27,8 +27,8 @@ pub(crate) struct Wakes {
 }
 
 impl Wakes {
-    /// Measures so many, of which the second half counts, of a thread on the second CPU that one on the first lets go on; if that is to be `busy`, another runs there
-    /// all the time.
+    /// Measures so many, of which the second half counts, of a thread on the second CPU that one on the first lets go on; if that
+    /// CPU is to be `busy`, another thread runs there all the time.
     pub fn measure(
         &mut self,
         [here, there]: [u32; 2],

@@ -44,7 +44,6 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
 
     /// Lets threads that woke have the CPUs that they ran on last, or that of the one that woke them, where those that run there
     /// ran for longer.
-    #[cold]
     fn hurry(&mut self) {
         let (waker, _) = self.operating;
         while let Some(thread) = self.hurrying.pop() {
