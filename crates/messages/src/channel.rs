@@ -2,6 +2,9 @@
 //!
 //! In a queue are messages or receives, never both: the next one of the other sort takes the first. So messages of one queue
 //! do not overtake each other, whatever their sizes, and finding a partner takes the same time however many wait.
+//!
+//! Who sends to a rank mostly receives from it as well, right before or after. So the queues of both directions lie side by side,
+//! and the second is found in the cache: many ranks have more queues than caches hold.
 
 /// The bit of a communicator's number that sets messages of collectives apart.
 pub(crate) const CONTEXT: u16 = 0x8000;
@@ -19,15 +22,37 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// Returns the pair of ranks and the communicator, the tag, and which direction it is.
+    ///
     /// Ranks are below 2^24: programs with more are refused.
-    fn packed(self) -> (u64, u32) {
-        let ends = u64::from(self.from) << 24 | u64::from(self.to);
-        (u64::from(self.communicator) << 48 | ends, self.tag)
+    #[inline]
+    fn packed(self) -> (u64, u32, usize) {
+        let (low, high) = (self.from.min(self.to), self.from.max(self.to));
+        let ends = u64::from(low) << 24 | u64::from(high);
+        let ends = u64::from(self.communicator) << 48 | ends;
+        (ends, self.tag, usize::from(self.from > self.to))
+    }
+
+    /// Returns the key of a direction of a pair.
+    fn unpacked(ends: u64, tag: u32, direction: usize) -> Self {
+        let (low, high) = ((ends >> 24) as u32 & 0xff_ffff, ends as u32 & 0xff_ffff);
+        let (from, to) = if direction == 0 {
+            (low, high)
+        } else {
+            (high, low)
+        };
+        Self {
+            communicator: (ends >> 48) as u16,
+            from,
+            to,
+            tag,
+        }
     }
 }
 
-/// A message or a receive that waits for its partner.
+/// A message or a receive that waits for its partner: a cache line.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 pub(crate) struct Node {
     /// Of a message: when it can be received, or, of one that needs a handshake, when its request can be seen;
     /// [`UNKNOWN`] while it is under way on a shared network. Of a receive: when it was called.
@@ -127,151 +152,168 @@ impl Nodes {
     }
 }
 
+/// The queues of a pair of ranks, one for each direction: half a cache line, so that none lies in two.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+#[repr(align(32))]
+struct Pair {
     ends: u64,
     tag: u32,
-    head: u32,
-    tail: u32,
+    /// Of each queue the last node, which is followed by the first; [`NIL`] where nothing waits.
+    last: [u32; 2],
 }
 
-const EMPTY: u64 = u64::MAX;
+const NO_ENDS: u64 = u64::MAX;
 
 /// The size of a table from which on empty queues are forgotten.
 const LARGE: usize = 1 << 17;
 
+impl Pair {
+    const NONE: Self = Self::new(NO_ENDS, 0);
+
+    const fn new(ends: u64, tag: u32) -> Self {
+        Self {
+            ends,
+            tag,
+            last: [NIL; 2],
+        }
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.last != [NIL; 2]
+    }
+}
+
+/// A queue's place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pair: usize,
+    direction: usize,
+}
+
 /// The queues.
 #[derive(Debug)]
 pub(crate) struct Channels {
-    slots: Vec<Slot>,
+    pairs: Vec<Pair>,
     used: usize,
 }
 
 impl Channels {
     pub fn new() -> Self {
         Self {
-            slots: vec![Self::empty(); 1024],
+            pairs: vec![Pair::NONE; 1024],
             used: 0,
-        }
-    }
-
-    fn empty() -> Slot {
-        Slot {
-            ends: EMPTY,
-            tag: 0,
-            head: NIL,
-            tail: NIL,
         }
     }
 
     /// Finds the queue's place in the table, and makes one where there is none.
     #[inline]
-    pub fn find(&mut self, key: Key) -> usize {
-        let (ends, tag) = key.packed();
-        let mask = self.slots.len() - 1;
+    pub fn find(&mut self, key: Key) -> Place {
+        let (ends, tag, direction) = key.packed();
+        let mask = self.pairs.len() - 1;
         let mut at = hash(ends, tag) & mask;
         loop {
-            let slot = &self.slots[at];
-            if slot.ends == ends && slot.tag == tag {
-                return at;
+            let found = &self.pairs[at];
+            if found.ends == ends && found.tag == tag {
+                break;
             }
-            if slot.ends == EMPTY {
-                return self.insert(at, ends, tag);
+            if found.ends == NO_ENDS {
+                at = self.insert(at, ends, tag);
+                break;
             }
             at = (at + 1) & mask;
+        }
+        Place {
+            pair: at,
+            direction,
         }
     }
 
     fn insert(&mut self, at: usize, ends: u64, tag: u32) -> usize {
-        self.slots[at] = Slot {
-            ends,
-            tag,
-            ..Self::empty()
-        };
-        self.used += 1;
-        if self.used * 2 < self.slots.len() {
+        if (self.used + 1) * 2 < self.pairs.len() {
+            self.pairs[at] = Pair::new(ends, tag);
+            self.used += 1;
             return at;
         }
         self.grow();
-        // Making room may have forgotten it, as it is empty yet.
-        let (from, to) = ((ends >> 24) as u32 & 0xff_ffff, ends as u32 & 0xff_ffff);
-        self.find(Key {
-            communicator: (ends >> 48) as u16,
-            from,
-            to,
-            tag,
-        })
+        self.add(Pair::new(ends, tag))
+    }
+
+    /// Adds a pair that is not there, and returns where.
+    fn add(&mut self, pair: Pair) -> usize {
+        let mask = self.pairs.len() - 1;
+        let mut at = hash(pair.ends, pair.tag) & mask;
+        while self.pairs[at].ends != NO_ENDS {
+            at = (at + 1) & mask;
+        }
+        self.pairs[at] = pair;
+        self.used += 1;
+        at
     }
 
     /// Makes room. In a large table queues that are empty now are forgotten, so that tags which never come again do not
     /// pile up.
     #[cold]
     fn grow(&mut self) {
-        let old = std::mem::take(&mut self.slots);
-        let is_waiting = |slot: &Slot| slot.ends != EMPTY && slot.head != NIL;
+        let old = std::mem::take(&mut self.pairs);
         let forgets = old.len() >= LARGE;
-        let kept = old.iter().filter(|slot| is_waiting(slot)).count();
+        let kept = old.iter().filter(|pair| pair.is_waiting()).count();
         let size = if forgets && kept * 4 <= old.len() {
             old.len()
         } else {
             2 * old.len()
         };
-        self.slots = vec![Self::empty(); size];
+        self.pairs = vec![Pair::NONE; size];
         self.used = 0;
-        for slot in old {
-            if slot.ends == EMPTY || (forgets && slot.head == NIL) {
-                continue;
+        for pair in old {
+            if pair.ends != NO_ENDS && (!forgets || pair.is_waiting()) {
+                self.add(pair);
             }
-            let mut at = hash(slot.ends, slot.tag) & (size - 1);
-            while self.slots[at].ends != EMPTY {
-                at = (at + 1) & (size - 1);
-            }
-            self.slots[at] = slot;
-            self.used += 1;
         }
     }
 
     /// Returns the first node of a queue.
     #[inline]
-    pub fn first(&self, at: usize) -> u32 {
-        self.slots[at].head
+    pub fn first(&self, at: Place, nodes: &Nodes) -> u32 {
+        match self.pairs[at.pair].last[at.direction] {
+            NIL => NIL,
+            last => nodes.get(last).next,
+        }
     }
 
-    /// Takes the first node out of a queue.
+    /// Takes the first node out of a queue that is not empty.
     #[inline]
-    pub fn take(&mut self, at: usize, nodes: &Nodes) -> u32 {
-        let head = self.slots[at].head;
-        self.slots[at].head = nodes.get(head).next;
-        head
+    pub fn take(&mut self, at: Place, nodes: &mut Nodes) {
+        let last = &mut self.pairs[at.pair].last[at.direction];
+        let first = nodes.get(*last).next;
+        if first == *last {
+            *last = NIL;
+        } else {
+            nodes.get_mut(*last).next = nodes.get(first).next;
+        }
     }
 
     /// Puts a node at the end of a queue.
     #[inline]
-    pub fn put(&mut self, at: usize, nodes: &mut Nodes, index: u32) {
-        nodes.get_mut(index).next = NIL;
-        let slot = &mut self.slots[at];
-        if slot.head == NIL {
-            slot.head = index;
-        } else {
-            nodes.get_mut(slot.tail).next = index;
-        }
-        slot.tail = index;
+    pub fn put(&mut self, at: Place, nodes: &mut Nodes, index: u32) {
+        let last = &mut self.pairs[at.pair].last[at.direction];
+        let first = match *last {
+            NIL => index,
+            last => std::mem::replace(&mut nodes.get_mut(last).next, index),
+        };
+        nodes.get_mut(index).next = first;
+        *last = index;
     }
 
     /// Returns the queues that are not empty, with their first nodes.
-    pub fn waiting(&self) -> impl Iterator<Item = (Key, u32)> {
-        let used = self
-            .slots
-            .iter()
-            .filter(|slot| slot.ends != EMPTY && slot.head != NIL);
-        used.map(|slot| {
-            let key = Key {
-                communicator: (slot.ends >> 48) as u16,
-                from: (slot.ends >> 24) as u32 & 0xff_ffff,
-                to: slot.ends as u32 & 0xff_ffff,
-                tag: slot.tag,
-            };
-            (key, slot.head)
+    pub fn waiting<'a>(&'a self, nodes: &'a Nodes) -> impl Iterator<Item = (Key, u32)> + 'a {
+        let pairs = self.pairs.iter().filter(|pair| pair.ends != NO_ENDS);
+        pairs.flat_map(|pair| {
+            let queues = pair.last.iter().enumerate();
+            let waiting = queues.filter(|(_, last)| **last != NIL);
+            waiting.map(|(direction, last)| {
+                let key = Key::unpacked(pair.ends, pair.tag, direction);
+                (key, nodes.get(*last).next)
+            })
         })
     }
 }

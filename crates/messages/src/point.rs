@@ -86,13 +86,13 @@ impl<O: Observer> Engine<'_, O> {
             return self.deliver_wild(key, message);
         }
         let queue = self.channels.find(key);
-        let first = self.channels.first(queue);
+        let first = self.channels.first(queue, &self.nodes);
         if first == NIL || self.nodes.get(first).state != NodeState::Receive {
             let node = self.nodes.add(message);
             self.channels.put(queue, &mut self.nodes, node);
             return node;
         }
-        self.channels.take(queue, &self.nodes);
+        self.channels.take(queue, &mut self.nodes);
         if message.time == UNKNOWN {
             let node = self.nodes.add(message);
             self.match_in_flight(node, first);
@@ -136,12 +136,12 @@ impl<O: Observer> Engine<'_, O> {
                 to: rank,
                 tag: op.tag,
             });
-            let first = self.channels.first(queue);
+            let first = self.channels.first(queue, &self.nodes);
             if first == NIL || self.nodes.get(first).state == NodeState::Receive {
                 let node = self.nodes.add(receive);
                 self.channels.put(queue, &mut self.nodes, node);
             } else {
-                self.channels.take(queue, &self.nodes);
+                self.channels.take(queue, &mut self.nodes);
                 self.take_message(first, receive);
             }
         }

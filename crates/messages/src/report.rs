@@ -243,7 +243,7 @@ impl<O: Observer> Engine<'_, O> {
         };
         let queued = self
             .channels
-            .waiting()
+            .waiting(&self.nodes)
             .filter(|(key, _)| key.communicator & CONTEXT == 0);
         let mut left: Vec<LeftOver> = queued.map(|(key, node)| of(key, node)).collect();
         let to_wild = self.nodes.unreceived().filter(|node| {
