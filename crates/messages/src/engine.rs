@@ -109,6 +109,12 @@ impl Request {
         Self { at, overhead }
     }
 
+    /// Returns whether it was done at a time, and nothing is to be seen to.
+    #[inline]
+    fn is_done_by(self, clock: u64) -> bool {
+        self.overhead == NO_TIME && self.at <= clock
+    }
+
     #[inline]
     pub fn state(self) -> RequestState {
         match (self.at, self.overhead) {
@@ -157,7 +163,9 @@ pub(crate) struct Engine<'a, O> {
     strict: bool,
     /// Of each rank, by how much its work takes longer, where it does.
     slowness: Vec<f64>,
-    pub scratch: Vec<(u64, u64)>,
+    /// Memory that waits use again: requests, and of those that are messages when they arrived and what they take.
+    pub awaited: Vec<u32>,
+    pub arrived: Vec<(u64, u64)>,
     pub costs: Costs<'a>,
 }
 
@@ -215,7 +223,8 @@ impl<'a, O: Observer> Engine<'a, O> {
             current: NIL,
             strict,
             slowness: if all_alike { Vec::new() } else { slowness },
-            scratch: Vec::new(),
+            awaited: Vec::new(),
+            arrived: Vec::new(),
             costs: Costs::new(&*network.model),
         };
         let may_be_wild = |op: &Operation| op.is_wild() || op.kind == Kind::Probe;
@@ -338,8 +347,17 @@ impl<'a, O: Observer> Engine<'a, O> {
         let lane = &mut self.lanes[index as usize];
         if lane.script == NIL {
             lane.position += 1;
-        } else {
-            lane.script_at = self.scripts[lane.script as usize].next(lane.script_at);
+            return;
+        }
+        let script = &self.scripts[lane.script as usize];
+        lane.script_at = script.next(lane.script_at);
+        if Packed::ends_exchange(lane.script_at) {
+            // Mostly its own message has gone before the other's has come.
+            let sent = &mut lane.requests[lane.script_requests as usize];
+            if sent.is_done_by(lane.clock) {
+                *sent = Request::FREE;
+                lane.script_at = script.next(lane.script_at);
+            }
         }
     }
 
@@ -451,6 +469,9 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// Tells the observer of an operation that a lane comes to; what is within collectives or in the background is not shown.
     #[inline]
     fn begun(&mut self, index: u32, op: Operation) {
+        if !O::WATCHES {
+            return;
+        }
         let lane = &self.lanes[index as usize];
         if lane.script == NIL && lane.owner.0 == NIL {
             let is_call = op.kind != Kind::Work;
@@ -462,6 +483,9 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// Tells the observer of a lane's work; what goes on in the background is not shown.
     #[inline]
     pub fn busy(&mut self, index: u32, start: u64, end: u64) {
+        if !O::WATCHES {
+            return;
+        }
         let lane = &self.lanes[index as usize];
         if lane.owner.0 == NIL {
             self.observer.busy(lane.rank, start, end, lane.position);
@@ -471,6 +495,9 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// Tells the observer of a lane's waiting; within a collective it is for the others.
     #[inline]
     pub fn waited(&mut self, index: u32, start: u64, end: u64, why: Why) {
+        if !O::WATCHES {
+            return;
+        }
         let lane = &self.lanes[index as usize];
         if lane.owner.0 == NIL {
             let why = if lane.script == NIL { why } else { Why::Others };

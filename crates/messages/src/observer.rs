@@ -2,6 +2,8 @@
 
 /// Is told what happens; of each lane in the order of time, not across lanes.
 pub(crate) trait Observer {
+    /// Whether it wants to be told.
+    const WATCHES: bool = true;
     /// A rank works, or is busy with sending or receiving, from `start` on until `end`.
     fn busy(&mut self, _rank: u32, _start: u64, _end: u64, _operation: usize) {}
     /// A rank waits.
@@ -30,4 +32,6 @@ pub(crate) enum Why {
 /// Watches nothing.
 pub(crate) struct Nobody;
 
-impl Observer for Nobody {}
+impl Observer for Nobody {
+    const WATCHES: bool = false;
+}

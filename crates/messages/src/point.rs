@@ -56,9 +56,10 @@ impl<O: Observer> Engine<'_, O> {
         }
         let end = start + cost.send;
         self.busy(index, start, end);
-        self.lanes[index as usize].clock = end;
+        let lane = &mut self.lanes[index as usize];
+        lane.clock = end;
         if op.request != BLOCKING {
-            self.lanes[index as usize].requests[op.request as usize] = Request::done(end);
+            lane.requests[op.request as usize] = Request::done(end);
         }
         message.state = NodeState::Eager;
         if self.is_shared(rank, op.peer) {
@@ -268,89 +269,124 @@ impl<O: Observer> Engine<'_, O> {
 
     /// Waits for a request, or for several at once. Returns whether the lane goes on.
     pub fn wait(&mut self, index: u32, first: Operation) -> bool {
-        let count = self.group(index, first);
+        if first.mode == Mode::More {
+            return self.wait_for_all(index, first);
+        }
+        let lane = &mut self.lanes[index as usize];
+        let clock = lane.clock;
+        let request = &mut lane.requests[first.request as usize];
+        match request.state() {
+            RequestState::Pending => {
+                *request = Request::AWAITED;
+                lane.missing = 1;
+                return self.block(index, Why::Message, first.request);
+            }
+            RequestState::Done(at) => {
+                *request = Request::FREE;
+                self.wait_until(index, clock, at);
+            }
+            RequestState::Arrived(at, overhead) => {
+                *request = Request::FREE;
+                self.see_to(index, clock, at, overhead);
+            }
+            RequestState::Free => {}
+        }
+        self.step(index);
+        true
+    }
+
+    fn wait_for_all(&mut self, index: u32, first: Operation) -> bool {
+        let mut awaited = std::mem::take(&mut self.awaited);
+        self.list_awaited(index, first, &mut awaited);
+        let goes_on = self.wait_for_these(index, &awaited);
+        self.awaited = awaited;
+        goes_on
+    }
+
+    fn wait_for_these(&mut self, index: u32, awaited: &[u32]) -> bool {
+        let lane = &mut self.lanes[index as usize];
         let mut missing = 0;
-        for place in 0..count {
-            let request = self.awaited(index, place);
-            let lane = &mut self.lanes[index as usize];
-            if lane.requests[request].state() == RequestState::Pending {
-                lane.requests[request] = Request::AWAITED;
-                lane.awaited = request as u32;
+        for request in awaited {
+            let state = &mut lane.requests[*request as usize];
+            if state.state() == RequestState::Pending {
+                *state = Request::AWAITED;
+                lane.awaited = *request;
                 missing += 1;
             }
         }
+        lane.missing = missing;
         if missing > 0 {
-            let lane = &mut self.lanes[index as usize];
-            lane.missing = missing;
-            let awaited = lane.awaited;
-            return self.block(index, Why::Message, awaited);
+            let last = lane.awaited;
+            return self.block(index, Why::Message, last);
         }
-        self.scratch.clear();
+        let mut arrived = std::mem::take(&mut self.arrived);
+        arrived.clear();
         let mut latest = 0;
-        for place in 0..count {
-            let request = self.awaited(index, place);
-            let lane = &mut self.lanes[index as usize];
-            let state = std::mem::replace(&mut lane.requests[request], Request::FREE).state();
-            match state {
+        for request in awaited {
+            let state = std::mem::replace(&mut lane.requests[*request as usize], Request::FREE);
+            match state.state() {
                 RequestState::Done(at) => latest = latest.max(at),
-                RequestState::Arrived(at, overhead) => self.scratch.push((at, overhead)),
+                RequestState::Arrived(at, overhead) => arrived.push((at, overhead)),
                 RequestState::Free | RequestState::Pending => {}
             }
         }
+        let mut clock = lane.clock;
         // The messages are seen to as they come.
-        let mut arrived = std::mem::take(&mut self.scratch);
         arrived.sort_unstable();
-        let mut clock = self.lanes[index as usize].clock;
         for (arrival, overhead) in &arrived {
-            let (waited, end) = self.received(clock, *arrival, *overhead);
-            self.waited(index, clock, waited, Why::Message);
-            self.busy(index, waited, end);
-            clock = end;
+            clock = self.see_to(index, clock, *arrival, *overhead);
         }
-        self.scratch = arrived;
-        if latest > clock {
-            self.waited(index, clock, latest, Why::Receiver);
-            clock = latest;
-        }
-        self.lanes[index as usize].clock = clock;
-        for _ in 0..count {
+        self.arrived = arrived;
+        self.wait_until(index, clock, latest);
+        for _ in awaited {
             self.step(index);
         }
         true
     }
 
-    /// Returns for how many requests a lane waits at once.
+    /// Takes a message that a request is for, as soon as it is there. Returns when the lane has it.
     #[inline]
-    fn group(&self, index: u32, first: Operation) -> usize {
-        if first.mode != Mode::More {
-            return 1;
-        }
-        let lane = &self.lanes[index as usize];
-        let is_more = |op: &Operation| op.mode == Mode::More;
-        if lane.script == NIL {
-            let ahead = (lane.position..lane.end).map(|position| self.program.at(position));
-            let more = ahead.take_while(is_more).count();
-            return (more + 1).min(lane.end - lane.position);
-        }
-        let script = &self.scripts[lane.script as usize];
-        let at = |steps| script.get(Packed::ahead(lane.script_at, steps));
-        let more = (0..).take_while(|steps| at(*steps).is_some_and(|op| is_more(&op)));
-        more.count() + 1
+    fn see_to(&mut self, index: u32, called: u64, arrival: u64, overhead: u64) -> u64 {
+        let (waited, end) = self.received(called, arrival, overhead);
+        self.waited(index, called, waited, Why::Message);
+        self.busy(index, waited, end);
+        self.lanes[index as usize].clock = end;
+        end
     }
 
-    /// Returns the request of a wait that is so many operations ahead.
+    /// Waits until a message of the lane's own has gone.
     #[inline]
-    fn awaited(&self, index: u32, ahead: usize) -> usize {
-        let lane = &self.lanes[index as usize];
-        if lane.script == NIL {
-            return self.program.at(lane.position + ahead).request as usize;
+    fn wait_until(&mut self, index: u32, clock: u64, at: u64) {
+        if at > clock {
+            self.waited(index, clock, at, Why::Receiver);
+            self.lanes[index as usize].clock = at;
         }
-        let place = match ahead {
-            0 => lane.script_at,
-            _ => Packed::ahead(lane.script_at, ahead),
-        };
-        let op = self.scripts[lane.script as usize].get(place);
-        op.map_or(0, |op| (op.request + lane.script_requests) as usize)
+    }
+
+    /// Lists the requests that a lane waits for at once, of each operation of the wait.
+    fn list_awaited(&self, index: u32, first: Operation, awaited: &mut Vec<u32>) {
+        let lane = &self.lanes[index as usize];
+        awaited.clear();
+        awaited.push(first.request);
+        let mut op = first;
+        if lane.script == NIL {
+            let mut position = lane.position + 1;
+            while op.mode == Mode::More && position < lane.end {
+                op = self.program.at(position);
+                awaited.push(op.request);
+                position += 1;
+            }
+            return;
+        }
+        let script = &self.scripts[lane.script as usize];
+        let mut steps = 1;
+        while op.mode == Mode::More
+            && let Some(next) = script.get(Packed::ahead(lane.script_at, steps))
+        {
+            op = next;
+            awaited.push(op.request + lane.script_requests);
+            steps += 1;
+        }
     }
 
     /// Waits until a message can be received. Returns whether the lane goes on.

@@ -493,6 +493,12 @@ impl Packed {
         (place / PARTS + steps as u32) * PARTS
     }
 
+    /// Returns whether a place is the wait of an exchange, for the first request of the script.
+    #[inline]
+    pub fn ends_exchange(place: u32) -> bool {
+        place % PARTS == 2
+    }
+
     /// Returns the place behind another.
     #[inline]
     pub fn next(&self, place: u32) -> u32 {
