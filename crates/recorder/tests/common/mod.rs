@@ -65,12 +65,23 @@ pub fn work(nanos: u64) {
     }
 }
 
-/// Marks now and then while working, sleeping and waiting, and checks each interval.
+/// Marks now and then while working, sleeping and waiting, and checks each interval. What a busy machine does to one of several attempts
+/// is forgiven: a clock that is wrong is so in all of them.
 pub fn check_intervals(object: u64) {
+    let attempts: Vec<String> = (0..5)
+        .map_while(|attempt| intervals_differ(object + attempt))
+        .collect();
+    assert!(attempts.len() < 5, "{attempts:#?}");
+}
+
+/// Returns which interval was not recorded as the kernel tells it, if any.
+fn intervals_differ(object: u64) -> Option<String> {
     const MARKS: usize = 60;
-    let told: Vec<u64> = (0..MARKS)
+    // Asked before the mark and after it: a busy machine may hold the thread up in between.
+    let told: Vec<(u64, u64)> = (0..MARKS)
         .map(|index| {
-            let told = mark(object);
+            let before = sys::clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID);
+            let told = (before, mark(object));
             match index % 4 {
                 0 => work(300_000),
                 1 => std::thread::sleep(std::time::Duration::from_millis(2)),
@@ -82,21 +93,18 @@ pub fn check_intervals(object: u64) {
         .collect();
     let recorded = recorded(&trace(), object);
     assert_eq!(recorded.len(), MARKS);
-    for index in 1..MARKS {
-        let told = told[index] - told[index - 1];
-        let recorded = recorded[index] - recorded[index - 1];
-        // A reading by the system call may itself be held up, and the recorder's own work is taken out.
-        assert!(
-            told.abs_diff(recorded) < 60_000,
-            "interval {index}: {recorded} ns recorded, {told} ns told"
-        );
-    }
-    let told = told[MARKS - 1] - told[0];
-    let recorded = recorded[MARKS - 1] - recorded[0];
-    assert!(
-        told.abs_diff(recorded) < told / 20,
-        "{recorded} ns recorded, {told} ns told in all"
-    );
+    let check = |from: usize, to: usize, slack: u64| {
+        let least = told[to].0.saturating_sub(told[from].1);
+        let most = told[to].1 - told[from].0;
+        let recorded = recorded[to] - recorded[from];
+        let differs = least > recorded + slack || recorded > most + slack;
+        differs.then(|| {
+            format!("from mark {from} to {to}: {recorded} ns recorded, {least} to {most} ns told")
+        })
+    };
+    // The recorder's own work is taken out, and a reading of the clock is itself not exact.
+    let each = (1..MARKS).find_map(|index| check(index - 1, index, 60_000));
+    each.or_else(|| check(0, MARKS - 1, (told[MARKS - 1].1 - told[0].0) / 20))
 }
 
 /// Returns the CPUs that this process may use.
