@@ -14,7 +14,7 @@ fn threads_that_poll_until_all_arrived_are_found_to_wait_at_a_barrier() {
         assert!(ended.contains("exit code: 0"), "{ended}");
         environment.json(&["info", "out.ftrace", "--json"])
     };
-    // Where others have the CPU in between, what counted looks saw is now and then not clear, and nothing is said then.
+    // What a busy machine does to a recording may refute it; nothing is said then.
     let mut infos = (0..5).map(|_| record());
     let found = infos.find(|info| !info["structures"][0].is_null());
     let info = found.expect("most recordings show it");

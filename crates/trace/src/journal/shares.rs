@@ -6,11 +6,15 @@
 //! than all of them used together, within the millisecond that the recorder lets pass between two readings.
 //!
 //! Where the second reading was taken since the thread lost its CPU elsewhere, within its own work, it is not known how much of
-//! the difference is the rest of that work. Then the waits get what they got the time before, as far as it is there.
+//! the difference is the rest of that work. Then the waits get what they got the time before, or [`USUAL`], as far as it is there.
 
 use super::clock::Timescale;
 use super::layout::{Kind, OUTCOME_PENDING, Unread, release_of, section_tsc};
 use super::records::Records;
+
+/// What a wait is taken to use as long as no group of them told, in nanoseconds: about what going to sleep and coming back
+/// take.
+const USUAL: u64 = 3_000;
 
 /// What one thread's waits get.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,10 +58,9 @@ impl Shares {
         records: Records<'_>,
         scale: Timescale,
     ) -> u64 {
-        let usual = self.usual.unwrap_or(0);
         let Some(group) = Group::read(first, records) else {
             // The program was killed.
-            return usual;
+            return self.usual.unwrap_or(0);
         };
         let mut waits: Vec<u64> = group
             .waits
@@ -72,17 +75,15 @@ impl Shares {
         let used = group.read.1.saturating_sub(pair.1);
         // What was used in the waits and in the last stretch.
         let total = used.saturating_add(all).saturating_sub(elapsed).min(all);
-        if group.ends_in_wait || self.usual.is_none() {
+        if group.ends_in_wait {
             waits.push(rest);
             let level = level(&mut waits, total);
-            if group.ends_in_wait {
-                self.usual = Some(level);
-            }
+            self.usual = Some(level);
             return level;
         }
         let least = level(&mut waits, total.saturating_sub(rest));
         let most = level(&mut waits, total);
-        usual.clamp(least, most)
+        self.usual.unwrap_or(USUAL).clamp(least, most)
     }
 }
 
