@@ -106,6 +106,7 @@ impl Program {
             Action::Unlock(_) => "unlock",
             Action::AwaitWake(id) if doacross(id) => "doacross_wait",
             Action::Wake(id) if doacross(id) => "doacross_post",
+            Action::AwaitWake(id) if mutex(id) => "cond_wait",
             Action::AwaitWake(_) => "futex_wait",
             Action::Poll(_) => "polling",
             Action::Wake(id) if mutex(id) => "unlock",

@@ -79,6 +79,11 @@ impl Lowering<'_> {
                     self.set_waited(poll, true);
                     self.polls.push((poll, release));
                 }
+                Need::Step(mutex, release) => {
+                    let wait = self.push(index, thread, Action::AwaitWake(mutex));
+                    self.set_waited(wait, waited);
+                    self.polls.push((wait, release));
+                }
             }
         }
     }
@@ -110,7 +115,7 @@ impl Lowering<'_> {
             Gift::Arrival(barrier) => {
                 self.push(index, thread, Action::Barrier(barrier));
             }
-            Gift::Section(mutex) => {
+            Gift::Section(mutex) | Gift::Step(mutex) => {
                 let end = self.push(index, thread, Action::Wake(mutex));
                 self.section_ends.insert(index as u32, end);
             }

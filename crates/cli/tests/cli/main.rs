@@ -14,6 +14,7 @@ mod mpi_programs;
 mod polling;
 mod pools;
 mod predictions;
+mod progress;
 mod ranks;
 mod real_programs;
 mod recording;

@@ -1,6 +1,6 @@
 //! Whether the segments of a pool can be run by any worker.
 
-use foretrace_trace::{ObjectId, ThreadId};
+use foretrace_trace::{ObjectId, ObjectKind, ThreadId};
 
 use super::{
     LaidOut,
@@ -102,8 +102,14 @@ fn segment_uses(program: &LaidOut<'_>, takes: &Takes, cut: u32) -> Result<u32, S
                     name(cond)
                 ));
             }
-            Action::AwaitWake(futex) => {
-                return Err(format!("a task waits for futex {}", name(futex)));
+            Action::AwaitWake(object) => {
+                let is_mutex = program.objects[object.index()].kind == ObjectKind::Mutex;
+                let what = if is_mutex {
+                    "what others do under"
+                } else {
+                    "futex"
+                };
+                return Err(format!("a task waits for {what} {}", name(object)));
             }
             Action::Poll(mutex) => {
                 return Err(format!(

@@ -19,6 +19,7 @@ mod looks;
 mod plan;
 mod polled_barrier;
 mod polling;
+mod progress;
 mod sections;
 mod tokens;
 
@@ -50,6 +51,8 @@ pub enum Pattern {
     },
     /// A mutex under which threads look again and again, until another thread changed what they look at.
     Polling,
+    /// Steps that a thread tells of, which others keep behind.
+    Progress,
 }
 
 impl Pattern {
@@ -61,6 +64,7 @@ impl Pattern {
             Self::Gate => "gate",
             Self::Latch { .. } => "latch",
             Self::Polling => "polling",
+            Self::Progress => "progress",
         }
     }
 }
@@ -96,17 +100,26 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
         return (structures, plan);
     }
     let sections = Sections::collect(trace);
+    let (mut unexplained, mut places) = (Vec::new(), Vec::new());
     for cond in sections.conditions() {
         let uses = sections.uses_of(cond);
         let found = uses.as_ref().and_then(|uses| {
             barrier::test(uses, &mut plan).or_else(|| tokens::test(uses, &mut plan))
         });
+        if let Some(uses) = uses.filter(|_| found.is_none()) {
+            unexplained.push(uses);
+            places.push(structures.len());
+        }
         structures.push(Structure {
             object: cond,
             pattern: found,
             sites: sections.waiting_sites(cond),
             waits: sections.waits(cond),
         });
+    }
+    let progress = progress::test(trace, &unexplained, &mut plan);
+    for (place, _) in places.into_iter().zip(progress).filter(|(_, is)| *is) {
+        structures[place].pattern = Some(Pattern::Progress);
     }
     (structures, plan)
 }

@@ -42,6 +42,8 @@ pub(crate) enum Need {
     Gate(ObjectId),
     /// Polling: the end of another thread's section of the mutex, by its event.
     Section(ObjectId, u32),
+    /// The same, of which a sleeping thread is told.
+    Step(ObjectId, u32),
 }
 
 /// What a section gives.
@@ -55,6 +57,8 @@ pub(crate) enum Gift {
     Arrival(ObjectId),
     /// Its own end, to those that poll the mutex.
     Section(ObjectId),
+    /// The same, to those that sleep until then.
+    Step(ObjectId),
 }
 
 /// What becomes of which events.
@@ -115,7 +119,7 @@ impl Plan {
                 Pattern::Semaphore { initial } => (ObjectKind::Semaphore, Some(initial)),
                 Pattern::Latch { .. } => (ObjectKind::Semaphore, Some(0)),
                 Pattern::Gate => (ObjectKind::Once, None),
-                Pattern::Polling => (object.kind, object.initial),
+                Pattern::Polling | Pattern::Progress => (object.kind, object.initial),
             };
         }
         for &(mutex, threads) in &self.barriers {
@@ -195,11 +199,28 @@ impl Plan {
     pub(super) fn poll(&mut self, (begin, end): (u32, u32), mutex: ObjectId, release: u32) {
         self.roles.insert(begin, Role::RepeatUntil(end));
         self.add_need(end, Need::Section(mutex, release));
-        // Several may wait for the same.
-        let gift = Gift::Section(mutex);
-        let known = matches!(self.roles.get(&release), Some(Role::GiveAfter(gifts)) if gifts.contains(&gift));
+        self.give_once(release, Gift::Section(mutex));
+    }
+
+    /// A section needs that another is over, of the same mutex.
+    pub(super) fn follow(&mut self, section: &Section, other: &Section) {
+        self.take(section, Need::Step(section.mutex, other.unlock));
+        self.give_once(other.unlock, Gift::Step(other.mutex));
+    }
+
+    /// What a section signals is told in another way.
+    pub(super) fn tell(&mut self, section: &Section) {
+        for &(_, signal, _) in &section.signals {
+            self.silence(signal);
+        }
+    }
+
+    /// Gives something with the end of a section, though several may wait for it.
+    fn give_once(&mut self, end: u32, gift: Gift) {
+        let known =
+            matches!(self.roles.get(&end), Some(Role::GiveAfter(gifts)) if gifts.contains(&gift));
         if !known {
-            self.add_gift(release, gift);
+            self.add_gift(end, gift);
         }
     }
 

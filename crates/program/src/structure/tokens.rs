@@ -1,5 +1,9 @@
 //! Semaphores, gates and latches: what some sections give, others take.
 
+use std::collections::BTreeSet;
+
+use foretrace_trace::SiteId;
+
 use super::{
     Pattern,
     plan::{Gift, Need, Plan},
@@ -34,16 +38,31 @@ pub(super) fn test(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
     if uses.waiting.intersection(&uses.signalling).next().is_some() {
         return None;
     }
-    let everything = steps(uses, false);
-    let closing = steps(uses, true);
+    let everything = steps(uses, None);
+    let closing = steps(uses, Some(&uses.broadcasting));
+    // Where everything is told by broadcasts, what is told from a place of its own, and once.
+    let once = || steps(uses, Some(&told_once(uses)));
     semaphore(uses, &everything, plan)
         .or_else(|| gate(uses, &closing, plan))
         .or_else(|| semaphore(uses, &closing, plan))
+        .or_else(|| semaphore(uses, &once(), plan))
         .or_else(|| latch(uses, &everything, plan))
 }
 
-/// Lists the steps in the order in which they happened. With `closing`, broadcasts where others signal are the end.
-fn steps<'a>(uses: &Uses<'a>, closing: bool) -> Vec<(u32, Step<'a>)> {
+/// Returns the call sites of sections that broadcast, of which there was one each.
+fn told_once(uses: &Uses<'_>) -> BTreeSet<SiteId> {
+    let is_at = |site| {
+        uses.sections
+            .iter()
+            .filter(move |section| section.site == Some(site))
+    };
+    let sites = uses.broadcasting.iter().copied();
+    sites.filter(|&site| is_at(site).count() == 1).collect()
+}
+
+/// Lists the steps in the order in which they happened. With `closing`, sections of these call sites are the end, and broadcasts
+/// outside of sections.
+fn steps<'a>(uses: &Uses<'a>, closing: Option<&BTreeSet<SiteId>>) -> Vec<(u32, Step<'a>)> {
     let mut steps = Vec::new();
     for &section in &uses.sections {
         if uses.is_waiting_site(section) {
@@ -54,10 +73,8 @@ fn steps<'a>(uses: &Uses<'a>, closing: bool) -> Vec<(u32, Step<'a>)> {
                 steps.push((section.unlock, Step::Take(section)));
             }
         } else if uses.is_signalling_site(section) && section.unlock != NONE {
-            let closes = closing
-                && section
-                    .site
-                    .is_some_and(|site| uses.broadcasting.contains(&site));
+            let is_closing = |site| closing.is_some_and(|closing| closing.contains(&site));
+            let closes = section.site.is_some_and(is_closing);
             let step = if closes {
                 Step::Close(Closer::Section(section))
             } else {
@@ -67,7 +84,7 @@ fn steps<'a>(uses: &Uses<'a>, closing: bool) -> Vec<(u32, Step<'a>)> {
         }
     }
     for &(event, broadcasts) in &uses.bare {
-        let step = if closing && broadcasts {
+        let step = if closing.is_some() && broadcasts {
             Step::Close(Closer::Bare(event))
         } else {
             Step::Bare(event)

@@ -1,0 +1,30 @@
+//! Threads that keep behind others, which tell how far they have come.
+
+use crate::environment::TestEnvironment;
+
+#[test]
+fn rows_of_pictures_are_found_to_need_rows_of_others() {
+    let environment = TestEnvironment::new();
+    let source = include_str!("../../../../traces/programs/rows.c");
+    environment.compile("rows", source, &["-O1", "-g", "-pthread"]);
+    // Each of 24 pictures begins when 8 of the 16 rows of the one before are there.
+    let record = ["record", "--quiet", "--force", "-o", "out.ftrace", "--"];
+    let program = ["./rows", "4", "24", "16", "8", "100000"];
+    let ended = environment.run(&[&record[..], &program].concat());
+    assert!(ended.contains("exit code: 0"), "{ended}");
+
+    let info = environment.json(&["info", "out.ftrace", "--json"]);
+    let structures = info["structures"].as_array().expect("a list");
+    assert_eq!(structures.len(), 5, "{info}");
+    for structure in structures {
+        assert_eq!(structure["pattern"], "progress", "{info}");
+        assert_eq!(structure["sites"][0]["line"], 26, "{info}");
+    }
+    // The last picture is done after 23 times 8 rows and 16 more, of 384.
+    let predict = ["predict", "out.ftrace", "--cpus", "8", "--json"];
+    let predicted = environment.json(&predict);
+    let answer = &predicted["predictions"][0];
+    assert_eq!(answer["model"], "direct", "{predicted}");
+    let speedup = answer["speedup"].as_f64().expect("a number");
+    assert!((1.6..2.0).contains(&speedup), "{predicted}");
+}
