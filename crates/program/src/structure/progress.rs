@@ -45,6 +45,18 @@ struct Look<'a> {
     own: Option<usize>,
 }
 
+impl Look<'_> {
+    /// Returns how many steps it needs, where those of a course are to be so many ahead of those of the thread's own.
+    fn needs(&self, distance: i64) -> usize {
+        let needed = match (self.own, self.missed) {
+            (Some(told), _) => distance + signed(told),
+            (None, Some(missed)) => signed(missed) + 1,
+            (None, None) => 0,
+        };
+        usize::try_from(needed).unwrap_or(0).min(self.found)
+    }
+}
+
 /// What happens to the condition variables of a group.
 #[derive(Clone, Copy)]
 enum Step<'a> {
@@ -75,7 +87,9 @@ pub(super) fn test(trace: &Trace, unexplained: &[Uses<'_>], plan: &mut Plan) -> 
 }
 
 fn explains(trace: &Trace, group: &[&Uses<'_>], plan: &mut Plan) -> bool {
-    let (courses, mut looks) = follow(trace, group);
+    let Some((courses, mut looks)) = follow(trace, group) else {
+        return false;
+    };
     let lengths: BTreeSet<usize> = courses.iter().map(|course| course.steps.len()).collect();
     let Some(&length) = lengths.first() else {
         return false;
@@ -90,21 +104,20 @@ fn explains(trace: &Trace, group: &[&Uses<'_>], plan: &mut Plan) -> bool {
     let Some(distance) = distance(&looks, length) else {
         return false;
     };
+    let needs: Vec<usize> = looks.iter().map(|look| look.needs(distance)).collect();
+    // Nobody would end a wait that needs nothing.
+    let mut both = looks.iter().zip(&needs);
+    if both.any(|(look, &needed)| needed == 0 && look.missed.is_some()) {
+        return false;
+    }
     for course in &courses {
         for step in &course.steps {
             plan.tell(step);
         }
     }
-    for look in &looks {
-        let needed = match (look.own, look.missed) {
-            (Some(told), _) => distance + signed(told),
-            (None, Some(missed)) => signed(missed) + 1,
-            (None, None) => 0,
-        };
-        let needed = usize::try_from(needed).unwrap_or(0).min(look.found);
-        if needed > 0 {
-            let step = courses[look.course].steps[needed - 1];
-            plan.follow(look.section, step);
+    for (look, needed) in looks.iter().zip(needs) {
+        if let Some(last) = needed.checked_sub(1) {
+            plan.follow(look.section, courses[look.course].steps[last]);
         }
     }
     for uses in group {
@@ -113,8 +126,8 @@ fn explains(trace: &Trace, group: &[&Uses<'_>], plan: &mut Plan) -> bool {
     true
 }
 
-/// Follows the courses of a group, and who looks at them.
-fn follow<'a>(trace: &Trace, group: &[&Uses<'a>]) -> (Vec<Course<'a>>, Vec<Look<'a>>) {
+/// Follows the courses of a group, and who looks at them; `None` where somebody waited for no other's course.
+fn follow<'a>(trace: &Trace, group: &[&Uses<'a>]) -> Option<(Vec<Course<'a>>, Vec<Look<'a>>)> {
     let (mut courses, mut looks) = (Vec::<Course<'a>>::new(), Vec::new());
     // The latest course of each condition variable, and of each thread.
     let mut current: Vec<Option<usize>> = vec![None; group.len()];
@@ -149,6 +162,9 @@ fn follow<'a>(trace: &Trace, group: &[&Uses<'a>]) -> (Vec<Course<'a>>, Vec<Look<
                 let Some(course) =
                     current[place].filter(|&course| courses[course].thread != thread)
                 else {
+                    if waited.is_some() {
+                        return None;
+                    }
                     continue;
                 };
                 looks.push(Look {
@@ -162,7 +178,7 @@ fn follow<'a>(trace: &Trace, group: &[&Uses<'a>]) -> (Vec<Course<'a>>, Vec<Look<
             }
         }
     }
-    (courses, looks)
+    Some((courses, looks))
 }
 
 /// Lists what happens to a group, in order.
