@@ -38,13 +38,14 @@ pub enum Action {
     TakeToken(ObjectId),
     /// Gives a token to a semaphore.
     GiveToken(ObjectId),
-    /// Waits for a wake-up of a futex: in every model for the one that woke it in the recording.
+    /// Waits for a wake-up of a futex, or, of a mutex, for the end of another thread's section in which it told how far it is: in
+    /// every model for the one that it waited for in the recording, or was found to need.
     AwaitWake(ObjectId),
     /// Looks again and again under a mutex until a section of another thread is over: in every model until the one after which
     /// it saw what it waited for. Its work is the looking, which takes as long as it takes, but for one CPU, where it is as
     /// recorded.
     Poll(ObjectId),
-    /// Wakes the waiters of a futex that it woke in the recording, now or later; or those that poll.
+    /// Wakes the waiters of a futex that it woke in the recording, now or later; or those that wait for the end of a section.
     Wake(ObjectId),
     /// Acquires a readers-writer lock for reading.
     ReadLock(ObjectId),

@@ -115,7 +115,7 @@ impl Lowering<'_> {
             Gift::Arrival(barrier) => {
                 self.push(index, thread, Action::Barrier(barrier));
             }
-            Gift::Section(mutex) | Gift::Step(mutex) => {
+            Gift::Section(mutex) => {
                 let end = self.push(index, thread, Action::Wake(mutex));
                 self.section_ends.insert(index as u32, end);
             }

@@ -55,10 +55,8 @@ pub(crate) enum Gift {
     Gate(ObjectId),
     /// An arrival at a barrier, which is no gift to those that did not come.
     Arrival(ObjectId),
-    /// Its own end, to those that poll the mutex.
+    /// Its own end, to those that poll the mutex or sleep until then.
     Section(ObjectId),
-    /// The same, to those that sleep until then.
-    Step(ObjectId),
 }
 
 /// What becomes of which events.
@@ -205,7 +203,7 @@ impl Plan {
     /// A section needs that another is over, of the same mutex.
     pub(super) fn follow(&mut self, section: &Section, other: &Section) {
         self.take(section, Need::Step(section.mutex, other.unlock));
-        self.give_once(other.unlock, Gift::Step(other.mutex));
+        self.give_once(other.unlock, Gift::Section(other.mutex));
     }
 
     /// What a section signals is told in another way.

@@ -138,9 +138,8 @@ fn follow<'a>(trace: &Trace, group: &[&Uses<'a>]) -> Option<(Vec<Course<'a>>, Ve
         match step {
             Step::Tell(place, section) => {
                 let thread = thread_of(trace, section);
-                let goes_on = own.get(&thread).copied().filter(|&course| {
-                    current[place] == Some(course) && courses[course].thread == thread
-                });
+                let goes_on = own.get(&thread).copied();
+                let goes_on = goes_on.filter(|&course| current[place] == Some(course));
                 let course = goes_on.unwrap_or_else(|| {
                     courses.push(Course {
                         thread,

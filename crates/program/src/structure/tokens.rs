@@ -51,13 +51,14 @@ pub(super) fn test(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
 
 /// Returns the call sites of sections that broadcast, of which there was one each.
 fn told_once(uses: &Uses<'_>) -> BTreeSet<SiteId> {
-    let is_at = |site| {
-        uses.sections
-            .iter()
-            .filter(move |section| section.site == Some(site))
+    let count = |site| {
+        let sections = uses.sections.iter();
+        sections
+            .filter(|section| section.site == Some(site))
+            .count()
     };
     let sites = uses.broadcasting.iter().copied();
-    sites.filter(|&site| is_at(site).count() == 1).collect()
+    sites.filter(|&site| count(site) == 1).collect()
 }
 
 /// Lists the steps in the order in which they happened. With `closing`, sections of these call sites are the end, and broadcasts

@@ -71,22 +71,13 @@ fn waits_get_what_they_usually_get_where_the_thread_then_lost_its_cpu_in_its_own
 
 #[test]
 fn a_first_wait_gets_little_where_the_thread_then_lost_its_cpu_in_its_own_work() {
-    let unread = Unread {
-        ticks: 300_000,
-        own: 0,
-    };
+    let unread = |ticks| Unread { ticks, own: 0 }.pack(Kind::MutexLock);
     // Of 500,000 ticks that were used, the wait may have used 300,000 and the work after it 700,000.
     let draft = Draft::new(7, 0)
         .thread(0, 7, 70)
         .record(0, Kind::Sync, 0, 0, 0)
         .record(0, Kind::MutexLock, 64, OUTCOME_PENDING, 0)
-        .record(
-            300_000,
-            Kind::Return,
-            64,
-            OUTCOME_SUCCESS,
-            unread.pack(Kind::MutexLock),
-        )
+        .record(300_000, Kind::Return, 64, OUTCOME_SUCCESS, unread(300_000))
         .record(1_000_000, Kind::Sync, 500_000, 0, 0)
         .record(1_000_010, Kind::MutexUnlock, 64, OUTCOME_SUCCESS, 0)
         .exited(1_000_100);
