@@ -18,6 +18,7 @@
 
 mod calls;
 mod conditions;
+mod ends;
 mod events;
 mod futexes;
 mod idle;

@@ -8,13 +8,13 @@ use foretrace_trace::{
 
 use crate::{
     Action, Delay, Operation, Operations, Program, Structure,
+    ends::{self, End},
     events::{EventSet, Following, Sweep},
     idle::Busy,
     matching::{
         ConditionLog, DoacrossLog, Edges, FutexLog, MutexLog, OpRef, RendezvousLog, RwlockLog,
         SemaphoreLog,
     },
-    pool::{self, End},
     sleeps::Sleeps,
     structure::{self, Roles},
     work::Work,
@@ -222,7 +222,7 @@ impl<'t> Lowering<'t> {
             trace,
             busy: Busy::of(trace, &next),
             work: Work::new(trace),
-            ends: pool::ends(trace, &next),
+            ends: ends::ends(trace, &next),
             carried: vec![0; threads],
             resumes_at: vec![0; threads],
             next,

@@ -117,27 +117,48 @@ fn who_stops_others_by_the_clock_means_the_time() {
     );
 }
 
-#[test]
-fn a_thread_that_its_process_ends_sleeps_while_there_is_work() {
-    let text = "foretrace-text 1\nreturns explicit\nrecording command prog\nrecording cpu 0\nmodule prog /prog\n\
-        thread main\nthread A\nthread B\n0 main create A cpu=0\n0 main create B cpu=0\n\
+/// Whom A waits for, which sleeps, or that it sleeps, in a process of which B ended before all of it did.
+fn awaited_by_a(processes: &str, end: &str) -> Vec<String> {
+    let text = format!(
+        "foretrace-text 1\nreturns explicit\nrecording command prog\nrecording cpu 0\nmodule prog /prog\n\
+        {processes}0 main create A cpu=0\n0 main create B cpu=0\n\
         10 A sleep site=prog+0x10 cpu=0\n2000 B lock m cpu=1000\n2010 B unlock m cpu=1010\n2500 A return cpu=0\n\
-        4000 B terminate cpu=2000\n5000 main terminate cpu=2500\n5000 A terminate cpu=1\n";
-    let program = Program::from_trace(&trace(text));
-    let a = program.threads[1].operations.clone();
+        4000 B terminate cpu=2000\n{end}"
+    );
+    let program = Program::from_trace(&trace(&text));
+    let a = program.threads.iter().find(|thread| thread.name == "A");
+    let operations = program.operations.range(a.expect("A").operations.clone());
     let waits = |action: Action| match action {
-        Action::Await(gate) => Some(program.gate_name(gate)),
-        Action::Delay(delay) => {
-            assert_eq!(program.delays[delay as usize].nanos, 0);
-            None
+        Action::Await(gate) => Some(program.gate_name(gate).to_owned()),
+        Action::Delay(delay) if program.delays[delay as usize].nanos > 0 => {
+            Some("sleep".to_owned())
         }
         _ => None,
     };
-    let operations = program.operations.range(a);
-    let waits: Vec<&str> = operations
+    operations
         .filter_map(|operation| waits(operation.action))
-        .collect();
+        .collect()
+}
+
+#[test]
+fn a_thread_that_its_process_ends_sleeps_while_there_is_work() {
+    let end = "5000 main terminate cpu=2500\n5000 A terminate cpu=1\n";
+    let waits = awaited_by_a("thread main\nthread A\nthread B\n", end);
     assert_eq!(waits, ["B"]);
+}
+
+#[test]
+fn so_does_one_whose_process_is_not_the_last_to_end() {
+    let processes = "program sh\nprogram prog\nthread shell\nthread main program=1\nthread A program=1\nthread B program=1\n";
+    let together =
+        "5000 A terminate cpu=1\n5000 main terminate cpu=2500\n6000 shell terminate cpu=10\n";
+    assert_eq!(awaited_by_a(processes, together), ["B"]);
+    // What it did while the process was on its way to its end comes behind that in a recording.
+    let behind = "5000 main terminate cpu=2500\n5100 A lock m cpu=1\n5100 A terminate cpu=1\n6000 shell terminate cpu=10\n";
+    assert_eq!(awaited_by_a(processes, behind), ["B"]);
+    // One that goes on without its first thread ends by itself: it may be on time.
+    let itself = "5000 main terminate cpu=2500\n5100 A lock m cpu=1\n5200 A terminate cpu=2\n6000 shell terminate cpu=10\n";
+    assert_eq!(awaited_by_a(processes, itself), ["sleep"]);
 }
 
 #[test]

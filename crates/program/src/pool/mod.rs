@@ -14,11 +14,9 @@ mod groups;
 mod resize;
 mod safety;
 
-use std::collections::BTreeMap;
-
 use foretrace_trace::{Object, ObjectId, Operation as Call, SiteId, ThreadId, Trace};
 
-use crate::{Operation, Operations, Thread, events::Following, lower::NONE};
+use crate::{Operation, Operations, Thread, ends::End, events::Following, lower::NONE};
 
 /// Threads that take tasks from a shared queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,14 +109,6 @@ pub(crate) struct Pools {
     pub others: Vec<NoPool>,
 }
 
-/// How a thread ended.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct End {
-    pub last_call: Option<Call>,
-    /// Whether it may have ended because its process did.
-    pub with_process: bool,
-}
-
 /// A program under construction, as far as it is laid out.
 pub(crate) struct LaidOut<'a> {
     pub trace: &'a Trace,
@@ -131,40 +121,6 @@ pub(crate) struct LaidOut<'a> {
     pub operations: &'a Operations,
     /// Semaphores whose recorded waits outnumber their tokens.
     pub short: &'a [ObjectId],
-}
-
-/// Returns how each thread ended.
-pub(crate) fn ends(trace: &Trace, next: &Following) -> Vec<End> {
-    let mut ends = vec![End::default(); trace.threads.len()];
-    let events = trace.events.iter().enumerate();
-    for (_, event) in events.filter(|(index, _)| next.after(*index) == NONE) {
-        let call = trace.call(event);
-        ends[call.thread.index()].last_call = Some(call.operation);
-    }
-    // When a process ends, its threads end with it, at the time of its first thread's end.
-    let last = || {
-        let events = trace.events.iter().rev();
-        events
-            .map(|event| (event.time, trace.call(event)))
-            .take_while(|(_, call)| call.operation == Call::Terminate)
-    };
-    let mut firsts = BTreeMap::new();
-    for (index, thread) in trace.threads.iter().enumerate() {
-        firsts.entry(thread.process).or_insert(index);
-    }
-    let first_of = |thread: ThreadId| firsts[&trace.threads[thread.index()].process];
-    let mut ended_at = BTreeMap::new();
-    for (time, call) in last() {
-        if first_of(call.thread) == call.thread.index() {
-            ended_at.insert(call.thread.index(), time);
-        }
-    }
-    for (time, call) in last() {
-        let first = first_of(call.thread);
-        ends[call.thread.index()].with_process =
-            first != call.thread.index() && ended_at.get(&first) == Some(&time);
-    }
-    ends
 }
 
 impl LaidOut<'_> {
