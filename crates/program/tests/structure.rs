@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use foretrace_program::{Pattern, Program};
+use foretrace_program::{Action, Pattern, Program};
 use foretrace_testkit::trace;
 
 /// A recording written row by row: one mutex, and calls that are named by where they are made.
@@ -235,4 +235,101 @@ fn a_wait_that_times_out_is_beyond_the_hypotheses() {
     rows.row("B return timedout", None);
     rows.row("B unlock m", None);
     assert_eq!(rows.patterns(), [None]);
+}
+
+/// For each wait of a thread for what others told: by which event that was.
+fn told(rows: &Rows, thread: usize) -> Vec<u32> {
+    let program = rows.program();
+    let range = program.threads[thread].operations.clone();
+    let waits = range.filter(|&position| {
+        let action = program.operations.action(position);
+        matches!(action, Action::AwaitWake(_))
+    });
+    let release = |position| match program.requirements_of(position) {
+        &[release] => program.operations.event(release),
+        others => panic!("{} releases", others.len()),
+    };
+    waits.map(release).collect()
+}
+
+#[test]
+fn who_is_told_to_begin_and_tells_when_it_is_done_takes_turns() {
+    let mut rows = Rows::new();
+    for round in 0..4 {
+        // B waits in some rounds only, and A in the others.
+        let begins = round % 2 == 0;
+        if begins {
+            rows.waits("B", "20", "c");
+        }
+        rows.section("A", "10", &["cond_signal c"]);
+        if begins {
+            rows.goes_on("B", &["cond_signal c"]);
+            rows.section("A", "10", &[]);
+        } else {
+            rows.waits("A", "10", "c");
+            rows.section("B", "20", &["cond_signal c"]);
+            rows.goes_on("A", &[]);
+        }
+    }
+    assert_eq!(rows.patterns(), [Some(Pattern::Rounds)]);
+    // Each look of A needs what B told last, but for that before the first round.
+    assert_eq!(told(&rows, 0).len(), 7);
+    assert_eq!(told(&rows, 1).len(), 4);
+    assert!(told(&rows, 0).is_sorted() && told(&rows, 1).is_sorted());
+}
+
+#[test]
+fn who_waits_for_the_next_round_needs_its_beginning() {
+    let mut rows = Rows::new();
+    for _ in 0..4 {
+        rows.waits("B", "20", "c");
+        // A waits for something else in the section in which it begins a round.
+        rows.row("A lock m", Some("10"))
+            .row("A cond_broadcast c", None)
+            .row("A cond_wait d m", None);
+        rows.goes_on("B", &[]).section("C", "20", &[]);
+        rows.section("C", "30", &["cond_signal d"]);
+        rows.goes_on("A", &[]);
+    }
+    let semaphore = Some(Pattern::Semaphore { initial: 0 });
+    assert_eq!(rows.patterns(), [Some(Pattern::Rounds), semaphore]);
+    // C, which never waited, needs the same rounds.
+    assert_eq!(told(&rows, 1).len(), 4);
+    assert_eq!(told(&rows, 1), told(&rows, 2));
+}
+
+#[test]
+fn a_wait_that_nothing_explains_waits_for_what_woke_it() {
+    let mut rows = Rows::new();
+    // Nothing was put there, and still C finds something.
+    rows.section("C", "20", &[]);
+    rows.waits("B", "20", "c").waits("C", "20", "c");
+    rows.section("A", "10", &["cond_signal c"]);
+    rows.section("A", "10", &["cond_signal c"]);
+    // A signal wakes the one that comes back first.
+    rows.goes_on("C", &[]).goes_on("B", &[]);
+    rows.section("C", "20", &[]);
+    assert_eq!(rows.patterns(), [None]);
+    let (b, c) = (told(&rows, 1), told(&rows, 2));
+    assert_eq!((b.len(), c.len()), (1, 1));
+    assert!(c[0] < b[0], "{b:?} {c:?}");
+}
+
+#[test]
+fn where_those_who_tell_also_wait_the_last_to_come_is_not_known() {
+    let mut rows = Rows::new();
+    // A barrier of three, then of two.
+    rows.waits("A", "10", "c").waits("B", "10", "c");
+    rows.section("C", "10", &["cond_broadcast c"]);
+    rows.goes_on("A", &[]).goes_on("B", &[]);
+    rows.waits("A", "10", "c");
+    rows.section("B", "10", &["cond_broadcast c"]);
+    rows.goes_on("A", &[]);
+    assert_eq!(rows.patterns(), [None]);
+    let program = rows.program();
+    let wait = program
+        .operations
+        .iter()
+        .filter(|operation| matches!(operation.action, Action::CondWait { .. }));
+    assert_eq!(wait.count(), 3);
 }

@@ -57,7 +57,7 @@ fn text(pattern: Pattern) -> String {
     match pattern {
         Pattern::Barrier { threads } => format!("{name} of {threads}"),
         Pattern::Semaphore { initial } => format!("{name}, first {initial}"),
-        Pattern::Gate | Pattern::Polling | Pattern::Progress => name.to_owned(),
+        Pattern::Gate | Pattern::Polling | Pattern::Progress | Pattern::Rounds => name.to_owned(),
         Pattern::Latch { count } => format!("{name} of {count}"),
     }
 }
@@ -91,7 +91,8 @@ pub fn json<'a>(
                     | Pattern::Semaphore { initial: count }
                     | Pattern::Latch { count },
                 ) => Some(count),
-                Some(Pattern::Gate | Pattern::Polling | Pattern::Progress) | None => None,
+                Some(Pattern::Gate | Pattern::Polling | Pattern::Progress | Pattern::Rounds)
+                | None => None,
             },
             waits: structure.waits,
             sites: structure

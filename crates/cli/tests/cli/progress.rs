@@ -1,5 +1,7 @@
 //! Threads that keep behind others, which tell how far they have come.
 
+use serde_json::Value;
+
 use crate::environment::TestEnvironment;
 
 #[test]
@@ -27,4 +29,29 @@ fn rows_of_pictures_are_found_to_need_rows_of_others() {
     assert_eq!(answer["model"], "direct", "{predicted}");
     let speedup = answer["speedup"].as_f64().expect("a number");
     assert!((1.6..2.0).contains(&speedup), "{predicted}");
+}
+
+/// Records a program of rounds; returns what its first condition variable was found to be, and the prediction for two CPUs.
+fn rounds(how: &str) -> (Value, Value) {
+    let environment = TestEnvironment::new();
+    let source = include_str!("../../../../traces/programs/rounds.c");
+    environment.compile("rounds", source, &["-O1", "-g", "-pthread"]);
+    let record = ["record", "--quiet", "--force", "-o", "out.ftrace", "--"];
+    let ended = environment.run(&[&record[..], &["./rounds", how]].concat());
+    assert!(ended.contains("exit code: 0"), "{ended}");
+    let info = environment.json(&["info", "out.ftrace", "--json"]);
+    let predict = ["predict", "out.ftrace", "--cpus", "2", "--json"];
+    (info["structures"][0].clone(), environment.json(&predict))
+}
+
+#[test]
+fn threads_that_let_each_other_go_on_by_one_condition_variable_take_turns() {
+    for how in ["turns", "broadcast"] {
+        let (structure, predicted) = rounds(how);
+        assert_eq!(structure["pattern"], "rounds", "{how}: {structure}");
+        let answer = &predicted["predictions"][0];
+        assert_eq!(answer["model"], "direct", "{predicted}");
+        let speedup = answer["speedup"].as_f64().expect("a number");
+        assert!((1.6..2.05).contains(&speedup), "{how}: {predicted}");
+    }
 }

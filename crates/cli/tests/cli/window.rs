@@ -106,24 +106,26 @@ impl Screen {
     fn open(environment: &TestEnvironment, arguments: &[&str]) -> Self {
         // Somebody else may have the number.
         let mut log = String::new();
-        for _ in 0..3 {
+        for _ in 0..5 {
             let mut screen = Self::start(environment, arguments);
             if screen.has_window() {
                 return screen;
             }
             log = fs::read_to_string(environment.path("window.log")).unwrap_or_default();
         }
-        panic!("no window came: {log}");
+        let server = fs::read_to_string(environment.path("server.log")).unwrap_or_default();
+        panic!("no window came: {log}\nand the server said: {server}");
     }
 
     fn start(environment: &TestEnvironment, arguments: &[&str]) -> Self {
         let size = format!("{WIDTH}x{HEIGHT}x24");
         let display = unused_display();
+        let said = fs::File::create(environment.path("server.log"));
         let mut server = Command::new("Xvfb")
             .args([&display, "-displayfd", "1", "-nolisten", "tcp"])
             .args(["-screen", "0", &size])
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(said.expect("the directory is ours"))
             .spawn()
             .expect("Xvfb is installed");
         let mut number = String::new();

@@ -164,8 +164,11 @@ fn no_puts_by_others(
                     program.threads[thread.index()].name
                 ));
             }
-            before = matches!(operation.action, Action::TakeToken(_) | Action::Await(_))
-                .then_some(operation.event);
+            before = matches!(
+                operation.action,
+                Action::TakeToken(_) | Action::Await(_) | Action::AwaitWake(_)
+            )
+            .then_some(operation.event);
         }
     }
     Ok(())

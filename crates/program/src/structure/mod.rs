@@ -20,8 +20,10 @@ mod plan;
 mod polled_barrier;
 mod polling;
 mod progress;
+mod rounds;
 mod sections;
 mod tokens;
+mod wakers;
 
 use foretrace_trace::{ObjectId, Operation as Op, Returns, SiteId, Trace};
 
@@ -53,6 +55,8 @@ pub enum Pattern {
     Polling,
     /// Steps that a thread tells of, which others keep behind.
     Progress,
+    /// Threads that let each other go on in turns.
+    Rounds,
 }
 
 impl Pattern {
@@ -65,6 +69,7 @@ impl Pattern {
             Self::Latch { .. } => "latch",
             Self::Polling => "polling",
             Self::Progress => "progress",
+            Self::Rounds => "rounds",
         }
     }
 }
@@ -100,15 +105,14 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
         return (structures, plan);
     }
     let sections = Sections::collect(trace);
-    let (mut unexplained, mut places) = (Vec::new(), Vec::new());
+    let mut unexplained = Vec::new();
     for cond in sections.conditions() {
         let uses = sections.uses_of(cond);
         let found = uses.as_ref().and_then(|uses| {
             barrier::test(uses, &mut plan).or_else(|| tokens::test(uses, &mut plan))
         });
         if let Some(uses) = uses.filter(|_| found.is_none()) {
-            unexplained.push(uses);
-            places.push(structures.len());
+            unexplained.push((uses, structures.len()));
         }
         structures.push(Structure {
             object: cond,
@@ -117,9 +121,18 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
             waits: sections.waits(cond),
         });
     }
-    let progress = progress::test(trace, &unexplained, &mut plan);
-    for (place, _) in places.into_iter().zip(progress).filter(|(_, is)| *is) {
-        structures[place].pattern = Some(Pattern::Progress);
+    let (uses, places): (Vec<_>, Vec<_>) = unexplained.into_iter().unzip();
+    let progress = progress::test(trace, &uses, &mut plan);
+    for ((uses, place), is_progress) in uses.iter().zip(places).zip(progress) {
+        let found = if is_progress {
+            Some(Pattern::Progress)
+        } else {
+            rounds::test(trace, uses, &mut plan)
+        };
+        structures[place].pattern = found;
+        if found.is_none() {
+            wakers::follow(uses, &mut plan);
+        }
     }
     (structures, plan)
 }

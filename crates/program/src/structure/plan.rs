@@ -6,7 +6,7 @@ use foretrace_trace::{Object, ObjectId, ObjectKind};
 
 use super::{
     Pattern,
-    sections::{Section, Uses},
+    sections::{Section, Told, Uses},
 };
 use crate::lower::NONE;
 
@@ -117,7 +117,9 @@ impl Plan {
                 Pattern::Semaphore { initial } => (ObjectKind::Semaphore, Some(initial)),
                 Pattern::Latch { .. } => (ObjectKind::Semaphore, Some(0)),
                 Pattern::Gate => (ObjectKind::Once, None),
-                Pattern::Polling | Pattern::Progress => (object.kind, object.initial),
+                Pattern::Polling | Pattern::Progress | Pattern::Rounds => {
+                    (object.kind, object.initial)
+                }
             };
         }
         for &(mutex, threads) in &self.barriers {
@@ -175,12 +177,16 @@ impl Plan {
         }
     }
 
-    /// A section lets others go on at its end; its own signal is that.
+    /// A section lets others go on when it has told them, mostly at its end; its own signal is that.
     pub(super) fn give(&mut self, uses: &Uses<'_>, section: &Section, gift: Gift) {
         if let Some((signal, _)) = uses.signal(section) {
             self.silence(signal);
         }
-        self.add_gift(section.unlock, gift);
+        match uses.told(section) {
+            Some(Told::AtEnd(unlock)) => self.add_gift(unlock, gift),
+            Some(Told::Within(signal)) => self.give_bare(signal, gift),
+            None => {}
+        }
     }
 
     /// A signal or broadcast outside of sections lets others go on.
@@ -200,16 +206,22 @@ impl Plan {
         self.give_once(release, Gift::Section(mutex));
     }
 
-    /// A section needs that another is over, of the same mutex.
-    pub(super) fn follow(&mut self, section: &Section, other: &Section) {
-        self.take(section, Need::Step(section.mutex, other.unlock));
-        self.give_once(other.unlock, Gift::Section(other.mutex));
+    /// A section needs that another thread has told something, under the same mutex.
+    pub(super) fn follow(&mut self, section: &Section, told: Told) {
+        let mutex = section.mutex;
+        self.take(section, Need::Step(mutex, told.event()));
+        match told {
+            Told::AtEnd(unlock) => self.give_once(unlock, Gift::Section(mutex)),
+            Told::Within(signal) => self.give_bare(signal, Gift::Section(mutex)),
+        }
     }
 
-    /// What a section signals is told in another way.
-    pub(super) fn tell(&mut self, section: &Section) {
-        for &(_, signal, _) in &section.signals {
-            self.silence(signal);
+    /// What is signalled is told in another way.
+    pub(super) fn tell(&mut self, uses: &Uses<'_>) {
+        for section in &uses.sections {
+            if let Some((signal, _)) = uses.signal(section) {
+                self.silence(signal);
+            }
         }
     }
 

@@ -17,20 +17,18 @@ use foretrace_trace::{SiteId, Trace};
 use super::{
     Pattern,
     plan::Plan,
-    sections::{Section, Uses},
+    rounds::LEAST_WAITS,
+    sections::{Section, Told, Uses},
 };
 use crate::lower::NONE;
 
 /// A course has so many steps at least: fewer are no progress that anybody could follow.
 const LEAST_STEPS: usize = 4;
 
-/// So many waits have to tell how far others keep behind.
-const LEAST_WAITS: usize = 4;
-
 /// What one thread told on one condition variable.
-struct Course<'a> {
+struct Course {
     thread: u32,
-    steps: Vec<&'a Section>,
+    steps: Vec<Told>,
 }
 
 /// A section that looks how far a course has come.
@@ -60,7 +58,7 @@ impl Look<'_> {
 /// What happens to the condition variables of a group.
 #[derive(Clone, Copy)]
 enum Step<'a> {
-    Tell(usize, &'a Section),
+    Tell(usize, &'a Section, Told),
     Wait(usize, &'a Section),
     Look(usize, &'a Section),
 }
@@ -110,25 +108,21 @@ fn explains(trace: &Trace, group: &[&Uses<'_>], plan: &mut Plan) -> bool {
     if both.any(|(look, &needed)| needed == 0 && look.missed.is_some()) {
         return false;
     }
-    for course in &courses {
-        for step in &course.steps {
-            plan.tell(step);
-        }
-    }
     for (look, needed) in looks.iter().zip(needs) {
         if let Some(last) = needed.checked_sub(1) {
             plan.follow(look.section, courses[look.course].steps[last]);
         }
     }
     for uses in group {
+        plan.tell(uses);
         plan.found(uses.cond, Pattern::Progress);
     }
     true
 }
 
 /// Follows the courses of a group, and who looks at them; `None` where somebody waited for no other's course.
-fn follow<'a>(trace: &Trace, group: &[&Uses<'a>]) -> Option<(Vec<Course<'a>>, Vec<Look<'a>>)> {
-    let (mut courses, mut looks) = (Vec::<Course<'a>>::new(), Vec::new());
+fn follow<'a>(trace: &Trace, group: &[&Uses<'a>]) -> Option<(Vec<Course>, Vec<Look<'a>>)> {
+    let (mut courses, mut looks) = (Vec::<Course>::new(), Vec::new());
     // The latest course of each condition variable, and of each thread.
     let mut current: Vec<Option<usize>> = vec![None; group.len()];
     let mut own: BTreeMap<u32, usize> = BTreeMap::new();
@@ -136,7 +130,7 @@ fn follow<'a>(trace: &Trace, group: &[&Uses<'a>]) -> Option<(Vec<Course<'a>>, Ve
     let mut waits: BTreeMap<u32, (Option<usize>, usize)> = BTreeMap::new();
     for (_, step) in steps(group) {
         match step {
-            Step::Tell(place, section) => {
+            Step::Tell(place, section, told) => {
                 let thread = thread_of(trace, section);
                 let goes_on = own.get(&thread).copied();
                 let goes_on = goes_on.filter(|&course| current[place] == Some(course));
@@ -147,7 +141,7 @@ fn follow<'a>(trace: &Trace, group: &[&Uses<'a>]) -> Option<(Vec<Course<'a>>, Ve
                     });
                     courses.len() - 1
                 });
-                courses[course].steps.push(section);
+                courses[course].steps.push(told);
                 current[place] = Some(course);
                 own.insert(thread, course);
             }
@@ -191,8 +185,8 @@ fn steps<'a>(group: &[&Uses<'a>]) -> Vec<(u32, Step<'a>)> {
                 if section.unlock != NONE {
                     steps.push((section.unlock, Step::Look(place, section)));
                 }
-            } else if section.unlock != NONE {
-                steps.push((section.unlock, Step::Tell(place, section)));
+            } else if let Some(told) = uses.told(section) {
+                steps.push((told.event(), Step::Tell(place, section, told)));
             }
         }
     }

@@ -175,6 +175,32 @@ impl Uses<'_> {
             .find(|signal| signal.0 == self.cond)?;
         Some((signal.1, signal.2))
     }
+
+    /// Returns when a section tells what it did; `None` where it did not come to that.
+    pub fn told(&self, section: &Section) -> Option<Told> {
+        let signal = self.signal(section).map(|(signal, _)| signal);
+        let within = signal.filter(|&signal| section.waits.iter().any(|&(wait, _)| wait > signal));
+        within
+            .map(Told::Within)
+            .or_else(|| (section.unlock != NONE).then_some(Told::AtEnd(section.unlock)))
+    }
+}
+
+/// When a section told others what it had done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// With its end, by the event of that.
+    AtEnd(u32),
+    /// By a signal of its own, after which it waits, so that others go on before its end.
+    Within(u32),
+}
+
+impl Told {
+    /// Returns the event.
+    pub fn event(self) -> u32 {
+        let (Self::AtEnd(event) | Self::Within(event)) = self;
+        event
+    }
 }
 
 struct Collector<'t> {

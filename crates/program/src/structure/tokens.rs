@@ -73,7 +73,9 @@ fn steps<'a>(uses: &Uses<'a>, closing: Option<&BTreeSet<SiteId>>) -> Vec<(u32, S
             if section.unlock != NONE {
                 steps.push((section.unlock, Step::Take(section)));
             }
-        } else if uses.is_signalling_site(section) && section.unlock != NONE {
+        } else if uses.is_signalling_site(section)
+            && let Some(told) = uses.told(section)
+        {
             let is_closing = |site| closing.is_some_and(|closing| closing.contains(&site));
             let closes = section.site.is_some_and(is_closing);
             let step = if closes {
@@ -81,7 +83,7 @@ fn steps<'a>(uses: &Uses<'a>, closing: Option<&BTreeSet<SiteId>>) -> Vec<(u32, S
             } else {
                 Step::Give(section)
             };
-            steps.push((section.unlock, step));
+            steps.push((told.event(), step));
         }
     }
     for &(event, broadcasts) in &uses.bare {

@@ -1,0 +1,65 @@
+//! Wake-ups of a condition variable that no hypothesis explains.
+//!
+//! What its waits are for is not known; but what ended each of them in the recording is. A wait waits for that, whether it comes
+//! before the wait or after it in a replay, so that no wake-up is lost because it found nobody; one that was not needed in the
+//! recording is not made. Where those who tell also wait, as at a barrier, the last to come is another thread in each replay: such a
+//! condition variable is replayed literally.
+
+use super::{
+    plan::Plan,
+    sections::{Section, Told, Uses},
+};
+use crate::lower::NONE;
+
+/// What happens, in order.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    /// A section's last wait begins, which is over at an event.
+    Wait(&'a Section, u32),
+    /// Somebody signals something, which is told by then or later; whether all are woken.
+    Signal(Told, bool),
+}
+
+/// Plans that each wait of a condition variable waits for what woke it.
+pub(super) fn follow(uses: &Uses<'_>, plan: &mut Plan) {
+    if uses.waiting.intersection(&uses.signalling).next().is_some() {
+        return;
+    }
+    let mut waiting: Vec<(&Section, u32)> = Vec::new();
+    for (event, step) in steps(uses) {
+        match step {
+            Step::Wait(section, back) => waiting.push((section, back)),
+            Step::Signal(told, all) => {
+                plan.silence(event);
+                // Others came back without having been told.
+                waiting.retain(|&(_, back)| back > event);
+                // A signal wakes the one that comes back first.
+                waiting.sort_by_key(|&(_, back)| back);
+                let woken = if all { waiting.len() } else { 1 };
+                for (section, _) in waiting.drain(..woken.min(waiting.len())) {
+                    plan.follow(section, told);
+                }
+            }
+        }
+    }
+}
+
+fn steps<'a>(uses: &Uses<'a>) -> Vec<(u32, Step<'a>)> {
+    let mut steps = Vec::new();
+    for &section in &uses.sections {
+        if uses.waits(section)
+            && section.unlock != NONE
+            && let Some(&(wait, back)) = section.waits.last()
+        {
+            steps.push((wait, Step::Wait(section, back)));
+        }
+        if let Some((event, all)) = uses.signal(section) {
+            let told = uses.told(section).unwrap_or(Told::Within(event));
+            steps.push((event, Step::Signal(told, all)));
+        }
+    }
+    let bare = uses.bare.iter();
+    steps.extend(bare.map(|&(event, all)| (event, Step::Signal(Told::Within(event), all))));
+    steps.sort_by_key(|&(event, _)| event);
+    steps
+}
