@@ -46,6 +46,7 @@ mod schedule;
 mod script;
 mod transfer;
 mod wild;
+mod windows;
 
 pub use {
     check::ProgramError,

@@ -6,10 +6,10 @@
 use std::collections::{HashMap, HashSet};
 
 use foretrace_trace::{
-    Action, Collective as Call, End, Operation as Event, Peer, Point, SendMode, Trace,
+    Action, Collective as Call, End, Message, Operation as Event, Peer, Point, SendMode, Trace,
 };
 
-use crate::{ANY, Builder, Collective, Mode, Operation, Program};
+use crate::{ANY, Builder, Collective, Mode, Operation, Program, windows::Windows};
 
 /// Picoseconds in a nanosecond.
 const PICOS: u64 = 1_000;
@@ -189,6 +189,7 @@ struct Lowering<'t> {
     /// The first number of a request that no recorded call has.
     unused_request: u32,
     has_threads: bool,
+    windows: Windows,
     spans: u64,
 }
 
@@ -210,6 +211,7 @@ impl<'t> Lowering<'t> {
                     .flatten()
             });
         let communicators = communicators.collect();
+        let windows = Windows::of(trace, |thread| owners[thread]);
         Self {
             trace,
             owners,
@@ -220,6 +222,7 @@ impl<'t> Lowering<'t> {
             void: HashSet::new(),
             unused_request: unused_request(trace),
             has_threads: false,
+            windows,
             spans: 0,
         }
     }
@@ -247,11 +250,26 @@ impl<'t> Lowering<'t> {
         if let Event::Message(message) = call.operation {
             self.lives[thread].inside = true;
             let message = &self.trace.messages[message.index()];
+            self.receive_puts(rank, message);
             self.action(rank, &message.action);
         } else if matches!(call.operation, Event::Create(_)) {
             self.has_threads = true;
         }
         Some(rank)
+    }
+
+    /// Receives what was put into the rank's window, where a call is a fence of it.
+    fn receive_puts(&mut self, rank: u32, message: &Message) {
+        let Some((window, puts)) = self.windows.fence(rank, message) else {
+            return;
+        };
+        let Some(communicator) = self.communicators[window as usize] else {
+            return;
+        };
+        for (origin, bytes) in puts {
+            let put = Operation::receive(origin, 0, bytes).on(communicator);
+            self.builder.push(rank, put);
+        }
     }
 
     fn action(&mut self, rank: u32, action: &Action) {
@@ -307,7 +325,9 @@ impl<'t> Lowering<'t> {
     }
 
     fn point(&mut self, rank: u32, point: &Point) {
-        let Some(communicator) = self.communicators[point.communicator as usize] else {
+        let communicator = self.communicators[point.communicator as usize];
+        let communicator = communicator.filter(|_| !self.windows.is_lost(rank, point));
+        let Some(communicator) = communicator else {
             self.spans += 1;
             self.nothing(rank, point);
             return;

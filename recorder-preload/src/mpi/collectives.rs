@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use foretrace_trace::journal::mpi::{Collects, Ends};
+use foretrace_trace::journal::mpi::{Collects, Ends, position};
 
 use super::arguments::Arguments;
 use super::blocking;
@@ -49,7 +49,12 @@ pub fn request_place(sort: Collects) -> usize {
 /// is for one of them.
 pub fn collective(arguments: &Arguments, sort: Collects, ends: Ends) -> c_int {
     let places = places(sort);
-    let communicator = arguments.handle(places.communicator);
+    let communicator = match arguments.position {
+        // A window is a communicator of its own.
+        position::Win_fence => arguments.handle(1),
+        position::Win_free => arguments.handle_at(0),
+        _ => arguments.handle(places.communicator),
+    };
     let root = places.root.map_or(0, |root| rank(arguments.int(root)));
     let (given, got) = amounts(arguments, sort, communicator, root);
     let words = [communicator as u64, u64::from(root), given, got];

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use foretrace_recorder::message;
-use foretrace_trace::journal::mpi::{NOBODY, position};
+use foretrace_trace::journal::mpi::{FUNCTIONS, NOBODY, position};
 
 use super::additions;
 use super::arguments::Arguments;
@@ -147,6 +147,12 @@ fn places(position: u16) -> (Option<usize>, usize) {
         position::Dist_graph_create => (Some(0), 8),
         position::Dist_graph_create_adjacent => (Some(0), 9),
         position::Comm_accept | position::Comm_connect => (Some(3), 4),
+        position::Win_create | position::Win_create_c => (Some(4), 5),
+        position::Win_allocate
+        | position::Win_allocate_c
+        | position::Win_allocate_shared
+        | position::Win_allocate_shared_c => (Some(3), 5),
+        position::Win_create_dynamic => (Some(1), 2),
         position::Comm_spawn => (Some(5), 6),
         position::Comm_spawn_multiple => (Some(6), 7),
         _ => (Some(0), 1),
@@ -205,7 +211,7 @@ impl Telling<'_> {
     }
 }
 
-/// Records the making of a communicator: its handle, and the ranks of its members, which only the library knows.
+/// Records the making of a communicator or a window: its handle, and the ranks of its members, which only the library knows.
 pub fn make(arguments: &Arguments) -> c_int {
     let (old, new) = places(arguments.position);
     let old = old.map(|old| arguments.handle(old));
@@ -222,7 +228,11 @@ pub fn make(arguments: &Arguments) -> c_int {
     let like = match arguments.position {
         // It may not be asked before its request is over, but has the same members.
         position::Comm_idup | position::Comm_idup_with_info => old.unwrap_or(made),
-        _ => made,
+        position => match FUNCTIONS.get(usize::from(position)) {
+            // A window has the members of the communicator that it is made of, and cannot be asked for them as one.
+            Some(function) if function.makes_window() => old.unwrap_or(made),
+            _ => made,
+        },
     };
     tell(arguments, made, like);
     result

@@ -185,11 +185,20 @@ pub fn arrived(arguments: &Arguments) -> c_int {
     result
 }
 
-/// Records a call that moves data in a way that is not replayed.
-pub fn transfer(arguments: &Arguments, count: Option<u8>, datatype: u8) -> c_int {
+/// Records a call that moves data which nobody receives; and to whom, where it is put into a window.
+pub fn transfer(
+    arguments: &Arguments,
+    (count, datatype): (Option<u8>, u8),
+    window: Option<u8>,
+) -> c_int {
     let count = count.map_or(1, |count| arguments.count(usize::from(count)));
     let bytes = bytes(count, arguments.handle(usize::from(datatype)));
-    blocking(arguments, &[bytes], |_| 0)
+    let Some(window) = window else {
+        return blocking(arguments, &[bytes], |_| 0);
+    };
+    let to = u64::from(rank(arguments.int(3)));
+    let window = arguments.handle(usize::from(window)) as u64;
+    blocking(arguments, &[bytes, to, window], |_| 0)
 }
 
 /// Records a wait for a message, or a look for one.

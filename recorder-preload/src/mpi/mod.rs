@@ -119,7 +119,11 @@ pub unsafe extern "C-unwind" fn call(position: u16, words: *const usize) -> c_in
         Class::Ready => messages::ready(&arguments),
         Class::Arrived => messages::arrived(&arguments),
         Class::Neighbours(sort, ends) => neighbours::exchange(&arguments, sort, ends),
-        Class::Transfer { count, datatype } => messages::transfer(&arguments, count, datatype),
+        Class::Transfer {
+            count,
+            datatype,
+            window,
+        } => messages::transfer(&arguments, (count, datatype), window),
         Class::Probe { tries, .. } => messages::probe(&arguments, tries),
         Class::Start => requests::start(&arguments),
         Class::Wait { waits, tries } => requests::wait(&arguments, waits, tries),

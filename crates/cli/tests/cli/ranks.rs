@@ -82,14 +82,16 @@ fn rows(environment: &TestEnvironment, rank: u32) -> Vec<String> {
 
 /// Takes the numbers off the names of communicators.
 fn anonymous(rows: Vec<String>) -> Vec<String> {
-    let without = |row: String| {
-        let mut parts = row.split("comm");
+    let without = |row: String, name: &str| {
+        let mut parts = row.split(name);
         let first = parts.next().unwrap_or_default().to_owned();
         parts.fold(first, |text, part| {
-            text + "comm" + part.trim_start_matches(|digit: char| digit.is_ascii_digit())
+            text + name + part.trim_start_matches(|digit: char| digit.is_ascii_digit())
         })
     };
-    rows.into_iter().map(without).collect()
+    rows.into_iter()
+        .map(|row| without(without(row, "comm"), "window"))
+        .collect()
 }
 
 #[test]
@@ -127,6 +129,56 @@ fn every_sort_of_call_is_recorded_and_replayed_to_its_end() {
 }
 
 #[test]
+fn what_is_put_into_windows_is_there_after_a_fence() {
+    for family in FAMILIES {
+        let environment = TestEnvironment::new();
+        compile(&environment, family, "mpi_windows.c");
+        let printed = record(&environment, family, 2, &["20", "1500", "100"]);
+        assert_eq!(printed.trim(), "fine", "{family}");
+        for model in ["direct", "client-server", "strict"] {
+            let document = predict(&environment, model);
+            let answer = &document["predictions"][0];
+            // In each step one rank works three times as long as the other.
+            let speedup = answer["speedup"].as_f64().unwrap_or_default();
+            assert!((1.1..1.4).contains(&speedup), "{family} {model}: {answer}");
+            let warnings = document["trace"]["warnings"].to_string();
+            assert!(!warnings.contains("one-sided"), "{family}: {warnings}");
+        }
+    }
+}
+
+#[test]
+fn what_is_put_where_no_fence_follows_is_told() {
+    let environment = TestEnvironment::new();
+    let row = |time: u32, rank: u32, what: &str, cpu: u32| {
+        format!("{time} P{rank} {what} cpu={cpu}\n{time} P{rank} return cpu={cpu}\n")
+    };
+    let fence = "barrier - 0 0 comm=w call=win_fence";
+    let put = |to: u32| format!("send {to} 40 0 comm=w mode=buffered call=put");
+    let both = [
+        row(0, 0, fence, 0),
+        row(1, 1, fence, 0),
+        row(10, 0, &put(1), 9),
+        row(11, 1, &put(0), 9),
+        row(20, 0, fence, 18),
+        row(21, 1, fence, 18),
+    ];
+    let head = "foretrace-text 1\nreturns explicit\ncommunicator world 0 1\ncommunicator w 0 1\n";
+    let last = row(30, 0, &put(1), 27);
+    let ends = "40 P0 terminate cpu=30\n40 P1 terminate cpu=30\n";
+    for (last, lost) in [("", false), (last.as_str(), true)] {
+        let text = [head, &both.concat(), last, ends].concat();
+        environment.file("a.txt", &text, 0o644);
+        let options = ["--network", "infiniband", "--json"];
+        let document = environment.json(&[&["predict", "a.txt"][..], &options].concat());
+        let attempt = &document["predictions"][0]["attempts"][0];
+        assert_eq!(attempt["outcome"], "completed", "{document}");
+        let warnings = document["trace"]["warnings"].to_string();
+        assert_eq!(warnings.contains("one-sided"), lost, "{warnings}");
+    }
+}
+
+#[test]
 fn neighbours_windows_and_what_came_with_mpi_4_are_recorded() {
     for family in FAMILIES {
         let environment = TestEnvironment::new();
@@ -155,7 +207,9 @@ fn neighbours_windows_and_what_came_with_mpi_4_are_recorded() {
              send:4:0:comm.neighbours:-:standard:2 send:4:0:comm.neighbours:-:standard:1 \
              call=neighbor_allgather",
         );
-        has("span 4 call=put");
+        has("barrier - 0 0 call=win_allocate");
+        has("send 1 4 0 comm=window mode=buffered call=put");
+        has("barrier - 0 0 comm=window call=win_fence");
         has("span 4 call=file_write_at");
         if family == "openmpi" {
             // Its headers are of MPI 3.1.

@@ -121,7 +121,7 @@ impl Messages {
             return self.begun(process, function, call, words);
         }
         if let Class::Make { .. } = function.class {
-            self.made(process, words);
+            self.made(process, function, words);
             return Vec::new();
         }
         let rank = self.ranks.entry(process).or_default();
@@ -192,8 +192,8 @@ impl Messages {
             return Vec::new();
         };
         let (rank, ranks) = (rank as u32, ranks as u32);
-        self.know(process, world, (0..ranks).collect(), None);
-        self.know(process, own, vec![rank], None);
+        self.know(process, "comm", world, ((0..ranks).collect(), None));
+        self.know(process, "comm", own, (vec![rank], None));
         let level = |word: Option<&u64>| ThreadLevel::from_index(usize::try_from(*word?).ok()?);
         let action = match (level(call.words.first()), more) {
             (Some(asked), &[own_threads, granted, ..]) => Action::BeginThreaded {
@@ -209,7 +209,7 @@ impl Messages {
         vec![Amendment { event, message }]
     }
 
-    fn made(&mut self, process: usize, words: &[u64]) {
+    fn made(&mut self, process: usize, function: Function, words: &[u64]) {
         let [handle, members, others, ranks @ ..] = words else {
             return;
         };
@@ -220,11 +220,22 @@ impl Messages {
             return;
         }
         let remote = (others > 0).then(|| ranks[members..].to_vec());
-        self.know(process, *handle, ranks[..members].to_vec(), remote);
+        let what = if function.makes_window() {
+            "window"
+        } else {
+            "comm"
+        };
+        self.know(process, what, *handle, (ranks[..members].to_vec(), remote));
     }
 
-    /// Notes a communicator of a process.
-    fn know(&mut self, process: usize, handle: u64, members: Vec<u32>, remote: Option<Vec<u32>>) {
+    /// Notes a communicator of a process, or a window, which is one as well.
+    fn know(
+        &mut self,
+        process: usize,
+        what: &str,
+        handle: u64,
+        (members, remote): (Vec<u32>, Option<Vec<u32>>),
+    ) {
         let has_sides = remote.is_some();
         let peers: Rc<[u32]> = remote.as_ref().unwrap_or(&members).as_slice().into();
         // Both sides must come to the same: the one with the smaller first rank is named first.
@@ -246,7 +257,7 @@ impl Messages {
         if number == next {
             let name = match next {
                 0 => "world".to_owned(),
-                number => format!("comm{number}"),
+                number => format!("{what}{number}"),
             };
             self.communicators.push(Communicator { name, members: all });
         }

@@ -22,8 +22,10 @@
 //! | [`Class::Neighbours`] | communicator, how many are sent to and how many received from; of each rank and bytes | the request, where it does not block |
 //! | [`Class::Make`] | communicator, where it is made from one | the new one's handle, its members' number, that of the remote group's, all their ranks in the world |
 //! | [`Class::Drop`] | communicator | |
-//! | [`Class::Transfer`] | bytes | |
+//! | [`Class::Transfer`] | bytes; where they are put into a window, the rank there, and the window | |
 //! | [`Class::End`], [`Class::Span`] | | |
+//!
+//! A window of one-sided communication is told as a communicator of its own, with the members of the one that it is made of.
 //!
 //! A level of threads is its place in [`LEVELS`].
 //!
@@ -188,11 +190,11 @@ pub enum Class {
     },
     /// Gives up a request.
     Free,
-    /// Does something together with all of a communicator.
+    /// Does something together with all of a communicator, or of a window.
     Collective(Collects, Ends),
     /// Exchanges data with its neighbours in a topology, as all of the communicator do.
     Neighbours(Exchanges, Ends),
-    /// Makes a communicator. Most are made by all members of an old one together.
+    /// Makes a communicator, or a window. Most are made by all members of an old one together.
     Make {
         /// Whether all members of the old one must call.
         together: bool,
@@ -201,12 +203,14 @@ pub enum Class {
     Drop,
     /// Takes time.
     Span,
-    /// Moves data in a way that is not replayed.
+    /// Moves data that nobody receives.
     Transfer {
         /// The argument that says how many elements; one, where there is none.
         count: Option<u8>,
         /// The argument that says of which type.
         datatype: u8,
+        /// The argument that says into which window it is put, whose rank the fourth is; in other ways it is not replayed.
+        window: Option<u8>,
     },
 }
 
@@ -219,6 +223,13 @@ pub struct Function {
     pub class: Class,
     /// Whether it counts in 64 bits: those of the names that end with `_c`.
     pub is_wide: bool,
+}
+
+impl Function {
+    /// Returns whether it makes a window of one-sided communication, which is told as a communicator.
+    pub fn makes_window(&self) -> bool {
+        matches!(self.class, Class::Make { .. }) && self.name.starts_with("Win_")
+    }
 }
 
 const fn is_wide(name: &str) -> bool {
@@ -265,6 +276,15 @@ const fn transfer(count: u8, datatype: u8) -> Class {
     Class::Transfer {
         count: Some(count),
         datatype,
+        window: None,
+    }
+}
+
+const fn put(window: u8) -> Class {
+    Class::Transfer {
+        count: Some(1),
+        datatype: 2,
+        window: Some(window),
     }
 }
 
@@ -272,6 +292,7 @@ const fn transfer_one(datatype: u8) -> Class {
     Class::Transfer {
         count: None,
         datatype,
+        window: None,
     }
 }
 
@@ -389,11 +410,11 @@ functions! {
     File_write_all: transfer(2, 3),
     File_write_at: transfer(3, 4),
     File_write_at_all: transfer(3, 4),
-    Win_create: Span,
-    Win_allocate: Span,
-    Win_allocate_shared: Span,
-    Win_free: Span,
-    Win_fence: Span,
+    Win_create: MAKE,
+    Win_allocate: MAKE,
+    Win_allocate_shared: MAKE,
+    Win_free: Collective(Collects::Barrier, Itself),
+    Win_fence: Collective(Collects::Barrier, Itself),
     Win_lock: Span,
     Win_unlock: Span,
     Win_lock_all: Span,
@@ -403,9 +424,9 @@ functions! {
     Win_start: Span,
     Win_complete: Span,
     Win_wait: Span,
-    Put: transfer(1, 2),
+    Put: put(7),
     Get: transfer(1, 2),
-    Accumulate: transfer(1, 2),
+    Accumulate: put(8),
     Get_accumulate: transfer(4, 5),
     Fetch_and_op: transfer_one(2),
     Compare_and_swap: transfer_one(3),
@@ -451,14 +472,14 @@ functions! {
     File_read_at_all_end: Span,
     File_write_at_all_end: Span,
     File_sync: Span,
-    Rput: transfer(1, 2),
+    Rput: put(7),
     Rget: transfer(1, 2),
-    Raccumulate: transfer(1, 2),
+    Raccumulate: put(8),
     Rget_accumulate: transfer(4, 5),
     Win_flush_all: Span,
     Win_flush_local: Span,
     Win_flush_local_all: Span,
-    Win_create_dynamic: Span,
+    Win_create_dynamic: MAKE,
     Win_attach: Span,
     Win_detach: Span,
     Win_sync: Span,
@@ -556,12 +577,12 @@ functions! {
     File_write_all_c: transfer(2, 3),
     File_write_at_c: transfer(3, 4),
     File_write_at_all_c: transfer(3, 4),
-    Win_create_c: Span,
-    Win_allocate_c: Span,
-    Win_allocate_shared_c: Span,
-    Put_c: transfer(1, 2),
+    Win_create_c: MAKE,
+    Win_allocate_c: MAKE,
+    Win_allocate_shared_c: MAKE,
+    Put_c: put(7),
     Get_c: transfer(1, 2),
-    Accumulate_c: transfer(1, 2),
+    Accumulate_c: put(8),
     Get_accumulate_c: transfer(4, 5),
     Neighbor_allgather_c: Neighbours(Exchanges::Allgather, Itself),
     Ineighbor_allgather_c: Neighbours(Exchanges::Allgather, ByRequest),
@@ -593,9 +614,9 @@ functions! {
     File_write_ordered_begin_c: transfer(2, 3),
     File_read_at_all_begin_c: transfer(3, 4),
     File_write_at_all_begin_c: transfer(3, 4),
-    Rput_c: transfer(1, 2),
+    Rput_c: put(7),
     Rget_c: transfer(1, 2),
-    Raccumulate_c: transfer(1, 2),
+    Raccumulate_c: put(8),
     Rget_accumulate_c: transfer(4, 5),
     Isendrecv_c: exchange(false, ByRequest),
     Isendrecv_replace_c: exchange(true, ByRequest),

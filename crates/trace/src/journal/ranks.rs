@@ -219,7 +219,13 @@ impl Rank {
                 Action::Point(self.set_apart(point, *communicator, Apart::Partitions)?)
             }
             Class::Neighbours(..) => Action::Exchanges(self.neighbours(words)?),
-            Class::Transfer { .. } => span(words.first().copied().unwrap_or(0)),
+            Class::Transfer { .. } => {
+                let put = match words {
+                    [bytes, to, window] => self.put(*bytes, *to, *window),
+                    _ => None,
+                };
+                put.unwrap_or(span(words.first().copied().unwrap_or(0)))
+            }
             Class::Receive(_) => {
                 let [envelope, bytes, communicator] = words else {
                     return None;
@@ -246,6 +252,8 @@ impl Rank {
             Class::Wait { .. } => Action::Wait {
                 requests: self.waited_for(words),
             },
+            // Earlier recorders did not tell whose window it was.
+            Class::Collective(..) | Class::Make { .. } if words.is_empty() => span(0),
             Class::Collective(collects, _) => {
                 let [communicator, root, given, got] = words else {
                     return None;
@@ -305,6 +313,13 @@ impl Rank {
             communicator: known.number,
             request: None,
         })
+    }
+
+    /// Returns the message that stands for what is put into a window: nobody receives it, and what it tells is told by a fence.
+    fn put(&self, bytes: u64, to: u64, window: u64) -> Option<Action> {
+        let end = End::Send(SendMode::Buffered);
+        let point = self.point(end, envelope(to as u32, 0), bytes, window)?;
+        Some(Action::Point(point))
     }
 
     /// Puts a message where it meets no others.
