@@ -333,3 +333,17 @@ fn where_those_who_tell_also_wait_the_last_to_come_is_not_known() {
         .filter(|operation| matches!(operation.action, Action::CondWait { .. }));
     assert_eq!(wait.count(), 3);
 }
+
+#[test]
+fn where_one_waits_and_then_tells_it_is_no_barrier() {
+    let mut rows = Rows::new();
+    // One function locks for all of them: jobs are put there, and taken by B and C, which tell how many are left.
+    for taker in ["B", "C"] {
+        rows.waits(taker, "10", "c");
+        rows.section("A", "10", &["cond_broadcast c"]);
+        rows.goes_on(taker, &["cond_broadcast c"]);
+        rows.section("A", "10", &[]);
+    }
+    assert_eq!(rows.patterns(), [None]);
+    assert_eq!((told(&rows, 1).len(), told(&rows, 2).len()), (1, 1));
+}

@@ -2,8 +2,8 @@
 //!
 //! What its waits are for is not known; but what ended each of them in the recording is. A wait waits for that, whether it comes
 //! before the wait or after it in a replay, so that no wake-up is lost because it found nobody; one that was not needed in the
-//! recording is not made. Where those who tell also wait, as at a barrier, the last to come is another thread in each replay: such a
-//! condition variable is replayed literally.
+//! recording is not made. Where some wait and others tell by the same call, and none does both, as at a barrier, the last to come is
+//! another thread in each replay: such a condition variable is replayed literally.
 
 use super::{
     plan::Plan,
@@ -22,7 +22,9 @@ enum Step<'a> {
 
 /// Plans that each wait of a condition variable waits for what woke it.
 pub(super) fn follow(uses: &Uses<'_>, plan: &mut Plan) {
-    if uses.waiting.intersection(&uses.signalling).next().is_some() {
+    let same_calls = uses.waiting.intersection(&uses.signalling).next().is_some();
+    let does_both = |section: &&Section| uses.waits(section) && uses.signal(section).is_some();
+    if same_calls && !uses.sections.iter().any(does_both) {
         return;
     }
     let mut waiting: Vec<(&Section, u32)> = Vec::new();
