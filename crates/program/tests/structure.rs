@@ -118,6 +118,17 @@ fn a_barrier_that_one_passes_alone_is_none() {
 }
 
 #[test]
+fn one_that_always_waits_for_what_another_tells_elsewhere_is_no_barrier() {
+    let mut rows = Rows::new();
+    for _ in 0..3 {
+        rows.waits("A", "10", "c");
+        rows.section("B", "20", &["cond_broadcast c"]);
+        rows.goes_on("A", &[]);
+    }
+    assert_eq!(rows.patterns(), [Some(Pattern::Semaphore { initial: 0 })]);
+}
+
+#[test]
 fn a_bounded_queue_is_two_semaphores() {
     let mut rows = Rows::new();
     // B takes what A puts; there is room for one.

@@ -37,6 +37,10 @@ pub(super) fn test(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
     if waiting > 0 || generations < 2 {
         return None;
     }
+    // Where one always waits at one call and another always tells at another, it more likely waits for what that one does.
+    if size == Some(1) && uses.waiting.is_disjoint(&uses.signalling) {
+        return None;
+    }
     let threads = size? + 1;
     for section in &uses.sections {
         if uses.waits(section) {
