@@ -1,4 +1,4 @@
-/* Ranks that put numbers into each other's windows, with a fence after each step. In every other step one half of them works three
+/* Ranks that put numbers into each other's windows and get them from there, with a fence after each. In every other step one half of them works three
  * times as long as the other, so that all would be faster without fences. Arguments: steps, microseconds of work of a step, numbers. */
 #include <mpi.h>
 #include <stdio.h>
@@ -26,6 +26,7 @@ int main(int argc, char **argv)
     MPI_Win window;
     int right = (rank + 1) % size, left = (rank + size - 1) % size;
     int *memory = calloc(numbers, sizeof *memory), *mine = calloc(numbers, sizeof *mine);
+    int *got = calloc(numbers, sizeof *got);
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);
     MPI_Win_create(memory, numbers * sizeof *memory, sizeof *memory, MPI_INFO_NULL, twin, &window);
     MPI_Comm_free(&twin); /* The window stays. */
@@ -37,7 +38,9 @@ int main(int argc, char **argv)
         MPI_Put(mine, numbers, MPI_INT, right, 0, numbers, MPI_INT, window);
         MPI_Win_fence(0, window);
         wrong += memory[0] != step * size + left;
+        MPI_Get(got, numbers, MPI_INT, right, 0, numbers, MPI_INT, window);
         MPI_Win_fence(0, window);
+        wrong += got[0] != step * size + rank;
     }
     MPI_Win_free(&window);
     int all = 0;

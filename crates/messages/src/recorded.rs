@@ -9,7 +9,10 @@ use foretrace_trace::{
     Action, Collective as Call, End, Message, Operation as Event, Peer, Point, SendMode, Trace,
 };
 
-use crate::{ANY, Builder, Collective, Mode, Operation, Program, windows::Windows};
+use crate::{
+    ANY, Builder, Collective, Mode, Operation, Program,
+    windows::{Fate, Windows},
+};
 
 /// Picoseconds in a nanosecond.
 const PICOS: u64 = 1_000;
@@ -250,7 +253,7 @@ impl<'t> Lowering<'t> {
         if let Event::Message(message) = call.operation {
             self.lives[thread].inside = true;
             let message = &self.trace.messages[message.index()];
-            self.receive_puts(rank, message);
+            self.settle_window(rank, message);
             self.action(rank, &message.action);
         } else if matches!(call.operation, Event::Create(_)) {
             self.has_threads = true;
@@ -258,17 +261,16 @@ impl<'t> Lowering<'t> {
         Some(rank)
     }
 
-    /// Receives what was put into the rank's window, where a call is a fence of it.
-    fn receive_puts(&mut self, rank: u32, message: &Message) {
-        let Some((window, puts)) = self.windows.fence(rank, message) else {
+    /// Sends and receives what is got from the rank's window and put there, where a call is a fence of it.
+    fn settle_window(&mut self, rank: u32, message: &Message) {
+        let Some((window, operations)) = self.windows.fence(rank, message) else {
             return;
         };
         let Some(communicator) = self.communicators[window as usize] else {
             return;
         };
-        for (origin, bytes) in puts {
-            let put = Operation::receive(origin, 0, bytes).on(communicator);
-            self.builder.push(rank, put);
+        for operation in operations {
+            self.builder.push(rank, operation.on(communicator));
         }
     }
 
@@ -325,9 +327,12 @@ impl<'t> Lowering<'t> {
     }
 
     fn point(&mut self, rank: u32, point: &Point) {
+        let fate = self.windows.fate(rank, point);
+        if fate == Fate::AtFence {
+            return self.nothing(rank, point);
+        }
         let communicator = self.communicators[point.communicator as usize];
-        let communicator = communicator.filter(|_| !self.windows.is_lost(rank, point));
-        let Some(communicator) = communicator else {
+        let Some(communicator) = communicator.filter(|_| fate == Fate::Usual) else {
             self.spans += 1;
             self.nothing(rank, point);
             return;

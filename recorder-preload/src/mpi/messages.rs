@@ -185,7 +185,7 @@ pub fn arrived(arguments: &Arguments) -> c_int {
     result
 }
 
-/// Records a call that moves data which nobody receives; and to whom, where it is put into a window.
+/// Records a call that moves data which nobody receives or sends; and whose window it is, where it is one's.
 pub fn transfer(
     arguments: &Arguments,
     (count, datatype): (Option<u8>, u8),
@@ -196,9 +196,9 @@ pub fn transfer(
     let Some(window) = window else {
         return blocking(arguments, &[bytes], |_| 0);
     };
-    let to = u64::from(rank(arguments.int(3)));
+    let whose = u64::from(rank(arguments.int(3)));
     let window = arguments.handle(usize::from(window)) as u64;
-    blocking(arguments, &[bytes, to, window], |_| 0)
+    blocking(arguments, &[bytes, whose, window], |_| 0)
 }
 
 /// Records a wait for a message, or a look for one.

@@ -123,6 +123,7 @@ pub unsafe extern "C-unwind" fn call(position: u16, words: *const usize) -> c_in
             count,
             datatype,
             window,
+            ..
         } => messages::transfer(&arguments, (count, datatype), window),
         Class::Probe { tries, .. } => messages::probe(&arguments, tries),
         Class::Start => requests::start(&arguments),

@@ -129,7 +129,7 @@ fn every_sort_of_call_is_recorded_and_replayed_to_its_end() {
 }
 
 #[test]
-fn what_is_put_into_windows_is_there_after_a_fence() {
+fn what_is_put_into_windows_and_got_is_there_after_a_fence() {
     for family in FAMILIES {
         let environment = TestEnvironment::new();
         compile(&environment, family, "mpi_windows.c");
@@ -160,6 +160,7 @@ fn what_is_put_where_no_fence_follows_is_told() {
         row(1, 1, fence, 0),
         row(10, 0, &put(1), 9),
         row(11, 1, &put(0), 9),
+        row(12, 0, "recv 1 4000 0 comm=w call=get", 10),
         row(20, 0, fence, 18),
         row(21, 1, fence, 18),
     ];
@@ -175,6 +176,8 @@ fn what_is_put_where_no_fence_follows_is_told() {
         assert_eq!(attempt["outcome"], "completed", "{document}");
         let warnings = document["trace"]["warnings"].to_string();
         assert_eq!(warnings.contains("one-sided"), lost, "{warnings}");
+        // Two fences by two ranks of one message each way, two that are put, one that is got.
+        assert_eq!(document["predictions"][0]["messages"], 7, "{document}");
     }
 }
 

@@ -22,7 +22,7 @@
 //! | [`Class::Neighbours`] | communicator, how many are sent to and how many received from; of each rank and bytes | the request, where it does not block |
 //! | [`Class::Make`] | communicator, where it is made from one | the new one's handle, its members' number, that of the remote group's, all their ranks in the world |
 //! | [`Class::Drop`] | communicator | |
-//! | [`Class::Transfer`] | bytes; where they are put into a window, the rank there, and the window | |
+//! | [`Class::Transfer`] | bytes; where they are put into a window or come from there, its rank, and the window | |
 //! | [`Class::End`], [`Class::Span`] | | |
 //!
 //! A window of one-sided communication is told as a communicator of its own, with the members of the one that it is made of.
@@ -209,8 +209,10 @@ pub enum Class {
         count: Option<u8>,
         /// The argument that says of which type.
         datatype: u8,
-        /// The argument that says into which window it is put, whose rank the fourth is; in other ways it is not replayed.
+        /// The argument that says in which window that is, of the rank that the fourth says; in other ways it is not replayed.
         window: Option<u8>,
+        /// Whether data come from there.
+        gets: bool,
     },
 }
 
@@ -277,6 +279,7 @@ const fn transfer(count: u8, datatype: u8) -> Class {
         count: Some(count),
         datatype,
         window: None,
+        gets: false,
     }
 }
 
@@ -285,14 +288,23 @@ const fn put(window: u8) -> Class {
         count: Some(1),
         datatype: 2,
         window: Some(window),
+        gets: false,
     }
 }
+
+const GET: Class = Class::Transfer {
+    count: Some(1),
+    datatype: 2,
+    window: Some(7),
+    gets: true,
+};
 
 const fn transfer_one(datatype: u8) -> Class {
     Class::Transfer {
         count: None,
         datatype,
         window: None,
+        gets: false,
     }
 }
 
@@ -425,7 +437,7 @@ functions! {
     Win_complete: Span,
     Win_wait: Span,
     Put: put(7),
-    Get: transfer(1, 2),
+    Get: GET,
     Accumulate: put(8),
     Get_accumulate: transfer(4, 5),
     Fetch_and_op: transfer_one(2),
@@ -473,7 +485,7 @@ functions! {
     File_write_at_all_end: Span,
     File_sync: Span,
     Rput: put(7),
-    Rget: transfer(1, 2),
+    Rget: GET,
     Raccumulate: put(8),
     Rget_accumulate: transfer(4, 5),
     Win_flush_all: Span,
@@ -581,7 +593,7 @@ functions! {
     Win_allocate_c: MAKE,
     Win_allocate_shared_c: MAKE,
     Put_c: put(7),
-    Get_c: transfer(1, 2),
+    Get_c: GET,
     Accumulate_c: put(8),
     Get_accumulate_c: transfer(4, 5),
     Neighbor_allgather_c: Neighbours(Exchanges::Allgather, Itself),
@@ -615,7 +627,7 @@ functions! {
     File_read_at_all_begin_c: transfer(3, 4),
     File_write_at_all_begin_c: transfer(3, 4),
     Rput_c: put(7),
-    Rget_c: transfer(1, 2),
+    Rget_c: GET,
     Raccumulate_c: put(8),
     Rget_accumulate_c: transfer(4, 5),
     Isendrecv_c: exchange(false, ByRequest),

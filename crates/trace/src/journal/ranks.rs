@@ -219,12 +219,12 @@ impl Rank {
                 Action::Point(self.set_apart(point, *communicator, Apart::Partitions)?)
             }
             Class::Neighbours(..) => Action::Exchanges(self.neighbours(words)?),
-            Class::Transfer { .. } => {
-                let put = match words {
-                    [bytes, to, window] => self.put(*bytes, *to, *window),
+            Class::Transfer { gets, .. } => {
+                let moved = match words {
+                    [bytes, whose, window] => self.moved(gets, *bytes, *whose, *window),
                     _ => None,
                 };
-                put.unwrap_or(span(words.first().copied().unwrap_or(0)))
+                moved.unwrap_or(span(words.first().copied().unwrap_or(0)))
             }
             Class::Receive(_) => {
                 let [envelope, bytes, communicator] = words else {
@@ -315,10 +315,14 @@ impl Rank {
         })
     }
 
-    /// Returns the message that stands for what is put into a window: nobody receives it, and what it tells is told by a fence.
-    fn put(&self, bytes: u64, to: u64, window: u64) -> Option<Action> {
-        let end = End::Send(SendMode::Buffered);
-        let point = self.point(end, envelope(to as u32, 0), bytes, window)?;
+    /// Returns the message that stands for what is put into a window or got from there: a fence tells when that is done.
+    fn moved(&self, gets: bool, bytes: u64, whose: u64, window: u64) -> Option<Action> {
+        let end = if gets {
+            End::Receive
+        } else {
+            End::Send(SendMode::Buffered)
+        };
+        let point = self.point(end, envelope(whose as u32, 0), bytes, window)?;
         Some(Action::Point(point))
     }
 
