@@ -166,7 +166,8 @@ fn a_server_under_load_answers_as_ever_and_is_recorded() {
         .command(&["info", "server.ftrace", "--json"])
         .output()
         .expect("foretrace was built");
-    assert!(output.status.success(), "the trace is whole");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {errors}", output.status);
     let info: Value = serde_json::from_slice(&output.stdout).expect("it is one JSON document");
     assert_eq!(info["trace"]["recording"]["lost_events"], 0, "{info}");
     let threads = info["threads"].as_array().expect("a list");
