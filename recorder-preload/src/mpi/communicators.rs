@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use foretrace_recorder::message;
-use foretrace_trace::journal::mpi::{FUNCTIONS, NOBODY, position};
+use foretrace_trace::journal::mpi::{FUNCTIONS, Function, NOBODY, position};
 
 use super::additions;
 use super::arguments::Arguments;
@@ -225,14 +225,14 @@ pub fn make(arguments: &Arguments) -> c_int {
         message::put_return(arguments.position, outcome(result), &[]);
         return result;
     }
+    let function = FUNCTIONS.get(usize::from(arguments.position));
+    let is_window = function.is_some_and(Function::makes_window);
     let like = match arguments.position {
         // It may not be asked before its request is over, but has the same members.
         position::Comm_idup | position::Comm_idup_with_info => old.unwrap_or(made),
-        position => match FUNCTIONS.get(usize::from(position)) {
-            // A window has the members of the communicator that it is made of, and cannot be asked for them as one.
-            Some(function) if function.makes_window() => old.unwrap_or(made),
-            _ => made,
-        },
+        // A window has the members of the communicator that it is made of, and cannot be asked for them as one.
+        _ if is_window => old.unwrap_or(made),
+        _ => made,
     };
     tell(arguments, made, like);
     result

@@ -79,7 +79,8 @@ impl Pattern {
 pub struct Structure {
     /// The condition variable, or the mutex.
     pub object: ObjectId,
-    /// What it is; `None` where no hypothesis explains the whole recording, and it is replayed literally.
+    /// What it is; `None` where no hypothesis explains the whole recording, and its waits wait for what woke them there, or it is
+    /// replayed literally.
     pub pattern: Option<Pattern>,
     /// Where threads lock the mutex to wait, or to look whether they have to.
     pub sites: Vec<SiteId>,

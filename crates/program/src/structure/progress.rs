@@ -17,7 +17,7 @@ use foretrace_trace::{SiteId, Trace};
 use super::{
     Pattern,
     plan::Plan,
-    rounds::LEAST_WAITS,
+    rounds::{LEAST_WAITS, signed},
     sections::{Section, Told, Uses},
 };
 use crate::lower::NONE;
@@ -131,7 +131,7 @@ fn follow<'a>(trace: &Trace, group: &[&Uses<'a>]) -> Option<(Vec<Course>, Vec<Lo
     for (_, step) in steps(group) {
         match step {
             Step::Tell(place, section, told) => {
-                let thread = thread_of(trace, section);
+                let thread = section.thread(trace);
                 let goes_on = own.get(&thread).copied();
                 let goes_on = goes_on.filter(|&course| current[place] == Some(course));
                 let course = goes_on.unwrap_or_else(|| {
@@ -147,10 +147,10 @@ fn follow<'a>(trace: &Trace, group: &[&Uses<'a>]) -> Option<(Vec<Course>, Vec<Lo
             }
             Step::Wait(place, section) => {
                 let told = current[place].map_or(0, |course| courses[course].steps.len());
-                waits.insert(thread_of(trace, section), (current[place], told));
+                waits.insert(section.thread(trace), (current[place], told));
             }
             Step::Look(place, section) => {
-                let thread = thread_of(trace, section);
+                let thread = section.thread(trace);
                 let waited = waits.remove(&thread);
                 let Some(course) =
                     current[place].filter(|&course| courses[course].thread != thread)
@@ -210,12 +210,4 @@ fn distance(looks: &[Look<'_>], length: usize) -> Option<i64> {
         }
     }
     (waits >= LEAST_WAITS && least <= most).then_some(least)
-}
-
-fn thread_of(trace: &Trace, section: &Section) -> u32 {
-    trace.call(&trace.events[section.lock as usize]).thread.0
-}
-
-fn signed(steps: usize) -> i64 {
-    i64::try_from(steps).unwrap_or(i64::MAX)
 }

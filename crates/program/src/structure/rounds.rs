@@ -100,7 +100,7 @@ fn sides<'a>(trace: &Trace, uses: &Uses<'a>) -> BTreeMap<u32, Side<'a>> {
     let mut missed = BTreeMap::new();
     for (_, step) in steps(uses) {
         let (Step::Wait(section) | Step::Look(section) | Step::Tell(section, _)) = step;
-        let thread = trace.call(&trace.events[section.lock as usize]).thread.0;
+        let thread = section.thread(trace);
         let side = sides.entry(thread).or_default();
         let told = side.tells.len();
         match step {
@@ -170,6 +170,7 @@ impl Side<'_> {
     }
 }
 
-fn signed(count: usize) -> i64 {
+/// Returns a count that others may be taken from.
+pub(super) fn signed(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -32,6 +32,13 @@ pub(super) struct Section {
     pub odd: bool,
 }
 
+impl Section {
+    /// Returns the number of its thread.
+    pub fn thread(&self, trace: &Trace) -> u32 {
+        trace.call(&trace.events[self.lock as usize]).thread.0
+    }
+}
+
 /// All sections of a trace's mutexes that condition variables are used with.
 pub(super) struct Sections {
     all: Vec<Section>,

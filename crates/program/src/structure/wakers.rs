@@ -4,6 +4,10 @@
 //! before the wait or after it in a replay, so that no wake-up is lost because it found nobody; one that was not needed in the
 //! recording is not made. Where some wait and others tell by the same call, and none does both, as at a barrier, the last to come is
 //! another thread in each replay: such a condition variable is replayed literally.
+//!
+//! # Source
+//!
+//! `docs/models.md`, "What none of them explains".
 
 use super::{
     plan::Plan,

@@ -203,7 +203,7 @@ pub enum Class {
     Drop,
     /// Takes time.
     Span,
-    /// Moves data that nobody receives.
+    /// Moves data without a call on the other side.
     Transfer {
         /// The argument that says how many elements; one, where there is none.
         count: Option<u8>,
