@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, assert_speedup};
 
 /// Records the program, and predicts it for two CPUs.
 fn predicted(arguments: &[&str]) -> Value {
@@ -22,19 +22,12 @@ fn predicted(arguments: &[&str]) -> Value {
     environment.json(&["predict", "out.ftrace", "--cpus", "2", "--json"])
 }
 
-fn speedup(predicted: &Value) -> f64 {
-    let speedup = predicted["predictions"][0]["speedup"].as_f64();
-    speedup.unwrap_or_else(|| panic!("no speed-up in {predicted}"))
-}
-
 #[test]
 fn sleeps_until_others_are_done_are_shorter_where_these_are_faster() {
-    let predicted = predicted(&[]);
-    assert!((1.8..=2.05).contains(&speedup(&predicted)), "{predicted}");
+    assert_speedup(1.8..=2.05, || predicted(&[]));
 }
 
 #[test]
 fn sleeps_after_which_others_are_told_to_stop_last_as_long_as_they_are_meant_to() {
-    let predicted = predicted(&["clock"]);
-    assert!((0.9..=1.2).contains(&speedup(&predicted)), "{predicted}");
+    assert_speedup(0.9..=1.2, || predicted(&["clock"]));
 }
