@@ -24,36 +24,31 @@ pub enum Wait {
     Endless(Nanos),
 }
 
-/// Returns the calls of a trace, each once, in the order in which it is known what came of them.
-pub fn complete_calls(trace: &Trace) -> Vec<CompleteCall> {
+/// Calls `each` with every call of a trace, in the order in which it is known what came of them.
+pub fn for_each_call(trace: &Trace, mut each: impl FnMut(&CompleteCall)) {
     let mut open: Vec<Option<(Call, Nanos)>> = vec![None; trace.threads.len()];
-    let mut complete = Vec::with_capacity(trace.events.len());
     for event in &trace.events {
         let call = *trace.call(event);
         let slot = &mut open[call.thread.index()];
         if call.operation == Operation::Return {
             if let Some((started, since)) = slot.take() {
-                complete.push(returned(started, call.outcome, event.time.since(since)));
+                each(&returned(started, call.outcome, event.time.since(since)));
             }
             continue;
         }
         // A thread that goes on without a return did not wait.
         if let Some((started, _)) = slot.replace((call, event.time)) {
-            complete.push(immediate(started));
+            each(&immediate(started));
         }
     }
     let end = trace.events.last().map_or(Nanos(0), |event| event.time);
     for (call, since) in open.into_iter().flatten() {
-        complete.push(if always_waits(call.operation) {
-            CompleteCall {
-                wait: Wait::Endless(end.since(since)),
-                ..immediate(call)
-            }
-        } else {
-            immediate(call)
-        });
+        let mut last = immediate(call);
+        if always_waits(call.operation) {
+            last.wait = Wait::Endless(end.since(since));
+        }
+        each(&last);
     }
-    complete
 }
 
 fn immediate(call: Call) -> CompleteCall {
@@ -130,6 +125,13 @@ mod tests {
     use super::*;
     use crate::sample::{Sample, success};
 
+    /// Returns whether each call of a trace waited.
+    fn waits(trace: &Trace) -> Vec<Wait> {
+        let mut waits = Vec::new();
+        for_each_call(trace, |complete| waits.push(complete.wait));
+        waits
+    }
+
     #[test]
     fn a_call_followed_by_a_return_waited() {
         let mut sample = Sample::new();
@@ -138,11 +140,8 @@ mod tests {
         sample.event(1, 20, success(Operation::Lock(mutex)));
         sample.event(0, 30, success(Operation::Unlock(mutex)));
         sample.event(1, 31, success(Operation::Return));
-        let waits: Vec<Wait> = complete_calls(&sample.trace)
-            .iter()
-            .map(|c| c.wait)
-            .collect();
-        assert_eq!(waits, [Wait::No, Wait::For(Nanos(11)), Wait::No]);
+        let expected = [Wait::No, Wait::For(Nanos(11)), Wait::No];
+        assert_eq!(waits(&sample.trace), expected);
     }
 
     #[test]
@@ -153,9 +152,7 @@ mod tests {
         sample.event(0, 5, success(Operation::Lock(mutex)));
         sample.event(0, 6, success(Operation::Unlock(mutex)));
         sample.event(0, 9, success(Operation::Return));
-        let calls = complete_calls(&sample.trace);
-        assert_eq!(calls.len(), 3);
-        assert!(calls.iter().all(|call| call.wait == Wait::No));
+        assert_eq!(waits(&sample.trace), [Wait::No; 3]);
     }
 
     #[test]
@@ -165,10 +162,6 @@ mod tests {
         let cond = sample.cond();
         sample.event(0, 10, success(Operation::CondWait { cond, mutex }));
         sample.event(1, 50, success(Operation::Terminate));
-        assert!(
-            complete_calls(&sample.trace)
-                .iter()
-                .any(|call| call.wait == Wait::Endless(Nanos(40)))
-        );
+        assert!(waits(&sample.trace).contains(&Wait::Endless(Nanos(40))));
     }
 }

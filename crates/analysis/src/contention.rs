@@ -2,7 +2,7 @@
 
 use foretrace_trace::{Nanos, ObjectId, Operation, Outcome, Trace};
 
-use crate::calls::{CompleteCall, Wait, complete_calls};
+use crate::calls::{CompleteCall, Wait, for_each_call};
 
 /// What was done with an object, and how long threads waited for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +36,11 @@ pub fn contention(trace: &Trace) -> Vec<Contention> {
             never_returned: 0,
         })
         .collect();
-    for complete in complete_calls(trace) {
+    for_each_call(trace, |complete| {
         if let Some(object) = complete.call.operation.object() {
-            objects[object.index()].count(&complete);
+            objects[object.index()].count(complete);
         }
-    }
+    });
     objects.retain(|object| object.calls > 0);
     // Stable, so that equals stay in the trace's order.
     objects.sort_by_key(|object| {

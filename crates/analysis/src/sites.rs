@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use foretrace_trace::{Nanos, ObjectId, ObjectKind, Operation, SiteId, ThreadId, Trace};
 
-use crate::calls::{Wait, complete_calls};
+use crate::calls::{Wait, for_each_call};
 
 /// What one place in the program called, and how long threads waited there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,16 +41,16 @@ pub fn site_contention(trace: &Trace) -> Vec<SiteContention> {
     };
     // All calls come here, and a site may name many objects, so one lookup a call has to do.
     let mut of_call: HashMap<(SiteId, Operation), usize> = HashMap::new();
-    for complete in complete_calls(trace) {
+    for_each_call(trace, |complete| {
         let operation = complete.call.operation;
         let Some(site) = complete.call.site else {
-            continue;
+            return;
         };
         let position = *of_call
             .entry((site, operation))
             .or_insert_with(|| table.name(trace, site, operation));
         table.entries[position].count(operation.times(), complete.wait);
-    }
+    });
     let mut entries = table.entries;
     // Stable, so that equals stay in the trace's order.
     entries.sort_by_key(|entry| std::cmp::Reverse((entry.total_wait, entry.blocked, entry.calls)));

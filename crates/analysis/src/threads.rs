@@ -2,7 +2,7 @@
 
 use foretrace_trace::{Nanos, Operation, ThreadId, Trace};
 
-use crate::calls::{Wait, complete_calls};
+use crate::calls::{Wait, for_each_call};
 
 /// What a thread did, in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,13 +50,13 @@ pub fn threads(trace: &Trace) -> Vec<ThreadSummary> {
         }
         previous = event.time;
     }
-    for complete in complete_calls(trace) {
+    for_each_call(trace, |complete| {
         if let Wait::For(time) | Wait::Endless(time) = complete.wait {
             let thread = &mut threads[complete.call.thread.index()];
             thread.blocked += 1;
             thread.waited = thread.waited + time;
         }
-    }
+    });
     threads
 }
 

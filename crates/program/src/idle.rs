@@ -13,6 +13,7 @@ use crate::events::Following;
 const LEAST_SHARE: u64 = 64;
 
 /// The time, up to each event, in which some thread could run: it ran, or another or another program had the CPU.
+#[derive(Default)]
 pub(crate) struct Busy {
     nanos: Vec<u64>,
 }
@@ -32,7 +33,7 @@ impl Busy {
         };
         let has_waits = trace.calls.iter().any(|call| waits(call.operation));
         if !has_waits || trace.events.iter().any(|event| event.cpu().is_none()) {
-            return Self { nanos: Vec::new() };
+            return Self::default();
         }
         let mut first = vec![None; trace.threads.len()];
         for event in trace.events.iter().rev() {

@@ -6,6 +6,7 @@ use foretrace_trace::{Object, ObjectId, ObjectKind, Operation as Call, ThreadId}
 
 use crate::{
     Action, Operation, Operations, Program, Thread,
+    idle::Busy,
     links::{Links, LinksBuilder},
     lower::{Lowering, ObjectLog},
     matching::{Edges, OpRef},
@@ -18,6 +19,8 @@ const NAMED: usize = 8;
 impl Lowering<'_> {
     /// Makes the program of what the sweep found.
     pub fn finish(mut self) -> Program {
+        // Room for what is laid out.
+        self.busy = Busy::default();
         for log in self.rendezvous.values() {
             log.edges(&mut self.edges);
         }
