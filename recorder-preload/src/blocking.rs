@@ -3,7 +3,9 @@
 use core::ffi::c_int;
 
 use foretrace_recorder::blocking::{self, Begun, Target};
-use foretrace_recorder::{OUTCOME_SUCCESS, OUTCOME_TIMED_OUT, outcome_of};
+use foretrace_recorder::{
+    IoKind, Kind, OUTCOME_SUCCESS, OUTCOME_TIMED_OUT, outcome_of, pipes, record_extended,
+};
 
 use crate::hook::{CANCELLED, recording};
 
@@ -69,7 +71,13 @@ pub fn call_then<T: Result>(
         return call();
     }
     let mut pending = Pending::begin(target, site);
+    if let Target::Bytes(kind, fd) = target
+        && let Some(inode) = pipes::inode(fd, pending.begun.counter())
+    {
+        return move_through_pipe(pending, (kind, inode), call);
+    }
     let result = call();
+    let since = pending.begun.counter();
     if blocking::nothing_happened(pending.begun) {
         core::mem::forget(pending);
         return result;
@@ -78,6 +86,46 @@ pub fn call_then<T: Result>(
         pending.target = waited_for();
     }
     pending.end(result);
+    if let Target::Stream(IoKind::Read, stream, descriptor) = target {
+        // SAFETY: the program used the stream just now.
+        let fd = unsafe { descriptor(stream) };
+        if let Some(inode) = pipes::inode(fd, since) {
+            record_extended(Kind::PipeRead, inode, OUTCOME_SUCCESS, site, (0, 0));
+        }
+    }
+    result
+}
+
+/// Makes a call that reads from a pipe or writes to it, and records that and, if it blocked, the waiting.
+#[inline(never)]
+fn move_through_pipe<T: Result>(
+    mut pending: Pending,
+    (kind, inode): (IoKind, u64),
+    call: impl FnOnce() -> T,
+) -> T {
+    let site = pending.site;
+    let record = |kind| record_extended(kind, inode, OUTCOME_SUCCESS, site, (0, 0));
+    // Who reads what is written may be seen before the call is back.
+    let write = (kind == IoKind::Write).then(|| {
+        let write = record(Kind::PipeWrite);
+        pending.begun = blocking::begin();
+        write
+    });
+    let result = call();
+    let bytes = result.bytes();
+    let outcome = result.outcome();
+    if let Some(write) = write {
+        match bytes {
+            Some(bytes) => write.set_second(bytes),
+            None => write.set_outcome(outcome),
+        }
+    }
+    pending.end(result);
+    if kind == IoKind::Read
+        && let Some(bytes) = bytes
+    {
+        record(Kind::PipeRead).set_second(bytes);
+    }
     result
 }
 
@@ -85,6 +133,11 @@ pub fn call_then<T: Result>(
 pub trait Result: Copy {
     /// Returns the outcome byte.
     fn outcome(self) -> u8;
+
+    /// Returns how many bytes were read or written; `None` where it failed, or does not tell.
+    fn bytes(self) -> Option<u64> {
+        None
+    }
 }
 
 /// Returns what the last failed call left.
@@ -106,6 +159,10 @@ impl Result for isize {
         } else {
             OUTCOME_SUCCESS
         }
+    }
+
+    fn bytes(self) -> Option<u64> {
+        u64::try_from(self).ok()
     }
 }
 

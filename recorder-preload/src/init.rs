@@ -3,9 +3,12 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use foretrace_recorder::{clock, process, stack, turns};
+use foretrace_recorder::pipes as known_pipes;
+use foretrace_recorder::{Kind, OUTCOME_SUCCESS, clock, process, record, stack, turns};
 
-use crate::{children, environment, exit, io, mpi, next, poll, queues, sleep, stdio, thread};
+use crate::{
+    children, environment, exit, io, mpi, next, pipes, poll, queues, sleep, stdio, thread,
+};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -56,6 +59,7 @@ fn wake_up() -> bool {
     next::look_up_all();
     children::look_up_all();
     io::look_up_all();
+    pipes::look_up_all();
     poll::look_up_all();
     queues::look_up_all();
     sleep::look_up_all();
@@ -95,7 +99,17 @@ fn wake_up() -> bool {
     stack::set_depth(stacks);
     thread::watch_first();
     watch_forks();
+    tell_outputs();
     true
+}
+
+/// Tells of the pipes that the program began with as its outputs: what the C library writes there for its streams nobody sees.
+fn tell_outputs() {
+    for fd in [libc::STDOUT_FILENO, libc::STDERR_FILENO] {
+        if let Some(inode) = known_pipes::inode(fd, clock::tsc()) {
+            record(Kind::PipeHeld, inode, OUTCOME_SUCCESS, 0);
+        }
+    }
 }
 
 /// What stands in `FORETRACE_RSEQ` once a process found that rseq works as a clock; before it is another character.

@@ -3,16 +3,16 @@
 use core::ffi::{c_int, c_uint, c_void};
 
 use foretrace_recorder::IoKind::{Accept, Connect, Copy, Read, Sync, Write};
-use foretrace_recorder::blocking::Target::{File, Other};
+use foretrace_recorder::blocking::Target::{Bytes, File, Other};
 use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
 use crate::blocking::hooks;
 
 hooks! {
-    read(fd: c_int, buffer: *mut c_void, bytes: size_t) -> ssize_t = File(Read, fd);
-    write(fd: c_int, buffer: *const c_void, bytes: size_t) -> ssize_t = File(Write, fd);
-    readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t = File(Read, fd);
-    writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t = File(Write, fd);
+    read(fd: c_int, buffer: *mut c_void, bytes: size_t) -> ssize_t = Bytes(Read, fd);
+    write(fd: c_int, buffer: *const c_void, bytes: size_t) -> ssize_t = Bytes(Write, fd);
+    readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t = Bytes(Read, fd);
+    writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t = Bytes(Write, fd);
     pread(fd: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t) -> ssize_t
         = File(Read, fd);
     pread64(fd: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t) -> ssize_t
@@ -34,7 +34,7 @@ hooks! {
     pwritev2(fd: c_int, parts: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t
         = File(Write, fd);
     __read_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, room: size_t) -> ssize_t
-        = File(Read, fd);
+        = Bytes(Read, fd);
     __pread_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t, room: size_t)
         -> ssize_t = File(Read, fd);
     __pread64_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t, room: size_t)

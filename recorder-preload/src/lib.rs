@@ -44,6 +44,7 @@ mod mutex;
 mod next;
 mod once;
 mod openmp;
+mod pipes;
 mod poll;
 mod queues;
 mod rwlock;
@@ -92,8 +93,8 @@ macro_rules! export {
 /// The exports.
 pub mod exports {
     use super::{
-        affinity, barrier, c11, children, cond, cpus, exit, io, mutex, once, openmp, poll, queues,
-        rwlock, semaphore, sleep, spin, stdio, thread, yields,
+        affinity, barrier, c11, children, cond, cpus, exit, io, mutex, once, openmp, pipes, poll,
+        queues, rwlock, semaphore, sleep, spin, stdio, thread, yields,
     };
 
     export! {
@@ -256,6 +257,9 @@ pub mod exports {
         usleep / 1 => sleep::usleep;
         sleep / 1 => sleep::sleep;
         thrd_sleep / 2 => sleep::thrd_sleep;
+
+        pipe / 1 => pipes::pipe;
+        pipe2 / 2 => pipes::pipe2;
 
         mq_send / 4 => queues::mq_send;
         mq_timedsend / 5 => queues::mq_timedsend;

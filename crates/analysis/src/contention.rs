@@ -92,6 +92,7 @@ fn is_acquisition(operation: Operation) -> bool {
             | Operation::SpinUnlock(_)
             | Operation::SemPost(_)
             | Operation::QueueSend(_)
+            | Operation::PipeWrite { .. }
             | Operation::CondSignal(_)
             | Operation::CondBroadcast(_)
             | Operation::Send { .. }

@@ -205,6 +205,8 @@ fn class(operation: Operation) -> EventClass {
         | Operation::Wait(_)
         | Operation::QueueSend(_)
         | Operation::QueueReceive(_)
+        | Operation::PipeWrite { .. }
+        | Operation::PipeRead { .. }
         | Operation::Message(_) => EventClass::Message,
         Operation::Io { .. } | Operation::Sleep | Operation::SleepFor(_) => EventClass::Io,
         Operation::Return | Operation::Bind { .. } => EventClass::Other,

@@ -49,6 +49,12 @@ impl Lowering<'_> {
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
             operation if is_sleep(operation, outcome) => self.sleep(index, thread),
+            Op::Io { .. } if self.waits_for_pipe(index) => {
+                let at = self.push(index, thread, Action::Pass);
+                self.set_open(at, OpenKind::Other);
+            }
+            Op::PipeWrite { pipe, bytes } => self.pipe_write(index, thread, pipe, bytes),
+            Op::PipeRead { pipe, .. } => self.pipe_read(index, thread, pipe),
             Op::Io { .. } | Op::Sleep | Op::SleepFor(_) => self.pass_time((index, index), thread),
             _ if outcome == Outcome::Busy && self.tries_until_locked(index, call) => {}
             _ if matches!(outcome, Outcome::Failed(_) | Outcome::Busy) => {
@@ -147,7 +153,7 @@ impl Lowering<'_> {
     }
 
     /// Lowers a call that takes something and waits for it where it must.
-    fn acquire(&mut self, index: usize, thread: u32, operation: Op) {
+    pub fn acquire(&mut self, index: usize, thread: u32, operation: Op) {
         let (action, kind) = match operation {
             Op::Lock(m)
             | Op::TryLock(m)

@@ -28,6 +28,7 @@ mod lower;
 mod matching;
 mod operation;
 mod operations;
+mod pipes;
 mod polls;
 mod pool;
 mod program;

@@ -15,6 +15,7 @@ use crate::{
         ConditionLog, DoacrossLog, Edges, FutexLog, MutexLog, OpRef, RendezvousLog, RwlockLog,
         SemaphoreLog,
     },
+    pipes::Pipes,
     sleeps::Sleeps,
     structure::{self, Roles},
     work::Work,
@@ -80,6 +81,8 @@ pub(crate) struct Lowering<'t> {
     pub polls: Vec<(OpRef, u32)>,
     /// Waits by sleeping.
     pub sleeps: Sleeps,
+    /// What went through pipes.
+    pub pipes: Pipes,
     /// Tokens that each thread takes by the section that it is about to begin: known to be granted at its next event.
     pub taking: Vec<Vec<(ObjectId, OpRef)>>,
     /// What condition variables were found to be.
@@ -194,7 +197,7 @@ impl<'t> Lowering<'t> {
         let logs = objects.iter().map(|object| match object.kind {
             ObjectKind::Mutex | ObjectKind::Spin => ObjectLog::Mutex(MutexLog::default()),
             ObjectKind::Cond => ObjectLog::Condition(ConditionLog::default()),
-            ObjectKind::Semaphore | ObjectKind::Queue => {
+            ObjectKind::Semaphore | ObjectKind::Queue | ObjectKind::Pipe => {
                 ObjectLog::Semaphore(SemaphoreLog::with_tokens(object.initial.unwrap_or(0)))
             }
             ObjectKind::Rwlock => ObjectLog::Rwlock(RwlockLog::default()),
@@ -221,6 +224,7 @@ impl<'t> Lowering<'t> {
         Self {
             trace,
             busy: Busy::of(trace, &next),
+            pipes: Pipes::of(trace, &next),
             work: Work::new(trace),
             ends: ends::ends(trace, &next),
             carried: vec![0; threads],
@@ -284,6 +288,9 @@ impl<'t> Lowering<'t> {
         self.log_taken(thread);
         if self.sleeps.are_awaited() {
             self.reach(index, thread);
+        }
+        if self.pipes.has_marks() {
+            self.come_by_marks(index, thread);
         }
         if self.plays_a_role(index, thread, call) {
             return;
@@ -388,6 +395,7 @@ impl<'t> Lowering<'t> {
     /// Closes what is still open after the last event: what can have come back did, the rest never does.
     fn end(&mut self) {
         self.match_polls();
+        self.match_pipes();
         for thread in 0..self.lists.len() {
             let Some(open) = self.open[thread].take() else {
                 continue;

@@ -82,6 +82,7 @@ impl Program {
         let spin = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Spin;
         let mutex = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Mutex;
         let queue = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Queue;
+        let pipe = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Pipe;
         let doacross = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Doacross;
         match self.operations.action(operation) {
             Action::Pass => "pass",
@@ -104,6 +105,8 @@ impl Program {
             Action::Unlock(id) if spin(id) => "spin_unlock",
             Action::Lock(_) => "lock",
             Action::Unlock(_) => "unlock",
+            Action::AwaitWake(id) | Action::TakeToken(id) if pipe(id) => "pipe_read",
+            Action::Wake(id) | Action::GiveToken(id) if pipe(id) => "pipe_write",
             Action::AwaitWake(id) if doacross(id) => "doacross_wait",
             Action::Wake(id) if doacross(id) => "doacross_post",
             Action::AwaitWake(id) if mutex(id) => "cond_wait",

@@ -436,3 +436,46 @@ fn the_receiver_of_a_message_waited_for_its_sender() {
         ]
     );
 }
+
+#[test]
+fn who_reads_from_a_pipe_waits_for_what_it_got_also_where_it_was_there() {
+    // Three bytes come in two writes, of which the first read gets the first two.
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n3 A pipe_write p 1 cpu=3\n5 A pipe_write p 2 cpu=5\n\
+                6 B pipe_read p 2 cpu=1\n7 B pipe_read p 1 cpu=2\n8 B pipe_read p 0 cpu=3\n8 B terminate cpu=3\n\
+                9 A terminate cpu=6\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 3 pass; 2 pipe_write; 1 terminate",
+            "B; 1 pipe_read <-A.2; 1 pipe_read <-A.2; 1 pass; terminate"
+        ]
+    );
+}
+
+#[test]
+fn writes_that_one_thread_reads_whole_are_messages() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n1 B io read pipe cpu=1\n5 A pipe_write p 12 cpu=4\n\
+                6 B return cpu=1\n6 B pipe_read p 4 cpu=1\n7 B pipe_read p 8 cpu=2\n8 B terminate cpu=3\n9 A terminate cpu=6\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 4 pipe_write; 2 terminate",
+            "B; 1 pass; pipe_read <-A.1; 1 pass; 1 terminate"
+        ]
+    );
+}
+
+#[test]
+fn a_read_of_what_nobody_saw_written_waits_until_the_writer_has_come_as_far() {
+    // A is in the middle of its work when B has something to read.
+    let rows = "program a\nprogram b\nprocess A program=0\nprocess B program=1\nreturns explicit\n0 A create B cpu=0\n\
+                0 A pipe_write p 0 cpu=0\n1 B io read pipe cpu=1\n41 B return cpu=1\n42 B pipe_read p 0 cpu=2\n\
+                52 B terminate cpu=12\n80 A terminate cpu=60\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; pass; 30 pipe_write; 30 terminate",
+            "B; 1 pass; 1 pipe_read <-A.2; 10 terminate"
+        ]
+    );
+}

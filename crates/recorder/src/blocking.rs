@@ -26,6 +26,8 @@ pub enum Target {
     Time(u64),
     /// Something that is done with one open file.
     File(IoKind, i32),
+    /// The same, with a file that may be a pipe.
+    Bytes(IoKind, i32),
     /// Something that is done with a stream, and the function that finds its file.
     Stream(IoKind, *mut c_void, unsafe fn(*mut c_void) -> i32),
     /// The end of the process of this number; if that is 0, of the one that was started with this key.
@@ -58,6 +60,12 @@ pub struct Begun {
 }
 
 impl Begun {
+    /// Returns the counter when the call was about to be made; 0 where that is not known.
+    #[inline]
+    pub fn counter(self) -> u64 {
+        self.tsc
+    }
+
     /// Returns whether there is anything to record of the call, now that it is over.
     fn is_watched(self, state: &ThreadState) -> bool {
         let is_known = self.switches_plus_one != UNKNOWN && state.vforks.get() == 0;
@@ -258,7 +266,7 @@ fn call(target: Target) -> Call {
             let fd = unsafe { descriptor(stream) };
             call(Target::File(kind, fd))
         }
-        Target::File(kind, fd) => {
+        Target::File(kind, fd) | Target::Bytes(kind, fd) => {
             let (file, inode, device) = identify(fd);
             Call {
                 kind: Kind::Io,

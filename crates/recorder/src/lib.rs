@@ -47,6 +47,7 @@ pub mod maps;
 mod memory_file;
 pub mod message;
 mod outcome;
+pub mod pipes;
 pub mod process;
 mod section;
 pub mod sets;

@@ -19,7 +19,7 @@ use foretrace_trace::journal::layout::{
 
 use crate::clock::{self, RseqArea};
 use crate::state::ThreadState;
-use crate::{buffer, cost, file, maps, sys};
+use crate::{buffer, cost, file, maps, pipes, sys};
 
 /// Not asked yet whether to record. Zero, so that a wiped page says it.
 pub const UNBORN: u32 = 0;
@@ -173,6 +173,7 @@ pub fn restart() -> bool {
     clock::forget(thread);
     thread.reset();
     maps::forget();
+    pipes::forget_all();
     file::abandon();
     open(FLAG_FORKED, began)
 }

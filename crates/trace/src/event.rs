@@ -235,6 +235,20 @@ pub enum Operation {
     /// Slept, from this event to its [`Operation::Return`], after asking for so long. It came back later than that where others
     /// had the CPU.
     SleepFor(Nanos),
+    /// Wrote to a pipe. Where that had to wait, [`Self::Io`] follows.
+    PipeWrite {
+        /// The pipe.
+        pipe: ObjectId,
+        /// How many bytes.
+        bytes: u32,
+    },
+    /// Read from a pipe. Where that had to wait, [`Self::Io`] precedes it.
+    PipeRead {
+        /// The pipe.
+        pipe: ObjectId,
+        /// How many bytes; none at the end of what is written.
+        bytes: u32,
+    },
 }
 
 impl Operation {
@@ -286,6 +300,8 @@ impl Operation {
             Self::Message(_) => "message",
             Self::DoacrossWait { .. } => "doacross_wait",
             Self::DoacrossPost { .. } => "doacross_post",
+            Self::PipeWrite { .. } => "pipe_write",
+            Self::PipeRead { .. } => "pipe_read",
         }
     }
 
@@ -337,7 +353,9 @@ impl Operation {
             | Self::LockSections { mutex: object, .. }
             | Self::TryLocks { mutex: object, .. }
             | Self::DoacrossWait { loops: object, .. }
-            | Self::DoacrossPost { loops: object, .. } => Some(object),
+            | Self::DoacrossPost { loops: object, .. }
+            | Self::PipeWrite { pipe: object, .. }
+            | Self::PipeRead { pipe: object, .. } => Some(object),
         }
     }
 

@@ -30,11 +30,13 @@ pub enum ObjectKind {
     Queue,
     /// The loops of an OpenMP team whose iterations wait for each other.
     Doacross,
+    /// A pipe, named or not.
+    Pipe,
 }
 
 impl ObjectKind {
     /// All kinds, in the order of their bytes in files.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Event,
         Self::Mutex,
         Self::Cond,
@@ -46,6 +48,7 @@ impl ObjectKind {
         Self::Futex,
         Self::Queue,
         Self::Doacross,
+        Self::Pipe,
     ];
 
     /// Returns the name used in text traces and tables.
@@ -62,6 +65,7 @@ impl ObjectKind {
             Self::Futex => "futex",
             Self::Queue => "queue",
             Self::Doacross => "doacross",
+            Self::Pipe => "pipe",
         }
     }
 }

@@ -64,6 +64,7 @@ fn kind(operation: Operation) -> Option<ObjectKind> {
         Operation::DoacrossWait { .. } | Operation::DoacrossPost { .. } => {
             Some(ObjectKind::Doacross)
         }
+        Operation::PipeWrite { .. } | Operation::PipeRead { .. } => Some(ObjectKind::Pipe),
     }
 }
 
@@ -83,11 +84,14 @@ pub(crate) fn count(operation: Operation) -> Option<u64> {
     }
 }
 
-/// Returns the iteration that an operation names.
-pub(crate) fn iteration(operation: Operation) -> Option<u64> {
+/// Returns the number that an operation names besides its object: an iteration's, or how many bytes.
+pub(crate) fn number(operation: Operation) -> Option<u64> {
     match operation {
         Operation::DoacrossWait { iteration, .. } | Operation::DoacrossPost { iteration, .. } => {
             Some(iteration)
+        }
+        Operation::PipeWrite { bytes, .. } | Operation::PipeRead { bytes, .. } => {
+            Some(bytes.into())
         }
         _ => None,
     }

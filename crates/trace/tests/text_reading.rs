@@ -192,7 +192,7 @@ fn what_cannot_be_understood_is_named_with_line_column_expectation_and_remedy() 
             "proces A\n",
             "x:2:1: expected a row that starts with a time, or a header line that starts with one of communicator, process, thread, \
              unit, returns, program, module, site, recording, warning, event, mutex, cond, semaphore, rwlock, barrier, \
-             spin, once, futex, queue, doacross, found `proces`; correct the first word (did you mean `process`?), or start a comment with `#`",
+             spin, once, futex, queue, doacross, pipe, found `proces`; correct the first word (did you mean `process`?), or start a comment with `#`",
         ),
         (
             "0 A lock m\nprocess A\n",

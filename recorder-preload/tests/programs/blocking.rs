@@ -5,10 +5,11 @@ use foretrace_trace::Operation;
 use crate::harness::{compile, record, record_command};
 
 /// What the first thread of `blocked_calls.c` is blocked in.
-const BLOCKED: [&str; 16] = [
+const BLOCKED: [&str; 17] = [
     "create T1",
     "io read pipe",
     "return",
+    "pipe_read pipe1",
     "io read socket",
     "return",
     "io read event",

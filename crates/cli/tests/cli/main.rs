@@ -11,6 +11,7 @@ mod help;
 mod machines;
 mod messages;
 mod mpi_programs;
+mod pipes;
 mod polling;
 mod pools;
 mod predictions;

@@ -43,7 +43,7 @@ impl Model for Direct {
     fn new(program: &Program, machine: &Machine) -> Self {
         let objects = program.objects.iter().map(|object| match object.kind {
             ObjectKind::Cond => Object::Condition(Condition::default()),
-            ObjectKind::Semaphore | ObjectKind::Queue => {
+            ObjectKind::Semaphore | ObjectKind::Queue | ObjectKind::Pipe => {
                 Object::Semaphore(Semaphore::with_tokens(object.initial.unwrap_or(0)))
             }
             ObjectKind::Rwlock => Object::Rwlock(Rwlock::default()),

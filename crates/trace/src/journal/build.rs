@@ -1,7 +1,7 @@
 //! Builds a trace from journals: merges the threads' events and gives everything an id.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use super::bindings::Bindings;
 use super::clock::Timescale;
@@ -78,6 +78,8 @@ pub(super) struct Builder<'a> {
     pub(super) bindings: Bindings,
     pub(super) spins: Spins,
     pub(super) endless: Vec<String>,
+    /// The pipes that the first program began with as its outputs.
+    pub(super) outputs: BTreeSet<u64>,
 }
 
 impl<'a> Builder<'a> {
@@ -103,6 +105,7 @@ impl<'a> Builder<'a> {
             bindings: Bindings::default(),
             spins: Spins::default(),
             endless: Vec::new(),
+            outputs: BTreeSet::new(),
         }
     }
 

@@ -551,6 +551,12 @@ kinds! {
     SetTake = 112,
     /// `semop` gave tokens; the operands as of [`Kind::SetTake`].
     SetGive = 113,
+    /// Wrote to a pipe, recorded before it; `object` is the pipe's inode, the extension holds how many bytes it was.
+    PipeWrite = 114,
+    /// Read from a pipe, recorded after it; the operands as of [`Kind::PipeWrite`].
+    PipeRead = 115,
+    /// The program began with a pipe as its output; `object` is the pipe's inode.
+    PipeHeld = 116,
     /// A call of MPI; `object` is the function's position in [`FUNCTIONS`](super::mpi::FUNCTIONS). Always pending. Words follow it,
     /// and its return.
     Mpi = 130,

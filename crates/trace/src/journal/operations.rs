@@ -93,6 +93,22 @@ impl Builder<'_> {
                 let queue = self.objects.shared(process, ObjectKind::Queue, name, None);
                 object_operation(event.kind, queue)
             }
+            // What the whole program writes to nobody in it reads.
+            Kind::PipeHeld if process == 0 => {
+                self.outputs.insert(event.object);
+                None
+            }
+            Kind::PipeWrite | Kind::PipeHeld if self.outputs.contains(&event.object) => None,
+            Kind::PipeWrite | Kind::PipeHeld | Kind::PipeRead => {
+                let inode = event.object;
+                let pipe = self.objects.shared(process, ObjectKind::Pipe, inode, None);
+                let bytes = u32::try_from(event.second).unwrap_or(u32::MAX);
+                Some(if event.kind == Kind::PipeRead {
+                    Operation::PipeRead { pipe, bytes }
+                } else {
+                    Operation::PipeWrite { pipe, bytes }
+                })
+            }
             Kind::SetTake | Kind::SetGive => {
                 let value = event.third.checked_sub(1);
                 let value = value.and_then(|value| u32::try_from(value).ok());

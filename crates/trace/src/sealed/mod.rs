@@ -56,7 +56,7 @@
 //! processes   list of: name: text, pid?, parent pid?
 //! threads     list of: name: text, process, priority?: signed, cpu?, start routine?, tid?
 //! objects     list of: kind: one of Event, Mutex, Cond, Semaphore, Rwlock, Barrier, Spin, Once, Futex, Queue,
-//!             Doacross; name: text, process,
+//!             Doacross, Pipe; name: text, process,
 //!             address?, initial?
 //! modules     list of: path: text, build id?: text
 //! sites       list of: module, offset, caller?: an earlier site

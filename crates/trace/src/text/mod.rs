@@ -52,6 +52,7 @@
 //!           | ("futex_wait" | "futex_timedwait") FUTEX | "futex_wake" FUTEX WOKEN
 //!           | "bind" THREAD CPUS
 //!           | ("queue_send" | "queue_receive") QUEUE
+//!           | ("pipe_write" | "pipe_read") PIPE BYTES
 //!           | ("doacross_wait" | "doacross_post") DOACROSS ITERATION
 //!                                                     waits until an iteration of a loop is done, or says that it is
 //!           | ("lock_sections" | "trylocks") MUTEX COUNT

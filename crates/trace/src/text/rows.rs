@@ -230,6 +230,14 @@ impl Row<'_, '_, '_> {
                 let (loops, iteration) = self.iteration()?;
                 Ok(Operation::DoacrossPost { loops, iteration })
             }
+            "pipe_write" => {
+                let (pipe, bytes) = self.pipe()?;
+                Ok(Operation::PipeWrite { pipe, bytes })
+            }
+            "pipe_read" => {
+                let (pipe, bytes) = self.pipe()?;
+                Ok(Operation::PipeRead { pipe, bytes })
+            }
             "bind" => {
                 let thread = self.thread()?;
                 let cpus = words::cpus(self.words.required("CPUs, such as 0-3,6")?)?;
@@ -253,6 +261,12 @@ impl Row<'_, '_, '_> {
         let loops = self.object(ObjectKind::Doacross)?;
         let what = "the number of an iteration";
         Ok((loops, number(self.words.required(what)?, what)?))
+    }
+
+    fn pipe(&mut self) -> Result<(ObjectId, u32), Problem> {
+        let pipe = self.object(ObjectKind::Pipe)?;
+        let what = "a number of bytes";
+        Ok((pipe, number(self.words.required(what)?, what)?))
     }
 
     fn io(&mut self) -> Result<Operation, Problem> {

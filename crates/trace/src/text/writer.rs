@@ -284,8 +284,8 @@ fn call_text(trace: &Trace, call: &Call, sites: &[String]) -> String {
             add(file.name());
         }
     }
-    if let Some(iteration) = operands::iteration(call.operation) {
-        add(&iteration.to_string());
+    if let Some(number) = operands::number(call.operation) {
+        add(&number.to_string());
     }
     if let Some(count) = operands::count(call.operation) {
         add(&count.to_string());

@@ -406,6 +406,14 @@ impl Builder {
                 loops: self.object(ObjectKind::Doacross, raw.operands.0)?,
                 iteration: raw.operands.1 as u64,
             },
+            17 => Operation::PipeWrite {
+                pipe: self.object(ObjectKind::Pipe, raw.operands.0)?,
+                bytes: raw.operands.1 as u32,
+            },
+            18 => Operation::PipeRead {
+                pipe: self.object(ObjectKind::Pipe, raw.operands.0)?,
+                bytes: raw.operands.1 as u32,
+            },
             12 => Operation::Bind {
                 thread: other_id,
                 cpus: (raw.operands.1 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),

@@ -1,0 +1,39 @@
+//! Processes and threads that hand each other work through pipes.
+
+use serde_json::Value;
+
+use crate::environment::{TestEnvironment, assert_speedup};
+
+/// Records a command, and predicts it for two CPUs.
+fn predicted(command: &[&str]) -> Value {
+    let environment = TestEnvironment::new();
+    let source = include_str!("../../../../traces/programs/pipes.c");
+    environment.compile("pipes", source, &["-O1", "-pthread"]);
+    let record = ["record", "-q", "-o", "out.ftrace", "--"];
+    let ended = environment.run(&[&record[..], command].concat());
+    assert!(ended.contains("exit code: 0"), "{ended}");
+    environment.json(&["predict", "out.ftrace", "--cpus", "2", "--json"])
+}
+
+#[test]
+fn who_reads_begins_when_it_was_written() {
+    // Of five parts of work, one lies beside others.
+    assert_speedup(1.1..=1.4, || predicted(&["./pipes", "chain", "50000000"]));
+}
+
+#[test]
+fn threads_that_read_tasks_from_a_pipe_are_a_pool() {
+    // Eight tasks for two threads, and as much as four by one: of twelve parts of work eight are left.
+    assert_speedup(1.4..=1.55, || {
+        let predicted = predicted(&["./pipes", "tasks", "4", "4000000"]);
+        assert_eq!(predicted["predictions"][0]["model"], "pool", "{predicted}");
+        predicted
+    });
+}
+
+#[test]
+fn stages_of_a_pipeline_that_use_streams_wait_for_each_other() {
+    // What the C library writes itself, nobody sees.
+    let command = "./pipes give 50000000 | ./pipes take 50000000";
+    assert_speedup(0.9..=1.2, || predicted(&["sh", "-c", command]));
+}

@@ -1,0 +1,31 @@
+//! Making pipes: what was known of files that had their numbers before is forgotten.
+
+use core::ffi::c_int;
+
+use foretrace_recorder::pipes;
+
+use crate::blocking::next_functions;
+
+next_functions! {
+    pipe(ends: *mut c_int) -> c_int;
+    pipe2(ends: *mut c_int, flags: c_int) -> c_int;
+}
+
+pub unsafe extern "C-unwind" fn pipe(ends: *mut c_int, _site: u64) -> c_int {
+    // SAFETY: the program's own call.
+    made(ends, unsafe { next::pipe(ends) })
+}
+
+pub unsafe extern "C-unwind" fn pipe2(ends: *mut c_int, flags: c_int, _site: u64) -> c_int {
+    // SAFETY: the program's own call.
+    made(ends, unsafe { next::pipe2(ends, flags) })
+}
+
+fn made(ends: *mut c_int, result: c_int) -> c_int {
+    if result == 0 {
+        // SAFETY: the kernel has written two numbers there.
+        let ends = unsafe { *ends.cast::<[c_int; 2]>() };
+        ends.into_iter().for_each(pipes::forget);
+    }
+    result
+}
