@@ -1,6 +1,6 @@
 //! What the hooks of calls that may block have in common: input and output, waiting for time, signals, processes.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 
 use foretrace_recorder::blocking::{self, Begun, Target};
 use foretrace_recorder::{
@@ -71,10 +71,10 @@ pub fn call_then<T: Result>(
         return call();
     }
     let mut pending = Pending::begin(target, site);
-    if let Target::Bytes(kind, fd) = target
-        && let Some(inode) = pipes::inode(fd, pending.begun.counter())
+    if let Target::Bytes(kind, fd, place) = target
+        && let Some(name) = pipes::name(fd, pending.begun.counter())
     {
-        return move_through_pipe(pending, (kind, inode), call);
+        return move_through_pipe(pending, (kind, name, place), call);
     }
     let result = call();
     let since = pending.begun.counter();
@@ -89,22 +89,22 @@ pub fn call_then<T: Result>(
     if let Target::Stream(IoKind::Read, stream, descriptor) = target {
         // SAFETY: the program used the stream just now.
         let fd = unsafe { descriptor(stream) };
-        if let Some(inode) = pipes::inode(fd, since) {
-            record_extended(Kind::PipeRead, inode, OUTCOME_SUCCESS, site, (0, 0));
+        if let Some(name) = pipes::name(fd, since) {
+            record_extended(Kind::PipeRead, name, OUTCOME_SUCCESS, site, (0, 0));
         }
     }
     result
 }
 
-/// Makes a call that reads from a pipe or writes to it, and records that and, if it blocked, the waiting.
+/// Makes a call that reads from a pipe or a counter or writes to it, and records that and, if it blocked, the waiting.
 #[inline(never)]
 fn move_through_pipe<T: Result>(
     mut pending: Pending,
-    (kind, inode): (IoKind, u64),
+    (kind, name, place): (IoKind, u64, *const c_void),
     call: impl FnOnce() -> T,
 ) -> T {
     let site = pending.site;
-    let record = |kind| record_extended(kind, inode, OUTCOME_SUCCESS, site, (0, 0));
+    let record = |kind| record_extended(kind, name, OUTCOME_SUCCESS, site, (0, 0));
     // Who reads what is written may be seen before the call is back.
     let write = (kind == IoKind::Write).then(|| {
         let write = record(Kind::PipeWrite);
@@ -112,7 +112,16 @@ fn move_through_pipe<T: Result>(
         write
     });
     let result = call();
-    let bytes = result.bytes();
+    let bytes = result.bytes().map(|bytes| {
+        if !pipes::is_counter(name) || bytes != 8 {
+            return bytes;
+        }
+        if place.is_null() {
+            return 1;
+        }
+        // SAFETY: the kernel has read a number of eight bytes from there, or written one there.
+        unsafe { place.cast::<u64>().read_unaligned() }
+    });
     let outcome = result.outcome();
     if let Some(write) = write {
         match bytes {

@@ -106,8 +106,8 @@ fn wake_up() -> bool {
 /// Tells of the pipes that the program began with as its outputs: what the C library writes there for its streams nobody sees.
 fn tell_outputs() {
     for fd in [libc::STDOUT_FILENO, libc::STDERR_FILENO] {
-        if let Some(inode) = known_pipes::inode(fd, clock::tsc()) {
-            record(Kind::PipeHeld, inode, OUTCOME_SUCCESS, 0);
+        if let Some(name) = known_pipes::name(fd, clock::tsc()) {
+            record(Kind::PipeHeld, name, OUTCOME_SUCCESS, 0);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Input and output that may block.
 
 use core::ffi::{c_int, c_uint, c_void};
+use core::ptr::null;
 
 use foretrace_recorder::IoKind::{Accept, Connect, Copy, Read, Sync, Write};
 use foretrace_recorder::blocking::Target::{Bytes, File, Other};
@@ -9,10 +10,10 @@ use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, 
 use crate::blocking::hooks;
 
 hooks! {
-    read(fd: c_int, buffer: *mut c_void, bytes: size_t) -> ssize_t = Bytes(Read, fd);
-    write(fd: c_int, buffer: *const c_void, bytes: size_t) -> ssize_t = Bytes(Write, fd);
-    readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t = Bytes(Read, fd);
-    writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t = Bytes(Write, fd);
+    read(fd: c_int, buffer: *mut c_void, bytes: size_t) -> ssize_t = Bytes(Read, fd, buffer);
+    write(fd: c_int, buffer: *const c_void, bytes: size_t) -> ssize_t = Bytes(Write, fd, buffer);
+    readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t = Bytes(Read, fd, null());
+    writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t = Bytes(Write, fd, null());
     pread(fd: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t) -> ssize_t
         = File(Read, fd);
     pread64(fd: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t) -> ssize_t
@@ -34,7 +35,7 @@ hooks! {
     pwritev2(fd: c_int, parts: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t
         = File(Write, fd);
     __read_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, room: size_t) -> ssize_t
-        = Bytes(Read, fd);
+        = Bytes(Read, fd, buffer);
     __pread_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t, room: size_t)
         -> ssize_t = File(Read, fd);
     __pread64_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t, room: size_t)

@@ -18,7 +18,7 @@ const LINK_WITH_OPENMP: &str =
 const SCALAPACK_TEST: &str = "/usr/lib/x86_64-linux-gnu/scalapack/mpich-tests/xdlu";
 
 /// The compilers for the programs that tests record, the real programs that they record, launchers and compilers of MPI programs.
-const TOOLS: [Tool; 20] = [
+const TOOLS: [Tool; 21] = [
     Tool {
         program: "gcc",
         package: "gcc",
@@ -58,6 +58,10 @@ const TOOLS: [Tool; 20] = [
     Tool {
         program: "memcached",
         package: "memcached",
+    },
+    Tool {
+        program: "redis-server",
+        package: "redis-server",
     },
     Tool {
         program: "mpirun.openmpi",

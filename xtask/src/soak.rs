@@ -1,15 +1,14 @@
-//! Records a server under load for a long time.
+//! Records servers under load for a long time.
 
 use crate::run::{cargo, step};
 
-/// How long the recording takes; the server alone is asked for as long.
+/// How long each recording takes; the server alone is asked for as long.
 const SECONDS: &str = "120";
 
-/// Runs the test of the server for [`SECONDS`].
+/// Runs the tests of the servers for [`SECONDS`] each, one after the other.
 pub fn all() -> Result<(), String> {
-    let test = "server::a_server_under_load_answers_as_ever_and_is_recorded";
     step(
-        "Record memcached under load",
+        "Record memcached and redis under load",
         cargo(&[
             "test",
             "--release",
@@ -18,7 +17,7 @@ pub fn all() -> Result<(), String> {
             "--test",
             "cli",
         ])
-        .args(["--", "--exact", test, "--nocapture"])
+        .args(["--", "server::", "--nocapture", "--test-threads", "1"])
         .env("FORETRACE_SOAK_SECONDS", SECONDS),
     )
 }

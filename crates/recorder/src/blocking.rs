@@ -17,7 +17,7 @@ use foretrace_trace::journal::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, p
 
 use crate::buffer::{self, STEP};
 use crate::state::ThreadState;
-use crate::{chunk, clock, process, sys, unread};
+use crate::{chunk, clock, pipes, process, sys, unread};
 
 /// What a call waits for.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +26,9 @@ pub enum Target {
     Time(u64),
     /// Something that is done with one open file.
     File(IoKind, i32),
-    /// The same, with a file that may be a pipe.
-    Bytes(IoKind, i32),
+    /// The same, with a file that may be a pipe or a counter, and where in memory what is read or written lies; null if in several
+    /// places.
+    Bytes(IoKind, i32, *const c_void),
     /// Something that is done with a stream, and the function that finds its file.
     Stream(IoKind, *mut c_void, unsafe fn(*mut c_void) -> i32),
     /// The end of the process of this number; if that is 0, of the one that was started with this key.
@@ -266,8 +267,13 @@ fn call(target: Target) -> Call {
             let fd = unsafe { descriptor(stream) };
             call(Target::File(kind, fd))
         }
-        Target::File(kind, fd) | Target::Bytes(kind, fd) => {
-            let (file, inode, device) = identify(fd);
+        Target::File(kind, fd) | Target::Bytes(kind, fd, _) => {
+            let (file, inode, device) = match target {
+                // It was asked a moment ago. There is one device of all pipes.
+                Target::Bytes(..) => pipes::known(fd).map(|inode| (FileKind::Pipe, inode, 0)),
+                _ => None,
+            }
+            .unwrap_or_else(|| identify(fd));
             Call {
                 kind: Kind::Io,
                 object: inode,
@@ -359,8 +365,15 @@ const ANONYMOUS_KINDS: [FileKind; 4] = [
     FileKind::Other,
 ];
 
+/// Forgets what a file was whose number means another one now.
+pub(crate) fn forget_anonymous(fd: i32) {
+    if let Some(place) = usize::try_from(fd).ok().and_then(|fd| ANONYMOUS.get(fd)) {
+        place.store(0, Ordering::Relaxed);
+    }
+}
+
 /// Returns what a file is that has an inode in common with others: the kernel tells by its link in `/proc`.
-fn anonymous_kind(fd: i32) -> FileKind {
+pub(crate) fn anonymous_kind(fd: i32) -> FileKind {
     let place = usize::try_from(fd).ok().and_then(|fd| ANONYMOUS.get(fd));
     let known = place.map_or(0, |place| place.load(Ordering::Relaxed));
     if let Some(&kind) = ANONYMOUS_KINDS.get(usize::from(known).wrapping_sub(1)) {

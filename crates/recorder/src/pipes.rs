@@ -1,12 +1,14 @@
-//! Which files are pipes.
+//! Which files are pipes, or counters of the kernel's (`eventfd`).
 //!
-//! What one thread writes to a pipe another one waits for, on any number of CPUs, so that both are recorded whether or not they
-//! block. Whether a file is a pipe only the kernel knows, and asking at every call would cost as much as many calls do: so each
-//! file is asked about again when a while has passed, or when the program made a pipe of its number.
+//! What one thread writes there another one waits for, on any number of CPUs, so that both are recorded whether or not they
+//! block. What a file is only the kernel knows, and asking at every call would cost as much as many calls do: so each
+//! file is asked about again when a while has passed, or when the program made such a one of its number.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{process, sys};
+use foretrace_trace::{io::FileKind, journal::layout::EVENT_COUNTER};
+
+use crate::{blocking, process, sys};
 
 /// Files of larger numbers are not looked at.
 const FILES: usize = 1024;
@@ -18,43 +20,63 @@ const BELIEVED: u64 = 1 << 21;
 struct Known {
     /// The counter when it was asked; 0 for never.
     asked: AtomicU64,
-    /// The inode of a pipe; 0 for other files.
-    inode: AtomicU64,
+    /// The name of a pipe or counter, as it is recorded; 0 for other files.
+    name: AtomicU64,
 }
 
 static KNOWN: [Known; FILES] = [const {
     Known {
         asked: AtomicU64::new(0),
-        inode: AtomicU64::new(0),
+        name: AtomicU64::new(0),
     }
 }; FILES];
 
-/// Returns the inode of a pipe, when the counter is at `now`; `None` for other files. The common path: two loads.
+/// Returns the name of a pipe or counter, when the time-stamp counter is at `now`; `None` for other files. The common path: two loads.
 #[inline]
-pub fn inode(fd: i32, now: u64) -> Option<u64> {
+pub fn name(fd: i32, now: u64) -> Option<u64> {
     let known = KNOWN.get(usize::try_from(fd).ok()?)?;
     let asked = known.asked.load(Ordering::Relaxed);
     if asked == 0 || now.wrapping_sub(asked) > BELIEVED {
         ask(fd, known, now);
     }
-    let inode = known.inode.load(Ordering::Relaxed);
-    (inode != 0).then_some(inode)
+    let name = known.name.load(Ordering::Relaxed);
+    (name != 0).then_some(name)
 }
 
 #[cold]
 fn ask(fd: i32, known: &Known, now: u64) {
     // A program that gave up system calls is not to be ended for this one.
     let stat = (!process::confined()).then(|| sys::stat(sys::Fd(fd)));
-    let inode = match stat {
-        Some(Ok(stat)) if stat.st_mode & libc::S_IFMT == libc::S_IFIFO => stat.st_ino,
+    let name = match stat {
+        Some(Ok(stat)) => match stat.st_mode & libc::S_IFMT {
+            libc::S_IFIFO => stat.st_ino,
+            // These have an inode in common.
+            0 if blocking::anonymous_kind(fd) == FileKind::Event => {
+                EVENT_COUNTER | u64::from(fd.cast_unsigned())
+            }
+            _ => 0,
+        },
         _ => 0,
     };
-    known.inode.store(inode, Ordering::Relaxed);
+    known.name.store(name, Ordering::Relaxed);
     known.asked.store(now.max(1), Ordering::Relaxed);
+}
+
+/// Returns the inode of a file that was a pipe when it was asked last.
+pub(crate) fn known(fd: i32) -> Option<u64> {
+    let known = KNOWN.get(usize::try_from(fd).ok()?)?;
+    let name = known.name.load(Ordering::Relaxed);
+    (name != 0 && !is_counter(name)).then_some(name)
+}
+
+/// Returns whether a name is that of a counter.
+pub fn is_counter(name: u64) -> bool {
+    name & EVENT_COUNTER != 0
 }
 
 /// Forgets what was known of a file whose number means another one now.
 pub fn forget(fd: i32) {
+    blocking::forget_anonymous(fd);
     if let Some(known) = usize::try_from(fd).ok().and_then(|fd| KNOWN.get(fd)) {
         known.asked.store(0, Ordering::Relaxed);
     }

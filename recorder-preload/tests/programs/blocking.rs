@@ -5,7 +5,7 @@ use foretrace_trace::Operation;
 use crate::harness::{compile, record, record_command};
 
 /// What the first thread of `blocked_calls.c` is blocked in.
-const BLOCKED: [&str; 17] = [
+const BLOCKED: [&str; 18] = [
     "create T1",
     "io read pipe",
     "return",
@@ -14,6 +14,7 @@ const BLOCKED: [&str; 17] = [
     "return",
     "io read event",
     "return",
+    "pipe_read pipe2",
     "join T1",
     "return",
     "io read timer",

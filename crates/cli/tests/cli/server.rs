@@ -1,11 +1,11 @@
-//! A server with threads under load: recorded, it answers as it does alone, and its trace is whole.
+//! Servers with threads under load: recorded, they answer as they do alone, and their traces are whole.
 //!
 //! `cargo xtask soak` runs this for two minutes and tells how many requests a second were answered.
 
 use std::{
     env, fs,
     io::{BufRead as _, BufReader, Write as _},
-    net::TcpStream,
+    net::{TcpListener, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicBool, Ordering},
@@ -19,6 +19,9 @@ use crate::environment::TestEnvironment;
 
 /// Clients that ask at the same time, each on its own connection.
 const CLIENTS: usize = 8;
+
+/// As many times redis's own load asks before it is asked whether that is enough.
+const AT_ONCE: u64 = 500;
 
 /// A connection to memcached.
 struct Client {
@@ -73,8 +76,8 @@ impl Client {
     }
 }
 
-/// Runs the server's command under load for some time; returns the answers a second, and the server's standard error.
-fn serve(mut command: Command, directory: &Path, time: Duration) -> (f64, String) {
+/// Runs memcached's command under load for some time; returns the answers a second, and the server's standard error.
+fn memcached(mut command: Command, directory: &Path, time: Duration) -> (f64, String) {
     let port_file = directory.join("port");
     // A port that is free, which memcached writes to a file.
     let server = command
@@ -137,8 +140,71 @@ fn end(server: Child) -> String {
     errors
 }
 
+/// Runs the command of redis, with threads for input and output, under its own load for some time; returns the answers a second, and
+/// the server's standard error.
+fn redis(mut command: Command, directory: &Path, time: Duration) -> (f64, String) {
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let port = free.expect("some port is free").port().to_string();
+    let server = command
+        .args([
+            "--port",
+            &port,
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--dir",
+        ])
+        .arg(directory)
+        .args(["--io-threads", "4", "--io-threads-do-reads", "yes"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("xtask setup installed redis");
+    let ask = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program)
+            .args(["-h", "127.0.0.1", "-p", &port])
+            .args(arguments)
+            .output()
+            .expect("xtask setup installed redis");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let begun = Instant::now();
+    while ask("redis-cli", &["ping"]).trim() != "PONG" {
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "redis does not listen"
+        );
+        thread::sleep(Duration::from_millis(20));
+    }
+    let load = ["-t", "incr", "-n", &AT_ONCE.to_string(), "-q"];
+    let begun = Instant::now();
+    let mut answers = 0;
+    while begun.elapsed() < time {
+        ask("redis-benchmark", &load);
+        answers += AT_ONCE;
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    let counted = ask("redis-cli", &["get", "counter:__rand_int__"]);
+    assert_eq!(counted.trim(), answers.to_string());
+    (answers as f64 / seconds, end(server))
+}
+
 #[test]
 fn a_server_under_load_answers_as_ever_and_is_recorded() {
+    println!("{}", answers_as_ever("memcached", memcached));
+}
+
+#[test]
+fn a_server_whose_threads_share_its_input_answers_as_ever_and_is_recorded() {
+    println!("{}", answers_as_ever("redis-server", redis));
+}
+
+/// Runs a server alone, recorded, and alone again; its command, a directory and the time are handed on. Returns how much it answered.
+fn answers_as_ever(
+    program: &str,
+    serve: impl Fn(Command, &Path, Duration) -> (f64, String),
+) -> String {
     let seconds = env::var("FORETRACE_SOAK_SECONDS").map_or(2.0, |text| {
         text.parse().expect("FORETRACE_SOAK_SECONDS is a number")
     });
@@ -148,16 +214,16 @@ fn a_server_under_load_answers_as_ever_and_is_recorded() {
     let alone = || {
         // On one CPU, as the recorded one is.
         let mut command = Command::new("taskset");
-        command.args(["-c", &last_cpu(), "memcached"]);
+        command.args(["-c", &last_cpu(), program]);
         serve(command, &directory, time / 2).0
     };
     let before = alone();
-    let record = ["record", "-o", "server.ftrace", "--", "memcached"];
+    let record = ["record", "-o", "server.ftrace", "--", program];
     let (recorded, said) = serve(environment.command(&record), &directory, time);
     let after = alone();
     // Not asserted: how fast a machine is today is no property of foretrace. See `cargo xtask soak`.
-    println!(
-        "answers a second: {recorded:.0} recorded for {seconds} s, {before:.0} and {after:.0} alone; recorded / alone: {:.3}",
+    let throughput = format!(
+        "{program}: answers a second: {recorded:.0} recorded for {seconds} s, {before:.0} and {after:.0} alone; recorded / alone: {:.3}",
         2.0 * recorded / (before + after)
     );
     assert!(said.starts_with("foretrace: "), "{said}");
@@ -175,6 +241,7 @@ fn a_server_under_load_answers_as_ever_and_is_recorded() {
         .iter()
         .filter(|thread| thread["events"].as_u64() > Some(100));
     assert!(busy.count() >= 4, "four threads serve: {threads:?}");
+    throughput
 }
 
 /// Returns the CPU that foretrace records on where nothing is said.

@@ -397,6 +397,9 @@ macro_rules! kinds {
     };
 }
 
+/// Marks what names an `eventfd`: no inode is so large.
+pub const EVENT_COUNTER: u64 = 1 << 63;
+
 kinds! {
     /// The thread's CPU time at `tsc`: `object` nanoseconds. The call site's place holds what asking for it cost, in
     /// ticks, half of it before `tsc`.
@@ -538,7 +541,7 @@ kinds! {
     /// Waited for a process's end: `object` is its number, or 0 and the extension what that of [`Kind::Fork`] holds.
     WaitProcess = 102,
     /// Was blocked by input or output; recorded after it, and only then. `object` is the file's inode, the extension
-    /// holds what [`io::pack`](crate::io::pack) packs and, in `tsc`, the file's device.
+    /// holds what [`io::pack`](crate::io::pack) packs and, in `tsc`, the file's device; 0 of a pipe.
     Io = 105,
     /// Slept; recorded after it. `object` is how many nanoseconds it was to be, or 0 where that is not known.
     Sleep = 106,
@@ -551,7 +554,8 @@ kinds! {
     SetTake = 112,
     /// `semop` gave tokens; the operands as of [`Kind::SetTake`].
     SetGive = 113,
-    /// Wrote to a pipe, recorded before it; `object` is the pipe's inode, the extension holds how many bytes it was.
+    /// Wrote to a pipe or an `eventfd`, recorded before it; `object` is the pipe's inode, or [`EVENT_COUNTER`] and the number of the
+    /// file, and the extension holds how many bytes it was, or how much was added.
     PipeWrite = 114,
     /// Read from a pipe, recorded after it; the operands as of [`Kind::PipeWrite`].
     PipeRead = 115,

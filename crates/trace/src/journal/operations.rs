@@ -2,7 +2,7 @@
 
 use super::build::{Builder, Stream};
 use super::decode::Decoded;
-use super::layout::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS};
+use super::layout::{EVENT_COUNTER, Kind, OUTCOME_BUSY, OUTCOME_SUCCESS};
 use super::names::{object_operation, wait_operation, wake_operation};
 use super::objects::object_kind;
 use crate::{Call, FileKind, IoKind, Nanos, ObjectKind, Operation, ThreadId, io};
@@ -100,8 +100,12 @@ impl Builder<'_> {
             }
             Kind::PipeWrite | Kind::PipeHeld if self.outputs.contains(&event.object) => None,
             Kind::PipeWrite | Kind::PipeHeld | Kind::PipeRead => {
-                let inode = event.object;
-                let pipe = self.objects.shared(process, ObjectKind::Pipe, inode, None);
+                let name = match event.object {
+                    // Each process has its own numbers.
+                    name if name & EVENT_COUNTER != 0 => name | (process as u64) << 32,
+                    inode => inode,
+                };
+                let pipe = self.objects.shared(process, ObjectKind::Pipe, name, None);
                 let bytes = u32::try_from(event.second).unwrap_or(u32::MAX);
                 Some(if event.kind == Kind::PipeRead {
                     Operation::PipeRead { pipe, bytes }
