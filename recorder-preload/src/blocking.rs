@@ -72,7 +72,7 @@ pub fn call_then<T: Result>(
     }
     let mut pending = Pending::begin(target, site);
     if let Target::Bytes(kind, fd, place) = target
-        && let Some(name) = pipes::name(fd, pending.begun.counter())
+        && let Some(name) = pipes::name(fd, kind, pending.begun.counter())
     {
         return move_through_pipe(pending, (kind, name, place), call);
     }
@@ -89,7 +89,7 @@ pub fn call_then<T: Result>(
     if let Target::Stream(IoKind::Read, stream, descriptor) = target {
         // SAFETY: the program used the stream just now.
         let fd = unsafe { descriptor(stream) };
-        if let Some(name) = pipes::name(fd, since) {
+        if let Some(name) = pipes::name(fd, IoKind::Read, since) {
             record_extended(Kind::PipeRead, name, OUTCOME_SUCCESS, site, (0, 0));
         }
     }

@@ -4,10 +4,19 @@ use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::null;
 
 use foretrace_recorder::IoKind::{Accept, Connect, Copy, Read, Sync, Write};
-use foretrace_recorder::blocking::Target::{Bytes, File, Other};
+use foretrace_recorder::blocking::Target::{self, Bytes, File, Other};
 use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
 use crate::blocking::hooks;
+
+/// Returns what is waited for by one that receives: of a pair of sockets, unless what it gets is to be received again.
+fn received(fd: c_int, flags: c_int) -> Target {
+    if flags & libc::MSG_PEEK == 0 {
+        Bytes(Read, fd, null())
+    } else {
+        File(Read, fd)
+    }
+}
 
 hooks! {
     read(fd: c_int, buffer: *mut c_void, bytes: size_t) -> ssize_t = Bytes(Read, fd, buffer);
@@ -41,23 +50,25 @@ hooks! {
     __pread64_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t, room: size_t)
         -> ssize_t = File(Read, fd);
 
-    recv(fd: c_int, buffer: *mut c_void, bytes: size_t, flags: c_int) -> ssize_t = File(Read, fd);
-    recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t = File(Read, fd);
+    recv(fd: c_int, buffer: *mut c_void, bytes: size_t, flags: c_int) -> ssize_t
+        = received(fd, flags);
+    recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t = received(fd, flags);
     recvmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int,
         timeout: *mut timespec) -> c_int = File(Read, fd);
     recvfrom(fd: c_int, buffer: *mut c_void, bytes: size_t, flags: c_int, from: *mut sockaddr,
-        length: *mut socklen_t) -> ssize_t = File(Read, fd);
+        length: *mut socklen_t) -> ssize_t = received(fd, flags);
     __recv_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, room: size_t, flags: c_int)
-        -> ssize_t = File(Read, fd);
+        -> ssize_t = received(fd, flags);
     __recvfrom_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, room: size_t, flags: c_int,
-        from: *mut sockaddr, length: *mut socklen_t) -> ssize_t = File(Read, fd);
+        from: *mut sockaddr, length: *mut socklen_t) -> ssize_t = received(fd, flags);
     send(fd: c_int, buffer: *const c_void, bytes: size_t, flags: c_int) -> ssize_t
-        = File(Write, fd);
-    sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t = File(Write, fd);
+        = Bytes(Write, fd, null());
+    sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t
+        = Bytes(Write, fd, null());
     sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int
         = File(Write, fd);
     sendto(fd: c_int, buffer: *const c_void, bytes: size_t, flags: c_int, to: *const sockaddr,
-        length: socklen_t) -> ssize_t = File(Write, fd);
+        length: socklen_t) -> ssize_t = Bytes(Write, fd, null());
     accept(fd: c_int, from: *mut sockaddr, length: *mut socklen_t) -> c_int = File(Accept, fd);
     accept4(fd: c_int, from: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int
         = File(Accept, fd);

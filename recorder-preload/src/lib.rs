@@ -260,6 +260,7 @@ pub mod exports {
 
         pipe / 1 => pipes::pipe;
         pipe2 / 2 => pipes::pipe2;
+        socketpair / 4 => pipes::socketpair;
         eventfd / 2 => pipes::eventfd;
 
         mq_send / 4 => queues::mq_send;

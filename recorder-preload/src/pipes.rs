@@ -1,4 +1,4 @@
-//! Making pipes and counters: what was known of files that had their numbers before is forgotten.
+//! Making pipes, pairs of sockets and counters: what was known of files that had their numbers before is forgotten.
 
 use core::ffi::{c_int, c_uint};
 
@@ -9,17 +9,30 @@ use crate::blocking::next_functions;
 next_functions! {
     pipe(ends: *mut c_int) -> c_int;
     pipe2(ends: *mut c_int, flags: c_int) -> c_int;
+    socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int;
     eventfd(count: c_uint, flags: c_int) -> c_int;
 }
 
 pub unsafe extern "C-unwind" fn pipe(ends: *mut c_int, _site: u64) -> c_int {
     // SAFETY: the program's own call.
-    made(ends, unsafe { next::pipe(ends) })
+    made(ends, forget, unsafe { next::pipe(ends) })
 }
 
 pub unsafe extern "C-unwind" fn pipe2(ends: *mut c_int, flags: c_int, _site: u64) -> c_int {
     // SAFETY: the program's own call.
-    made(ends, unsafe { next::pipe2(ends, flags) })
+    made(ends, forget, unsafe { next::pipe2(ends, flags) })
+}
+
+pub unsafe extern "C-unwind" fn socketpair(
+    domain: c_int,
+    kind: c_int,
+    protocol: c_int,
+    ends: *mut c_int,
+    _site: u64,
+) -> c_int {
+    // SAFETY: the program's own call.
+    let result = unsafe { next::socketpair(domain, kind, protocol, ends) };
+    made(ends, pipes::made_pair, result)
 }
 
 pub unsafe extern "C-unwind" fn eventfd(count: c_uint, flags: c_int, _site: u64) -> c_int {
@@ -29,11 +42,14 @@ pub unsafe extern "C-unwind" fn eventfd(count: c_uint, flags: c_int, _site: u64)
     fd
 }
 
-fn made(ends: *mut c_int, result: c_int) -> c_int {
+fn made(ends: *mut c_int, note: impl FnOnce([c_int; 2]), result: c_int) -> c_int {
     if result == 0 {
         // SAFETY: the kernel has written two numbers there.
-        let ends = unsafe { *ends.cast::<[c_int; 2]>() };
-        ends.into_iter().for_each(pipes::forget);
+        note(unsafe { *ends.cast::<[c_int; 2]>() });
     }
     result
+}
+
+fn forget(ends: [c_int; 2]) {
+    ends.into_iter().for_each(pipes::forget);
 }

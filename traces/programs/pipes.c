@@ -1,6 +1,7 @@
 // Work that goes from one process or thread to another through pipes.
 //
 //   pipes chain N          a child works, writes a byte and works on; the parent reads the byte and works
+//   pipes sockets N        the same by a pair of sockets
 //   pipes tasks THREADS N  threads read numbers of tasks from a pipe, and answer through another
 //   pipes give N           works, then prints a line through a stream
 //   pipes take N           reads a line through a stream, then works
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +28,6 @@ static void must(int ok) {
 
 static void chain(void) {
     char byte = 1;
-    must(pipe(asked) == 0);
     pid_t child = fork();
     if (child == 0) {
         work(amount);
@@ -75,6 +76,10 @@ int main(int count, char **arguments) {
     const char *what = count > 2 ? arguments[1] : "";
     amount = atol(arguments[count - 1]);
     if (strcmp(what, "chain") == 0) {
+        must(pipe(asked) == 0);
+        chain();
+    } else if (strcmp(what, "sockets") == 0) {
+        must(socketpair(AF_UNIX, SOCK_STREAM, 0, asked) == 0);
         chain();
     } else if (strcmp(what, "tasks") == 0) {
         tasks(atoi(arguments[2]));

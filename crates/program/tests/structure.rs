@@ -248,6 +248,34 @@ fn a_wait_that_times_out_is_beyond_the_hypotheses() {
     assert_eq!(rows.patterns(), [None]);
 }
 
+#[test]
+fn who_waits_on_when_its_time_has_run_out_goes_on_waiting() {
+    // As CPython's interpreter lock: whoever has it gives it up with a signal; the others ask for it by the clock.
+    let mut rows = Rows::new();
+    rows.section("A", "10", &[]);
+    rows.row("B lock m", Some("10"));
+    for _ in 0..3 {
+        rows.row("B cond_timedwait c m", None);
+        rows.row("B return timedout", None);
+    }
+    rows.row("B cond_timedwait c m", None);
+    rows.section("A", "20", &["cond_signal c"]);
+    rows.goes_on("B", &[]);
+    // By the time that this one's has run out, it was given up.
+    rows.row("A lock m", Some("10"));
+    rows.row("A cond_timedwait c m", None);
+    rows.section("B", "20", &["cond_signal c"]);
+    rows.row("A return timedout", None);
+    rows.row("A unlock m", None);
+    assert_eq!(rows.patterns(), [Some(Pattern::Semaphore { initial: 1 })]);
+    let take = ["sem_wait", "lock", "unlock"];
+    let give = ["lock", "unlock", "sem_post"];
+    assert_eq!(
+        operations(&rows.program(), 1),
+        [&take[..], &give, &["terminate"]].concat()
+    );
+}
+
 /// For each wait of a thread for what others told: by which event that was.
 fn told(rows: &Rows, thread: usize) -> Vec<u32> {
     let program = rows.program();

@@ -1,12 +1,15 @@
-//! Which files are pipes, or counters of the kernel's (`eventfd`).
+//! Which files are pipes, pairs of sockets, which are two pipes, or counters of the kernel's (`eventfd`).
 //!
 //! What one thread writes there another one waits for, on any number of CPUs, so that both are recorded whether or not they
 //! block. What a file is only the kernel knows, and asking at every call would cost as much as many calls do: so each
 //! file is asked about again when a while has passed, or when the program made such a one of its number.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use foretrace_trace::{io::FileKind, journal::layout::EVENT_COUNTER};
+use foretrace_trace::{
+    io::{FileKind, IoKind},
+    journal::layout::{EVENT_COUNTER, SOCKET},
+};
 
 use crate::{blocking, process, sys};
 
@@ -20,26 +23,39 @@ const BELIEVED: u64 = 1 << 21;
 struct Known {
     /// The counter when it was asked; 0 for never.
     asked: AtomicU64,
-    /// The name of a pipe or counter, as it is recorded; 0 for other files.
-    name: AtomicU64,
+    /// The names, as they are recorded, of what is read from it and of what is written to it; 0 for other files.
+    reads: AtomicU64,
+    writes: AtomicU64,
 }
 
 static KNOWN: [Known; FILES] = [const {
     Known {
         asked: AtomicU64::new(0),
-        name: AtomicU64::new(0),
+        reads: AtomicU64::new(0),
+        writes: AtomicU64::new(0),
     }
 }; FILES];
 
-/// Returns the name of a pipe or counter, when the time-stamp counter is at `now`; `None` for other files. The common path: two loads.
+/// The inodes of the sockets that the program made in pairs, the last ones; a forked child knows those of its parent.
+static PAIRS: [[AtomicU64; 2]; 64] = [const { [const { AtomicU64::new(0) }; 2] }; 64];
+
+/// How many pairs the program made.
+static MADE: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns the name of what is read from a file or written to it, when the time-stamp counter is at `now`; `None` for files that are
+/// no pipes, counters or sockets of a pair. The common path: two loads.
 #[inline]
-pub fn name(fd: i32, now: u64) -> Option<u64> {
+pub fn name(fd: i32, kind: IoKind, now: u64) -> Option<u64> {
     let known = KNOWN.get(usize::try_from(fd).ok()?)?;
     let asked = known.asked.load(Ordering::Relaxed);
     if asked == 0 || now.wrapping_sub(asked) > BELIEVED {
         ask(fd, known, now);
     }
-    let name = known.name.load(Ordering::Relaxed);
+    let name = match kind {
+        IoKind::Read => &known.reads,
+        _ => &known.writes,
+    };
+    let name = name.load(Ordering::Relaxed);
     (name != 0).then_some(name)
 }
 
@@ -47,26 +63,57 @@ pub fn name(fd: i32, now: u64) -> Option<u64> {
 fn ask(fd: i32, known: &Known, now: u64) {
     // A program that gave up system calls is not to be ended for this one.
     let stat = (!process::confined()).then(|| sys::stat(sys::Fd(fd)));
-    let name = match stat {
+    let (reads, writes) = match stat {
         Some(Ok(stat)) => match stat.st_mode & libc::S_IFMT {
-            libc::S_IFIFO => stat.st_ino,
+            libc::S_IFIFO => (stat.st_ino, stat.st_ino),
+            libc::S_IFSOCK => of_pair(stat.st_ino),
             // These have an inode in common.
             0 if blocking::anonymous_kind(fd) == FileKind::Event => {
-                EVENT_COUNTER | u64::from(fd.cast_unsigned())
+                let name = EVENT_COUNTER | u64::from(fd.cast_unsigned());
+                (name, name)
             }
-            _ => 0,
+            _ => (0, 0),
         },
-        _ => 0,
+        _ => (0, 0),
     };
-    known.name.store(name, Ordering::Relaxed);
+    known.reads.store(reads, Ordering::Relaxed);
+    known.writes.store(writes, Ordering::Relaxed);
     known.asked.store(now.max(1), Ordering::Relaxed);
+}
+
+/// Returns the names of what is read from a socket and written to it: each is named as the socket that it is read from.
+fn of_pair(inode: u64) -> (u64, u64) {
+    for [one, other] in &PAIRS {
+        let [one, other] = [one, other].map(|inode| inode.load(Ordering::Relaxed));
+        if one == inode && inode != 0 {
+            return (SOCKET | one, SOCKET | other);
+        }
+        if other == inode && inode != 0 {
+            return (SOCKET | other, SOCKET | one);
+        }
+    }
+    (0, 0)
+}
+
+/// Notes that two sockets were made as a pair.
+pub fn made_pair(ends: [i32; 2]) {
+    ends.into_iter().for_each(forget);
+    if process::confined() {
+        return;
+    }
+    let [Ok((_, one)), Ok((_, other))] = ends.map(|fd| sys::identity(sys::Fd(fd))) else {
+        return;
+    };
+    let pair = &PAIRS[MADE.fetch_add(1, Ordering::Relaxed) % PAIRS.len()];
+    pair[0].store(one, Ordering::Relaxed);
+    pair[1].store(other, Ordering::Relaxed);
 }
 
 /// Returns the inode of a file that was a pipe when it was asked last.
 pub(crate) fn known(fd: i32) -> Option<u64> {
     let known = KNOWN.get(usize::try_from(fd).ok()?)?;
-    let name = known.name.load(Ordering::Relaxed);
-    (name != 0 && !is_counter(name)).then_some(name)
+    let name = known.reads.load(Ordering::Relaxed);
+    (name != 0 && name & (EVENT_COUNTER | SOCKET) == 0).then_some(name)
 }
 
 /// Returns whether a name is that of a counter.

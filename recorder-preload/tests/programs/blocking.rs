@@ -5,16 +5,17 @@ use foretrace_trace::Operation;
 use crate::harness::{compile, record, record_command};
 
 /// What the first thread of `blocked_calls.c` is blocked in.
-const BLOCKED: [&str; 18] = [
+const BLOCKED: [&str; 19] = [
     "create T1",
     "io read pipe",
     "return",
     "pipe_read pipe1",
     "io read socket",
     "return",
+    "pipe_read pipe2",
     "io read event",
     "return",
-    "pipe_read pipe2",
+    "pipe_read pipe3",
     "join T1",
     "return",
     "io read timer",

@@ -17,8 +17,10 @@ fn predicted(command: &[&str]) -> Value {
 
 #[test]
 fn who_reads_begins_when_it_was_written() {
-    // Of five parts of work, one lies beside others.
-    assert_speedup(1.1..=1.4, || predicted(&["./pipes", "chain", "50000000"]));
+    for how in ["chain", "sockets"] {
+        // Of five parts of work, one lies beside others.
+        assert_speedup(1.1..=1.4, || predicted(&["./pipes", how, "50000000"]));
+    }
 }
 
 #[test]

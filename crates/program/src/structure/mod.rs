@@ -110,9 +110,10 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
     for cond in sections.conditions() {
         let uses = sections.uses_of(cond);
         let found = uses.as_ref().and_then(|uses| {
-            barrier::test(uses, &mut plan).or_else(|| tokens::test(uses, &mut plan))
+            let barrier = (!uses.runs_out).then(|| barrier::test(uses, &mut plan));
+            barrier.flatten().or_else(|| tokens::test(uses, &mut plan))
         });
-        if let Some(uses) = uses.filter(|_| found.is_none()) {
+        if let Some(uses) = uses.filter(|uses| found.is_none() && !uses.runs_out) {
             unexplained.push((uses, structures.len()));
         }
         structures.push(Structure {

@@ -27,8 +27,9 @@ pub(super) struct Section {
     pub waits: Vec<(u32, u32)>,
     /// The signals and broadcasts made in it, or after it and before the next: condition variable, event, whether it was a broadcast.
     pub signals: Vec<(ObjectId, u32, bool)>,
-    /// Whether something happened that no hypothesis is about: a wait timed out or failed, or there were several
-    /// condition variables.
+    /// Whether the time of its last wait ran out: it went on because it had become what it waited for, or gave up.
+    pub ran_out: bool,
+    /// Whether something happened that no hypothesis is about: a wait failed, or there were several condition variables.
     pub odd: bool,
 }
 
@@ -67,6 +68,8 @@ pub(super) struct Uses<'a> {
     pub broadcasting: BTreeSet<SiteId>,
     /// Signals and broadcasts outside of sections: event, and whether it is a broadcast.
     pub bare: Vec<(u32, bool)>,
+    /// Whether a thread went on because its time had run out.
+    pub runs_out: bool,
 }
 
 impl Sections {
@@ -112,6 +115,7 @@ impl Sections {
             signalling: BTreeSet::new(),
             broadcasting: BTreeSet::new(),
             bare: Vec::new(),
+            runs_out: false,
         };
         for section in of_mutex() {
             let waits = section.waited == Some(cond);
@@ -148,6 +152,7 @@ impl Sections {
         if !sections.iter().all(clean) {
             return None;
         }
+        uses.runs_out = sections.iter().any(|section| section.ran_out);
         uses.sections = sections;
         let bare = self.bare.iter().filter(|signal| signal.0 == cond);
         uses.bare = bare
@@ -291,9 +296,12 @@ impl<'t> Collector<'t> {
                 let (back, outcome) = self.result(index, call.outcome);
                 // Without a return it never came back, unless the thread went on.
                 let lost = back.is_none() && self.sections.next.after(index as usize) != NONE;
-                let odd = outcome != Outcome::Success || lost;
+                // One that waits again whenever its time has run out goes on waiting.
+                let ran_out = outcome == Outcome::TimedOut;
+                let odd = !(ran_out || outcome == Outcome::Success) || lost;
                 if let Some(section) = self.current(thread, mutex) {
                     section.odd |= odd || section.waited.is_some_and(|other| other != cond);
+                    section.ran_out = ran_out;
                     section.waited.get_or_insert(cond);
                     section.waits.push((index, back.unwrap_or(NONE)));
                 } else {
@@ -339,6 +347,7 @@ impl<'t> Collector<'t> {
             waited: None,
             waits: Vec::new(),
             signals: Vec::new(),
+            ran_out: false,
             odd: false,
         });
     }

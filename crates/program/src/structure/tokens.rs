@@ -42,11 +42,13 @@ pub(super) fn test(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
     let closing = steps(uses, Some(&uses.broadcasting));
     // Where everything is told by broadcasts, what is told from a place of its own, and once.
     let once = || steps(uses, Some(&told_once(uses)));
+    // Who went on when its time had run out found a token; of a gate or a latch it may have given up.
+    let surely = !uses.runs_out;
     semaphore(uses, &everything, plan)
-        .or_else(|| gate(uses, &closing, plan))
+        .or_else(|| surely.then(|| gate(uses, &closing, plan)).flatten())
         .or_else(|| semaphore(uses, &closing, plan))
         .or_else(|| semaphore(uses, &once(), plan))
-        .or_else(|| latch(uses, &everything, plan))
+        .or_else(|| surely.then(|| latch(uses, &everything, plan)).flatten())
 }
 
 /// Returns the call sites of sections that broadcast, of which there was one each.

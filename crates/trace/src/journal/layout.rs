@@ -400,6 +400,9 @@ macro_rules! kinds {
 /// Marks what names an `eventfd`: no inode is so large.
 pub const EVENT_COUNTER: u64 = 1 << 63;
 
+/// Marks what names one direction of a pair of sockets, beside the inode of that where it is read.
+pub const SOCKET: u64 = 1 << 62;
+
 kinds! {
     /// The thread's CPU time at `tsc`: `object` nanoseconds. The call site's place holds what asking for it cost, in
     /// ticks, half of it before `tsc`.
@@ -554,8 +557,8 @@ kinds! {
     SetTake = 112,
     /// `semop` gave tokens; the operands as of [`Kind::SetTake`].
     SetGive = 113,
-    /// Wrote to a pipe or an `eventfd`, recorded before it; `object` is the pipe's inode, or [`EVENT_COUNTER`] and the number of the
-    /// file, and the extension holds how many bytes it was, or how much was added.
+    /// Wrote to a pipe, a socket of a pair or an `eventfd`, recorded before it; `object` is the pipe's inode, or [`SOCKET`] and the
+    /// other socket's, or [`EVENT_COUNTER`] and the number of the file; the extension holds how many bytes it was, or how much was added.
     PipeWrite = 114,
     /// Read from a pipe, recorded after it; the operands as of [`Kind::PipeWrite`].
     PipeRead = 115,
