@@ -77,7 +77,6 @@ pub fn call_then<T: Result>(
         return move_through_pipe(pending, (kind, name, place), call);
     }
     let result = call();
-    let since = pending.begun.counter();
     if blocking::nothing_happened(pending.begun) {
         core::mem::forget(pending);
         return result;
@@ -85,6 +84,7 @@ pub fn call_then<T: Result>(
     if result.outcome() == OUTCOME_SUCCESS {
         pending.target = waited_for();
     }
+    let since = pending.begun.counter();
     pending.end(result);
     if let Target::Stream(IoKind::Read, stream, descriptor) = target {
         // SAFETY: the program used the stream just now.

@@ -3,8 +3,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use foretrace_recorder::pipes as known_pipes;
-use foretrace_recorder::{IoKind, Kind, OUTCOME_SUCCESS, clock, process, record, stack, turns};
+use foretrace_recorder::{clock, process, stack, turns};
 
 use crate::{
     children, environment, exit, io, mpi, next, pipes, poll, queues, sleep, stdio, thread,
@@ -99,17 +98,8 @@ fn wake_up() -> bool {
     stack::set_depth(stacks);
     thread::watch_first();
     watch_forks();
-    tell_outputs();
+    pipes::tell_outputs();
     true
-}
-
-/// Tells of the pipes that the program began with as its outputs: what the C library writes there for its streams nobody sees.
-fn tell_outputs() {
-    for fd in [libc::STDOUT_FILENO, libc::STDERR_FILENO] {
-        if let Some(name) = known_pipes::name(fd, IoKind::Write, clock::tsc()) {
-            record(Kind::PipeHeld, name, OUTCOME_SUCCESS, 0);
-        }
-    }
 }
 
 /// What stands in `FORETRACE_RSEQ` once a process found that rseq works as a clock; before it is another character.

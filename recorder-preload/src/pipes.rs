@@ -1,8 +1,9 @@
-//! Making pipes, pairs of sockets and counters: what was known of files that had their numbers before is forgotten.
+//! Making pipes, pairs of sockets and counters: what was known of files that had their numbers before is forgotten. And those that the
+//! program began with.
 
 use core::ffi::{c_int, c_uint};
 
-use foretrace_recorder::pipes;
+use foretrace_recorder::{IoKind, Kind, OUTCOME_SUCCESS, clock, pipes, record};
 
 use crate::blocking::next_functions;
 
@@ -52,4 +53,13 @@ fn made(ends: *mut c_int, note: impl FnOnce([c_int; 2]), result: c_int) -> c_int
 
 fn forget(ends: [c_int; 2]) {
     ends.into_iter().for_each(pipes::forget);
+}
+
+/// Tells of the pipes that the program began with as its outputs: what the C library writes there for its streams nobody sees.
+pub fn tell_outputs() {
+    for fd in [libc::STDOUT_FILENO, libc::STDERR_FILENO] {
+        if let Some(name) = pipes::name(fd, IoKind::Write, clock::tsc()) {
+            record(Kind::PipeHeld, name, OUTCOME_SUCCESS, 0);
+        }
+    }
 }

@@ -50,8 +50,8 @@ impl Lowering<'_> {
             }
             operation if is_sleep(operation, outcome) => self.sleep(index, thread),
             Op::Io { .. } if self.waits_for_pipe(index) => {
-                let at = self.push(index, thread, Action::Pass);
-                self.set_open(at, OpenKind::Other);
+                self.push(index, thread, Action::Pass);
+                self.open_if_blocked(index, thread, OpenKind::Other);
             }
             Op::PipeWrite { pipe, bytes } => self.pipe_write(index, thread, pipe, bytes),
             Op::PipeRead { pipe, .. } => self.pipe_read(index, thread, pipe),

@@ -120,49 +120,7 @@ impl Pipes {
         if !trace.calls.iter().any(|call| reads(call.operation)) {
             return pipes;
         }
-        let mut flows: BTreeMap<ObjectId, Flow> = BTreeMap::new();
-        let mut waits = Vec::new();
-        // The last two events of each thread.
-        let mut latest = vec![[NONE; 2]; trace.threads.len()];
-        for (index, event) in (0..).zip(&trace.events) {
-            let call = trace.call(event);
-            let before = &mut latest[call.thread.index()];
-            match call.operation {
-                Op::PipeWrite { pipe, bytes } => {
-                    let flow = flows.entry(pipe).or_default();
-                    flow.writers
-                        .insert(trace.threads[call.thread.index()].process);
-                    if moves(bytes, call.outcome) {
-                        let written = flow.written() + u64::from(bytes);
-                        flow.writes.push((index, written));
-                    }
-                }
-                Op::PipeRead { pipe, bytes } => {
-                    let flow = flows.entry(pipe).or_default();
-                    if moves(bytes, call.outcome) {
-                        let read = flow.read() + u64::from(bytes);
-                        flow.reads.push((index, read, call.thread));
-                        flow.has_other_writers |= read > flow.written();
-                    }
-                    let [began, ended] = *before;
-                    let blocked = began != NONE && {
-                        let is = |event: u32| trace.call(&trace.events[event as usize]).operation;
-                        is(ended) == Op::Return && matches!(is(began), Op::Io { .. })
-                    };
-                    if blocked {
-                        waits.push(Wait {
-                            pipe,
-                            thread: call.thread,
-                            read: index,
-                            began,
-                            ended,
-                        });
-                    }
-                }
-                _ => {}
-            }
-            *before = [before[1], index];
-        }
+        let (flows, mut waits) = gather(trace);
         for (&pipe, flow) in &flows {
             if flow.has_other_writers {
                 continue;
@@ -192,18 +150,21 @@ impl Pipes {
     ) {
         waits.sort_unstable_by_key(|wait| wait.ended);
         let mut waits = waits.into_iter().peekable();
+        let mut threads: BTreeMap<ProcessId, Vec<usize>> = BTreeMap::new();
+        for (index, thread) in trace.threads.iter().enumerate() {
+            threads.entry(thread.process).or_default().push(index);
+        }
         let mut latest = vec![NONE; trace.threads.len()];
         let mut count = 0;
         for (index, event) in (0..).zip(&trace.events) {
             while let Some(wait) = waits.next_if(|wait| wait.ended == index) {
-                let writers = &flows[&wait.pipe].writers;
-                for (thread, &last) in trace.threads.iter().zip(&latest) {
-                    let marked = (last != NONE && writers.contains(&thread.process))
-                        .then(|| progress(trace, next, last, (wait.began, wait.ended)));
-                    let Some((place, cpu)) = marked.flatten() else {
+                let writers = flows[&wait.pipe].writers.iter();
+                for &thread in writers.flat_map(|process| &threads[process]) {
+                    let last = latest[thread];
+                    if last == NONE || thread == wait.thread.index() {
                         continue;
-                    };
-                    if trace.call(&trace.events[last as usize]).thread != wait.thread {
+                    }
+                    if let Some((place, cpu)) = progress(trace, next, last, &wait) {
                         self.marks.entry(place).or_default().push((cpu, count));
                         self.awaited.entry(wait.read).or_default().push(count);
                         count += 1;
@@ -229,14 +190,57 @@ impl Pipes {
     }
 }
 
+/// Returns what went through each pipe, and the reads before which their threads had been blocked.
+fn gather(trace: &Trace) -> (BTreeMap<ObjectId, Flow>, Vec<Wait>) {
+    let mut flows: BTreeMap<ObjectId, Flow> = BTreeMap::new();
+    let mut waits = Vec::new();
+    // The last two events of each thread.
+    let mut latest = vec![[NONE; 2]; trace.threads.len()];
+    for (index, event) in (0..).zip(&trace.events) {
+        let call = trace.call(event);
+        let before = &mut latest[call.thread.index()];
+        match call.operation {
+            Op::PipeWrite { pipe, bytes } => {
+                let flow = flows.entry(pipe).or_default();
+                flow.writers
+                    .insert(trace.threads[call.thread.index()].process);
+                if moves(bytes, call.outcome) {
+                    let written = flow.written() + u64::from(bytes);
+                    flow.writes.push((index, written));
+                }
+            }
+            Op::PipeRead { pipe, bytes } => {
+                let flow = flows.entry(pipe).or_default();
+                if moves(bytes, call.outcome) {
+                    let read = flow.read() + u64::from(bytes);
+                    flow.reads.push((index, read, call.thread));
+                    flow.has_other_writers |= read > flow.written();
+                }
+                let [began, ended] = *before;
+                let blocked = began != NONE && {
+                    let is = |event: u32| trace.call(&trace.events[event as usize]).operation;
+                    is(ended) == Op::Return && matches!(is(began), Op::Io { .. })
+                };
+                if blocked {
+                    waits.push(Wait {
+                        pipe,
+                        thread: call.thread,
+                        read: index,
+                        began,
+                        ended,
+                    });
+                }
+            }
+            _ => {}
+        }
+        *before = [before[1], index];
+    }
+    (flows, waits)
+}
+
 /// Returns how far a thread, whose last event then is given, had come when a wait ended: the event before which it stood, and its CPU
 /// time; `None` where it did nothing since the wait began, or CPU times are not known.
-fn progress(
-    trace: &Trace,
-    next: &Following,
-    last: u32,
-    (began, ended): (u32, u32),
-) -> Option<(u32, u64)> {
+fn progress(trace: &Trace, next: &Following, last: u32, wait: &Wait) -> Option<(u32, u64)> {
     let before = &trace.events[last as usize];
     let cpu = before.cpu()?.0;
     let place = next.after(last as usize);
@@ -244,10 +248,10 @@ fn progress(
     let after = after.filter(|after| trace.call(after).operation != Op::Return);
     let Some(after) = after else {
         // It had ended, or was blocked itself.
-        return (last > began).then_some((last, cpu));
+        return (last > wait.began).then_some((last, cpu));
     };
     let all = after.time.0.saturating_sub(before.time.0);
-    let passed = trace.events[ended as usize]
+    let passed = trace.events[wait.ended as usize]
         .time
         .0
         .saturating_sub(before.time.0);

@@ -26,7 +26,7 @@ pub enum Target {
     Time(u64),
     /// Something that is done with one open file.
     File(IoKind, i32),
-    /// The same, with a file that may be a pipe or a counter, and where in memory what is read or written lies; null if in several
+    /// The same, with a file that may be a pipe, a socket of a pair or a counter, and where in memory what is read or written lies; null if in several
     /// places.
     Bytes(IoKind, i32, *const c_void),
     /// Something that is done with a stream, and the function that finds its file.
@@ -270,7 +270,7 @@ fn call(target: Target) -> Call {
         Target::File(kind, fd) | Target::Bytes(kind, fd, _) => {
             let (file, inode, device) = match target {
                 // It was asked a moment ago. There is one device of all pipes.
-                Target::Bytes(..) => pipes::known(fd).map(|inode| (FileKind::Pipe, inode, 0)),
+                Target::Bytes(..) => pipes::inode(fd).map(|inode| (FileKind::Pipe, inode, 0)),
                 _ => None,
             }
             .unwrap_or_else(|| identify(fd));

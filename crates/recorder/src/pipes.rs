@@ -110,7 +110,7 @@ pub fn made_pair(ends: [i32; 2]) {
 }
 
 /// Returns the inode of a file that was a pipe when it was asked last.
-pub(crate) fn known(fd: i32) -> Option<u64> {
+pub(crate) fn inode(fd: i32) -> Option<u64> {
     let known = KNOWN.get(usize::try_from(fd).ok()?)?;
     let name = known.reads.load(Ordering::Relaxed);
     (name != 0 && name & (EVENT_COUNTER | SOCKET) == 0).then_some(name)

@@ -127,5 +127,8 @@ fn molecules_move_alike_while_they_are_recorded() {
         "{energies:?}"
     );
     // The more parts, the more of them exchange atoms in each step.
-    assert!(messages.is_sorted_by(|less, more| less < more));
+    assert!(
+        messages.is_sorted_by(|less, more| less < more),
+        "{messages:?}"
+    );
 }

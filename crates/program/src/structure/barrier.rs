@@ -9,7 +9,8 @@ use crate::lower::NONE;
 
 /// Tests whether the condition variable is one, over the whole recording, and plans what becomes of it then.
 pub(super) fn test(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
-    if !uses.bare.is_empty() {
+    // Who went on when its time had run out may not have waited for all.
+    if !uses.bare.is_empty() || uses.runs_out {
         return None;
     }
     let mut waiting = 0;

@@ -110,8 +110,7 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
     for cond in sections.conditions() {
         let uses = sections.uses_of(cond);
         let found = uses.as_ref().and_then(|uses| {
-            let barrier = (!uses.runs_out).then(|| barrier::test(uses, &mut plan));
-            barrier.flatten().or_else(|| tokens::test(uses, &mut plan))
+            barrier::test(uses, &mut plan).or_else(|| tokens::test(uses, &mut plan))
         });
         if let Some(uses) = uses.filter(|uses| found.is_none() && !uses.runs_out) {
             unexplained.push((uses, structures.len()));

@@ -42,13 +42,11 @@ pub(super) fn test(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
     let closing = steps(uses, Some(&uses.broadcasting));
     // Where everything is told by broadcasts, what is told from a place of its own, and once.
     let once = || steps(uses, Some(&told_once(uses)));
-    // Who went on when its time had run out found a token; of a gate or a latch it may have given up.
-    let surely = !uses.runs_out;
     semaphore(uses, &everything, plan)
-        .or_else(|| surely.then(|| gate(uses, &closing, plan)).flatten())
+        .or_else(|| gate(uses, &closing, plan))
         .or_else(|| semaphore(uses, &closing, plan))
         .or_else(|| semaphore(uses, &once(), plan))
-        .or_else(|| surely.then(|| latch(uses, &everything, plan)).flatten())
+        .or_else(|| latch(uses, &everything, plan))
 }
 
 /// Returns the call sites of sections that broadcast, of which there was one each.
@@ -174,6 +172,10 @@ fn forget_endless(uses: &Uses<'_>, plan: &mut Plan) {
 
 /// Closed until a broadcast opens it for good: before that all wait, after it none.
 fn gate(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Option<Pattern> {
+    // Who went on when its time had run out may have given up.
+    if uses.runs_out {
+        return None;
+    }
     let mut open = false;
     let mut openings = 0;
     let mut waiting = 0_u64;
@@ -210,6 +212,10 @@ fn gate(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Option<P
 
 /// One waits until so many others came; then all begins anew.
 fn latch(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Option<Pattern> {
+    // As of a gate.
+    if uses.runs_out {
+        return None;
+    }
     let mut came = 0_u32;
     let mut count = None;
     for (_, step) in steps {
