@@ -16,6 +16,7 @@
 //!
 //! Deliberately absent: machines and simulated time; a program is the same for every number of CPUs.
 
+mod ahead;
 mod calls;
 mod conditions;
 mod ends;

@@ -1,5 +1,7 @@
 //! What operations have to do with others: mostly with none or one.
 
+use crate::ahead;
+
 /// For each operation a list of others, in four bytes where it has one entry at most.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links {
@@ -80,6 +82,12 @@ impl Links {
                 &self.lists[begin..begin + self.lists[place] as usize]
             }
         }
+    }
+
+    /// Asks the memory for the list of an operation that is looked at soon, if there is one.
+    #[inline]
+    pub fn fetch(&self, operation: u32) {
+        ahead::fetch(&self.entries, operation as usize);
     }
 
     /// Returns for each operation in whose lists it is.

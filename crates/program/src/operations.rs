@@ -2,7 +2,7 @@
 
 use foretrace_trace::{ObjectId, ThreadId};
 
-use crate::{Action, GateId, Operation};
+use crate::{Action, GateId, Operation, ahead};
 
 /// A list of operations.
 ///
@@ -112,6 +112,12 @@ impl Operations {
     #[inline]
     pub fn work_nanos(&self, index: u32) -> u64 {
         self.work_of(self.words[index as usize])
+    }
+
+    /// Asks the memory for an operation that is looked at soon, if there is one.
+    #[inline]
+    pub fn fetch(&self, index: u32) {
+        ahead::fetch(&self.words, index as usize);
     }
 
     /// Returns the trace's event that an operation came from.

@@ -77,6 +77,15 @@ impl Program {
         dependents.of(operation)
     }
 
+    /// Asks the memory for what an operation that is looked at soon waits for and what waits for it, if there is one.
+    #[inline]
+    pub fn fetch_links(&self, operation: u32) {
+        self.requirements.fetch(operation);
+        if let Some(dependents) = self.dependents.get() {
+            dependents.fetch(operation);
+        }
+    }
+
     /// Returns the name of an operation's call, as in text traces.
     pub fn operation_name(&self, operation: u32) -> &'static str {
         let spin = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Spin;

@@ -12,6 +12,9 @@ use crate::{
 /// Stands for no thread.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
+/// By so many operations of a thread its memory is asked for what it does: two lines of it.
+pub(crate) const FETCHED_AHEAD: u32 = 16;
+
 /// Where a thread stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
@@ -168,6 +171,7 @@ impl<'p> Core<'p> {
         let state = &mut self.threads[thread as usize];
         let operations = &self.program.operations;
         let work = operations.work_nanos(state.position);
+        operations.fetch(state.position + FETCHED_AHEAD);
         state.work_left = work.saturating_mul(1_000);
         // Where others run meanwhile, polling takes until what they do is done.
         if self.polls && matches!(operations.action(state.position), Action::Poll(_)) {

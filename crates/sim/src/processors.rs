@@ -207,6 +207,12 @@ impl Processors {
         [bound, key(&self.anywhere)].into_iter().flatten().min()
     }
 
+    /// Returns whether any thread may wait for a CPU.
+    #[inline]
+    pub fn anyone_waits(&self) -> bool {
+        !self.anywhere.is_empty() || !self.bound.is_empty()
+    }
+
     /// Returns the next change that is due, and makes it. `last_cpu` tells where a thread ran before: it returns
     /// there if that CPU is idle.
     pub fn next_change(&mut self, last_cpu: impl Fn(u32) -> u32) -> Option<Change> {

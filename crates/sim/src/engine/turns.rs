@@ -14,7 +14,7 @@ use crate::{
 impl<M: Model, O: Observer> Engine<'_, M, O> {
     /// Gives the CPUs to those that are to have them.
     pub(super) fn share_out(&mut self) {
-        loop {
+        while self.processors.anyone_waits() {
             let threads = &self.core.threads;
             match self
                 .processors

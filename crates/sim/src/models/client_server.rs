@@ -13,7 +13,7 @@ use foretrace_program::{Action, Program};
 use super::{Model, common_culprit, strict};
 use crate::{
     Machine,
-    core::{Core, Flow},
+    core::{Core, FETCHED_AHEAD, Flow},
     models::{order::Order, position_set::PositionSet},
 };
 
@@ -104,6 +104,7 @@ impl Model for ClientServer {
     fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         let operation = core.threads[thread as usize].position;
         let action = core.action(thread);
+        core.program.fetch_links(operation + FETCHED_AHEAD);
         match action {
             _ if action.opens_list() => {
                 if let Action::CondWait { .. } = action {
@@ -204,6 +205,7 @@ impl ClientServer {
         } = self;
         let mut taken = false;
         order.release(core.program, operation, |waiter, opening| {
+            core.program.operations.fetch(opening);
             let lists = &mut threads[waiter as usize];
             if lists.idle && opening < lists.fence {
                 lists.idle = false;

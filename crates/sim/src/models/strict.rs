@@ -10,7 +10,7 @@ use foretrace_program::{Action, Program};
 use super::{Model, common_culprit, order};
 use crate::{
     Machine,
-    core::{Core, Flow},
+    core::{Core, FETCHED_AHEAD, Flow},
     models::order::Order,
 };
 
@@ -30,6 +30,7 @@ impl Model for Strict {
     fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         let operation = core.threads[thread as usize].position;
         let action = core.action(thread);
+        core.program.fetch_links(operation + FETCHED_AHEAD);
         match action {
             Action::CondWait { .. } => {
                 self.release(core, thread, operation);
