@@ -48,6 +48,9 @@ impl Lowering<'_> {
                 self.push(index, thread, Action::Pass);
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
+            operation if self.goes_on_waiting(index, thread, operation) => {
+                self.pass_time((index, index), thread);
+            }
             operation if is_sleep(operation, outcome) => self.sleep(index, thread),
             Op::Io { .. } if self.waits_for_pipe(index) => {
                 self.push(index, thread, Action::Pass);
@@ -389,7 +392,10 @@ impl Lowering<'_> {
             nanos = nanos.min(asked.saturating_add(TIMER_SLACK));
         }
         // One that looks again and again waits for what others do.
-        if begin != end || may_wait_for_others(call.operation, self.outcome(end, call)) {
+        if begin != end
+            || self.goes_on_waiting(end, thread, call.operation)
+            || may_wait_for_others(call.operation, self.outcome(end, call))
+        {
             nanos = self.busy.idle(nanos, begin, self.next.after(end) as usize);
         }
         let is_io = matches!(call.operation, Op::Io { .. });
@@ -398,6 +404,13 @@ impl Lowering<'_> {
         if self.return_of(end).is_some() {
             self.set_open(at, OpenKind::Other);
         }
+    }
+
+    /// Returns whether the time of a wait ran out, and its thread began it again until it got what it waited for.
+    pub fn goes_on_waiting(&self, index: usize, thread: u32, operation: Op) -> bool {
+        let call = *self.trace.call(&self.trace.events[index]);
+        self.retries.goes_on(index, thread, operation)
+            && self.outcome(index, call) == Outcome::TimedOut
     }
 
     /// Returns whether a call that always returns was cancelled: its return says so, or it has none although its

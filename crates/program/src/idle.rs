@@ -7,7 +7,7 @@
 
 use foretrace_trace::{Event, FileKind, IoKind, Operation, Outcome, Trace};
 
-use crate::events::Following;
+use crate::{events::Following, retries::has_time_outs};
 
 /// A thread that works less than one part in so many while it seems to work is waiting in a way that was not recorded.
 const LEAST_SHARE: u64 = 64;
@@ -24,14 +24,11 @@ impl Busy {
         let waits = |operation| {
             matches!(
                 operation,
-                Operation::Io { .. }
-                    | Operation::Sleep
-                    | Operation::SleepFor(_)
-                    | Operation::CondTimedWait { .. }
-                    | Operation::FutexTimedWait(_)
+                Operation::Io { .. } | Operation::Sleep | Operation::SleepFor(_)
             )
         };
-        let has_waits = trace.calls.iter().any(|call| waits(call.operation));
+        let has_waits =
+            trace.calls.iter().any(|call| waits(call.operation)) || has_time_outs(trace);
         if !has_waits || trace.events.iter().any(|event| event.cpu().is_none()) {
             return Self::default();
         }

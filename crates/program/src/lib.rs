@@ -34,6 +34,7 @@ mod polls;
 mod pool;
 mod program;
 mod refill;
+mod retries;
 mod roles;
 mod sections;
 mod sleeps;

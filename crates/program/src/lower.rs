@@ -16,6 +16,7 @@ use crate::{
         SemaphoreLog,
     },
     pipes::Pipes,
+    retries::Retries,
     sleeps::Sleeps,
     structure::{self, Roles},
     work::Work,
@@ -79,6 +80,8 @@ pub(crate) struct Lowering<'t> {
     pub tried_until: BTreeSet<u32>,
     /// Those that wait for them, with the event of the end.
     pub polls: Vec<(OpRef, u32)>,
+    /// Waits whose time ran out.
+    pub retries: Retries,
     /// Waits by sleeping.
     pub sleeps: Sleeps,
     /// What went through pipes.
@@ -225,6 +228,7 @@ impl<'t> Lowering<'t> {
             trace,
             busy: Busy::of(trace, &next),
             pipes: Pipes::of(trace, &next),
+            retries: Retries::of(trace, &next, &is_answered),
             work: Work::new(trace),
             ends: ends::ends(trace, &next),
             carried: vec![0; threads],

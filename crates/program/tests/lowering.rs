@@ -372,6 +372,21 @@ fn a_futexs_wait_that_was_not_ended_by_a_wake_up_needs_nothing() {
 }
 
 #[test]
+fn a_wait_whose_time_ran_out_and_that_was_begun_again_takes_no_longer_than_everybody_waited() {
+    // All the time that it waited first, the other worked. What it gave up at last took as long as it took.
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n10 A sem_timedwait s cpu=10\n20 B lock m cpu=10\n\
+                60 A return timedout cpu=10\n70 A sem_timedwait s cpu=20\n80 B sem_post s cpu=60\n80 A return cpu=20\n\
+                82 A sem_timedwait s cpu=22\n100 B terminate cpu=70\n112 A return timedout cpu=22\n112 A terminate cpu=22\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 10 timed wait 0; 10 sem_wait <-B.1; 2 timed wait 30; terminate",
+            "B; 10 lock; 50 sem_post; 10 terminate"
+        ]
+    );
+}
+
+#[test]
 fn a_read_from_a_pipe_takes_no_longer_than_everybody_waited() {
     let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n\
                 10 A io read pipe cpu=10\n20 B lock m cpu=10\n60 B sleep cpu=50\n90 B return cpu=50\n\

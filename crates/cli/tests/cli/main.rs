@@ -25,5 +25,6 @@ mod server;
 mod several;
 mod sites;
 mod sleeps;
+mod timed_waits;
 mod validation;
 mod window;
