@@ -48,9 +48,7 @@ impl Lowering<'_> {
                 self.push(index, thread, Action::Pass);
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
-            operation if self.goes_on_waiting(index, thread, operation) => {
-                self.pass_time((index, index), thread);
-            }
+            _ if self.goes_on_waiting(index) => self.pass_time((index, index), thread),
             operation if is_sleep(operation, outcome) => self.sleep(index, thread),
             Op::Io { .. } if self.waits_for_pipe(index) => {
                 self.push(index, thread, Action::Pass);
@@ -393,7 +391,7 @@ impl Lowering<'_> {
         }
         // One that looks again and again waits for what others do.
         if begin != end
-            || self.goes_on_waiting(end, thread, call.operation)
+            || self.goes_on_waiting(end)
             || may_wait_for_others(call.operation, self.outcome(end, call))
         {
             nanos = self.busy.idle(nanos, begin, self.next.after(end) as usize);
@@ -407,10 +405,9 @@ impl Lowering<'_> {
     }
 
     /// Returns whether the time of a wait ran out, and its thread began it again until it got what it waited for.
-    pub fn goes_on_waiting(&self, index: usize, thread: u32, operation: Op) -> bool {
+    pub fn goes_on_waiting(&self, index: usize) -> bool {
         let call = *self.trace.call(&self.trace.events[index]);
-        self.retries.goes_on(index, thread, operation)
-            && self.outcome(index, call) == Outcome::TimedOut
+        self.retries.goes_on(index, &call) && self.outcome(index, call) == Outcome::TimedOut
     }
 
     /// Returns whether a call that always returns was cancelled: its return says so, or it has none although its

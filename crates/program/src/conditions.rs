@@ -51,7 +51,7 @@ impl Lowering<'_> {
         } else {
             let meanwhile = if timed_out {
                 let mut nanos = self.recorded_delay(begin, index);
-                if begin != index || self.goes_on_waiting(index, thread, call.operation) {
+                if begin != index || self.goes_on_waiting(index) {
                     // One that looks again and again waits for what others do.
                     nanos = self
                         .busy

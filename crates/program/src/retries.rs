@@ -10,15 +10,17 @@
 
 use std::collections::BTreeMap;
 
-use foretrace_trace::{Call, IoKind, ObjectId, Operation as Op, Outcome, ThreadId, Trace};
+use foretrace_trace::{Call, IoKind, ObjectId, Operation as Op, Outcome, SiteId, ThreadId, Trace};
 
 use crate::events::{EventSet, Following};
 
 /// What a thread waits for with an eye on the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Awaited {
-    /// A token, a message, a lock or a futex.
+    /// A token, a message, a lock, a condition or a futex.
     Object(ObjectId),
+    /// What it waits for at a place in the program: python makes a new semaphore for each wait.
+    Site(SiteId),
     /// What others write to a pipe; which is not known of a look at several files.
     Pipe,
     /// A message, or what a semaphore of System V holds; of which, a recording does not tell where the time ran out.
@@ -38,14 +40,13 @@ impl Retries {
         if !has_time_outs(trace) {
             return retries;
         }
-        let is_wait =
-            |call: &Call| awaited(call.operation).is_some() || got(call.operation) != [None, None];
-        let is_wait: Vec<bool> = trace.calls.iter().map(is_wait).collect();
+        let waits = |call: &Call| awaited(call) != NOTHING || got(call) != NOTHING;
+        let waits: Vec<bool> = trace.calls.iter().map(waits).collect();
         for (index, event) in trace.events.iter().enumerate() {
-            let call = trace.call(event);
-            if !is_wait[event.call.index()] {
+            if !waits[event.call.index()] {
                 continue;
             }
+            let call = trace.call(event);
             let back = is_answered.contains(index).then(|| next.after(index));
             let back = back.and_then(|back| trace.events.get(back as usize));
             let outcome = match back.map(|back| trace.call(back).outcome) {
@@ -54,13 +55,13 @@ impl Retries {
             };
             match outcome {
                 Outcome::TimedOut => {
-                    if let Some(awaited) = awaited(call.operation) {
+                    for awaited in awaited(call).into_iter().flatten() {
                         retries.last.entry((call.thread, awaited)).or_insert(0);
                     }
                 }
                 Outcome::Failed(_) => {}
                 _ => {
-                    for awaited in got(call.operation).into_iter().flatten() {
+                    for awaited in got(call).into_iter().flatten() {
                         if let Some(last) = retries.last.get_mut(&(call.thread, awaited)) {
                             *last = index as u32;
                         }
@@ -72,10 +73,12 @@ impl Retries {
     }
 
     /// Returns whether a wait whose time ran out is one of those that its thread began again until it got what it waited for.
-    pub fn goes_on(&self, index: usize, thread: u32, operation: Op) -> bool {
-        let key = awaited(operation).map(|awaited| (ThreadId(thread), awaited));
-        let last = key.and_then(|key| self.last.get(&key));
-        last.is_some_and(|&last| index < last as usize)
+    pub fn goes_on(&self, index: usize, call: &Call) -> bool {
+        let mut awaited = awaited(call).into_iter().flatten();
+        awaited.any(|awaited| {
+            let last = self.last.get(&(call.thread, awaited));
+            last.is_some_and(|&last| index < last as usize)
+        })
     }
 }
 
@@ -85,12 +88,17 @@ pub(crate) fn has_time_outs(trace: &Trace) -> bool {
     calls.any(|call| call.outcome == Outcome::TimedOut)
 }
 
-/// Returns what a call waits for.
-fn awaited(operation: Op) -> Option<Awaited> {
-    match operation {
+const NOTHING: [Option<Awaited>; 3] = [None; 3];
+
+/// Returns what a call waits for: any of these.
+fn awaited(call: &Call) -> [Option<Awaited>; 3] {
+    let object = match call.operation {
+        Op::SemTimedWait(semaphore) => {
+            let site = call.site.map(Awaited::Site);
+            return [Some(Awaited::Object(semaphore)), site, None];
+        }
         Op::SemWait(object)
         | Op::SemTryWait(object)
-        | Op::SemTimedWait(object)
         | Op::QueueReceive(object)
         | Op::Lock(object)
         | Op::TryLock(object)
@@ -104,26 +112,28 @@ fn awaited(operation: Op) -> Option<Awaited> {
         | Op::FutexWait(object)
         | Op::FutexTimedWait(object)
         | Op::CondWait { cond: object, .. }
-        | Op::CondTimedWait { cond: object, .. } => Some(Awaited::Object(object)),
+        | Op::CondTimedWait { cond: object, .. } => Awaited::Object(object),
         Op::Io {
             kind: IoKind::Poll, ..
-        } => Some(Awaited::Pipe),
+        } => Awaited::Pipe,
         Op::Io {
             kind: IoKind::Queue,
             ..
-        } => Some(Awaited::Queue),
-        _ => None,
-    }
+        } => Awaited::Queue,
+        _ => return NOTHING,
+    };
+    [Some(object), None, None]
 }
 
-/// Returns what a call that succeeded had waited for. That files are ready does not say which; what is read from them does.
-fn got(operation: Op) -> [Option<Awaited>; 2] {
-    match operation {
-        Op::PipeRead { .. } => [Some(Awaited::Pipe), None],
-        Op::Io { .. } => [None, None],
+/// Returns what a call that succeeded may have waited for. That files are ready does not say which; what is read from them does.
+fn got(call: &Call) -> [Option<Awaited>; 3] {
+    let [object, site, _] = awaited(call);
+    match call.operation {
+        Op::PipeRead { .. } => [Some(Awaited::Pipe), None, None],
+        Op::Io { .. } => NOTHING,
         Op::SemWait(_) | Op::SemTimedWait(_) | Op::QueueReceive(_) => {
-            [awaited(operation), Some(Awaited::Queue)]
+            [object, site, Some(Awaited::Queue)]
         }
-        _ => [awaited(operation), None],
+        _ => [object, None, None],
     }
 }
