@@ -48,7 +48,9 @@ impl Lowering<'_> {
                 self.push(index, thread, Action::Pass);
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
-            _ if self.goes_on_waiting(index) => self.pass_time((index, index), thread),
+            _ if outcome == Outcome::TimedOut && self.goes_on_waiting(index) => {
+                self.pass_time((index, index), thread);
+            }
             operation if is_sleep(operation, outcome) => self.sleep(index, thread),
             Op::Io { .. } if self.waits_for_pipe(index) => {
                 self.push(index, thread, Action::Pass);

@@ -73,7 +73,12 @@ impl Retries {
     }
 
     /// Returns whether a wait whose time ran out is one of those that its thread began again until it got what it waited for.
+    #[inline]
     pub fn goes_on(&self, index: usize, call: &Call) -> bool {
+        !self.last.is_empty() && self.is_before_last(index, call)
+    }
+
+    fn is_before_last(&self, index: usize, call: &Call) -> bool {
         let mut awaited = awaited(call).into_iter().flatten();
         awaited.any(|awaited| {
             let last = self.last.get(&(call.thread, awaited));
