@@ -9,6 +9,7 @@ mod core;
 mod details;
 mod failure;
 mod host;
+mod hybrid;
 mod launch;
 mod messages;
 mod output;

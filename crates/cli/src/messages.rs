@@ -23,6 +23,7 @@ use foretrace_trace::Trace;
 use crate::{
     args::{self, NetworkArgs},
     failure::Usage,
+    hybrid,
     series::Series,
 };
 
@@ -36,6 +37,35 @@ pub fn load(path: &Path) -> anyhow::Result<Option<Messages>> {
         return of_trace(&crate::core::read_trace(path)?);
     }
     imported(path)
+}
+
+/// Reads a program that passes messages as [`load`] does; the threads of each rank that was recorded have so many CPUs, or one as when they
+/// were.
+///
+/// # Errors
+///
+/// As [`load`], and where a number of CPUs is said of ranks that were not recorded.
+pub fn load_on_cpus(
+    path: &Path,
+    cpus: Option<u32>,
+    how: &args::ModelArgs,
+) -> anyhow::Result<Option<Messages>> {
+    let Some(cpus) = cpus else {
+        return load(path);
+    };
+    let messages = if may_hold_ranks(path)? {
+        hybrid::on_cpus(&crate::core::read_trace(path)?, cpus, how)?
+    } else {
+        None
+    };
+    if messages.is_none() {
+        let message = format!(
+            "--cpus-per-rank: {} holds no recorded ranks, whose threads could have CPUs; leave it out",
+            path.display()
+        );
+        return Err(Usage(message).into());
+    }
+    Ok(messages)
 }
 
 /// A recording of ranks, and for each position of the program the event that it comes from.
@@ -276,6 +306,14 @@ pub fn ranks(messages: &Messages) -> u32 {
     match messages {
         Messages::Program(program) => program.ranks(),
         Messages::Graph(graph) => graph.ranks(),
+    }
+}
+
+/// Returns how many CPUs each rank has for its threads.
+pub fn cpus_per_rank(messages: &Messages) -> u32 {
+    match messages {
+        Messages::Program(program) => program.threads.map_or(1, |threads| threads.cpus),
+        Messages::Graph(_) => 1,
     }
 }
 

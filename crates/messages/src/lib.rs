@@ -24,7 +24,7 @@
 //! A task graph ([`TaskGraph`]) says of each operation which others it needs, in place of an order; it is replayed as
 //! LogGOPSim does it.
 //!
-//! Deliberately absent: files, printing, threads within ranks.
+//! Deliberately absent: files, printing, how threads within ranks are replayed.
 
 mod channel;
 mod check;
@@ -44,6 +44,7 @@ mod replay;
 mod report;
 mod schedule;
 mod script;
+mod teams;
 mod transfer;
 mod wild;
 mod windows;
@@ -55,9 +56,10 @@ pub use {
     graph::{GraphBuilder, Task, TaskGraph, TaskKind},
     master_slave::{Dealt, NoFarm, dealt},
     operation::{ANY, BLOCKING, Collective, Kind, Mode, Operation},
-    program::{Builder, Communicator, Program},
-    recorded::{NoRanks, has_ranks, recorded, recorded_with_calls},
+    program::{Builder, Communicator, Program, Threads},
+    recorded::{NoRanks, has_ranks, recorded, recorded_on, recorded_with_calls},
     replay::{Attempt, Model, predict, replay, replay_graph},
     report::{Failure, LeftOver, Outcome, Run, Stuck},
     schedule::{schedule, schedule_graph},
+    teams::{Reached, Team, teams},
 };

@@ -22,8 +22,19 @@ pub struct Program {
     pub communicators: Vec<Communicator>,
     /// The collective operations that are called, each distinct one once.
     pub collectives: Vec<Collective>,
+    /// What ranks have for their threads, where that is not one CPU as when they were recorded.
+    pub threads: Option<Threads>,
     /// What a reader must know about its limits.
     pub warnings: Vec<String>,
+}
+
+/// Threads of ranks that have several CPUs: what they do at the same time is in the rank's work once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads {
+    /// The CPUs of a rank.
+    pub cpus: u32,
+    /// The CPU time of all threads together, in picoseconds.
+    pub work: u64,
 }
 
 /// Some ranks that have messages of their own.
@@ -78,6 +89,9 @@ impl Program {
 
     /// Returns the work of all ranks together, in picoseconds.
     pub fn work(&self) -> u64 {
+        if let Some(threads) = self.threads {
+            return threads.work;
+        }
         let work = self.operations().filter(|op| op.kind == Kind::Work);
         work.map(|op| op.value).fold(0, u64::saturating_add)
     }
@@ -213,6 +227,7 @@ impl Builder {
             starts,
             communicators: self.communicators,
             collectives: self.listed,
+            threads: None,
             warnings: self.warnings,
         }
     }

@@ -1,7 +1,8 @@
 //! From a recording of a program that uses MPI to what its ranks do.
 //!
 //! A rank's work is the CPU time that its threads used outside of MPI: while they wait, libraries look again and again, and that
-//! is not the program's; nor is, before MPI begins, what UCX's libraries do while they are loaded. The threads of a rank are replayed as if they shared one CPU, which they did when they were recorded.
+//! is not the program's; nor is, before MPI begins, what UCX's libraries do while they are loaded. The threads of a rank are replayed as if they shared one CPU, which they did when they were recorded,
+//! unless it is told how far they come otherwise.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +11,8 @@ use foretrace_trace::{
 };
 
 use crate::{
-    ANY, Builder, Collective, Mode, Operation, Program,
+    ANY, Builder, Collective, Mode, Operation, Program, Threads,
+    teams::{Reached, is_message},
     windows::{Fate, Windows},
 };
 
@@ -55,9 +57,24 @@ pub fn has_ranks(trace: &Trace) -> bool {
 ///
 /// Where there are none, or not all.
 pub fn recorded(trace: &Trace) -> Result<Program, NoRanks> {
+    of_recording(trace, None)
+}
+
+/// Returns the same of ranks whose threads have several CPUs: of [`teams`](crate::teams()) that were replayed.
+///
+/// # Errors
+///
+/// As [`recorded`].
+pub fn recorded_on(trace: &Trace, reached: &Reached) -> Result<Program, NoRanks> {
+    of_recording(trace, Some(reached))
+}
+
+fn of_recording(trace: &Trace, reached: Option<&Reached>) -> Result<Program, NoRanks> {
+    let times = reached.map_or(&[][..], |reached| &reached.times);
     let (ranks, owners) = owners(trace)?;
     let others = of_other_worlds(trace, &owners);
     let mut lowering = Lowering::new(trace, ranks, owners);
+    lowering.go_by(times);
     if others > 0 {
         let (processes, are, were, they) = match others {
             1 => ("process", "is a rank", "was", "it is"),
@@ -68,10 +85,10 @@ pub fn recorded(trace: &Trace) -> Result<Program, NoRanks> {
              replay, with all messages to and from there"
         ));
     }
-    for event in &trace.events {
-        lowering.event(event);
+    for (number, event) in trace.events.iter().enumerate() {
+        lowering.event(event, times.get(number).copied().flatten());
     }
-    Ok(lowering.finish())
+    Ok(lowering.finish(reached.map(|reached| reached.cpus)))
 }
 
 /// Returns the same, and for each position of the program the trace's event that it comes from: of a call that call, of work
@@ -85,12 +102,12 @@ pub fn recorded_with_calls(trace: &Trace) -> Result<(Program, Vec<u32>), NoRanks
     let mut lowering = Lowering::new(trace, ranks, owners);
     let mut calls = vec![Vec::new(); ranks as usize];
     for (number, event) in trace.events.iter().enumerate() {
-        if let Some(rank) = lowering.event(event) {
+        if let Some(rank) = lowering.event(event, None) {
             let of_rank: &mut Vec<u32> = &mut calls[rank as usize];
             of_rank.resize(lowering.builder.operations(rank), number as u32);
         }
     }
-    let program = lowering.finish();
+    let program = lowering.finish(None);
     for (rank, of_rank) in (0..).zip(&mut calls) {
         let last = of_rank.last().copied().unwrap_or_default();
         of_rank.resize(program.range(rank).len(), last);
@@ -99,7 +116,7 @@ pub fn recorded_with_calls(trace: &Trace) -> Result<(Program, Vec<u32>), NoRanks
 }
 
 /// Returns the number of ranks, and of which rank each thread is.
-fn owners(trace: &Trace) -> Result<(u32, Vec<Option<u32>>), NoRanks> {
+pub(crate) fn owners(trace: &Trace) -> Result<(u32, Vec<Option<u32>>), NoRanks> {
     let begun = trace.ranks();
     let source_name = trace.source.clone();
     let Some(&(_, _, ranks)) = begun.iter().find(|(_, _, ranks)| *ranks > 1) else {
@@ -178,15 +195,76 @@ struct Life {
     inside: bool,
 }
 
+/// How far the threads of a rank have come, in picoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// The latest of their events.
+    time: u64,
+    /// What of that is the rank's work already.
+    worked: u64,
+}
+
+impl Progress {
+    /// Goes on to an event, and returns how long the rank has worked since its last call of MPI if this one is such a call.
+    fn on(&mut self, time: u64, is_call: bool) -> u64 {
+        self.time = self.time.max(time);
+        if !is_call {
+            return 0;
+        }
+        let now = self.worked.max(time);
+        now - std::mem::replace(&mut self.worked, now)
+    }
+}
+
+/// The CPU time that threads use outside of MPI.
+pub(crate) struct OwnTime {
+    lives: Vec<Life>,
+    /// Which ranks have begun to use MPI.
+    begun: Vec<bool>,
+}
+
+impl OwnTime {
+    pub fn new(trace: &Trace, ranks: u32) -> Self {
+        Self {
+            lives: vec![Life::default(); trace.threads.len()],
+            begun: vec![false; ranks as usize],
+        }
+    }
+
+    /// Returns how much of it a thread of a rank used between its event before and this one, in nanoseconds.
+    pub fn used(&mut self, trace: &Trace, event: &foretrace_trace::Event, rank: u32) -> u64 {
+        let call = trace.call(event);
+        let life = &mut self.lives[call.thread.index()];
+        let cpu = event.cpu().map_or(life.cpu, |cpu| cpu.0);
+        let used = cpu.saturating_sub(life.cpu);
+        life.cpu = cpu;
+        // From the call to what comes next, the library worked.
+        let was_inside = std::mem::take(&mut life.inside);
+        // Later, UCX is also called by the program: whenever memory is mapped.
+        let is_loading =
+            !self.begun[rank as usize] && call.site.is_some_and(|site| trace.is_in_transport(site));
+        if let Event::Message(message) = call.operation {
+            life.inside = true;
+            let action = &trace.messages[message.index()].action;
+            if matches!(action, Action::Begin { .. } | Action::BeginThreaded { .. }) {
+                self.begun[rank as usize] = true;
+            }
+        }
+        if was_inside || is_loading { 0 } else { used }
+    }
+}
+
 struct Lowering<'t> {
     trace: &'t Trace,
     owners: Vec<Option<u32>>,
     builder: Builder,
     /// The program's numbers of the trace's communicators.
     communicators: Vec<Option<u16>>,
-    lives: Vec<Life>,
-    /// Which ranks have begun to use MPI.
-    begun: Vec<bool>,
+    own: OwnTime,
+    /// How far each rank's threads have come, where that is known.
+    reached: Vec<Option<Progress>>,
+    /// The CPU time of all, in picoseconds.
+    work: u64,
     /// Requests, with their ranks, that nothing was begun by: waits for them are none.
     void: HashSet<(u32, u32)>,
     /// The first number of a request that no recorded call has.
@@ -220,8 +298,9 @@ impl<'t> Lowering<'t> {
             owners,
             builder,
             communicators,
-            lives: vec![Life::default(); trace.threads.len()],
-            begun: vec![false; ranks as usize],
+            own: OwnTime::new(trace, ranks),
+            reached: vec![None; ranks as usize],
+            work: 0,
             void: HashSet::new(),
             unused_request: unused_request(trace),
             has_threads: false,
@@ -230,28 +309,32 @@ impl<'t> Lowering<'t> {
         }
     }
 
-    /// Takes an event; returns the rank that it is of.
-    fn event(&mut self, event: &foretrace_trace::Event) -> Option<u32> {
+    /// Goes by the times at which events are reached, for the ranks of which they are known.
+    fn go_by(&mut self, times: &[Option<u64>]) {
+        let known = self.trace.events.iter().zip(times);
+        for (event, _) in known.filter(|(_, time)| time.is_some()) {
+            let thread = self.trace.call(event).thread.index();
+            if let Some(rank) = self.owners[thread] {
+                self.reached[rank as usize] = Some(Progress::default());
+            }
+        }
+    }
+
+    /// Takes an event, and when it is reached, where that is known; returns the rank that it is of.
+    fn event(&mut self, event: &foretrace_trace::Event, time: Option<u64>) -> Option<u32> {
         let call = self.trace.call(event);
         let thread = call.thread.index();
         let rank = self.owners[thread]?;
-        let life = &mut self.lives[thread];
-        let cpu = event.cpu().map_or(life.cpu, |cpu| cpu.0);
-        let used = cpu.saturating_sub(life.cpu);
-        life.cpu = cpu;
-        // From the call to what comes next, the library worked.
-        let was_inside = std::mem::take(&mut life.inside);
-        // Later, UCX is also called by the program: whenever memory is mapped.
-        let is_loading = !self.begun[rank as usize]
-            && call
-                .site
-                .is_some_and(|site| self.trace.is_in_transport(site));
-        let is_of_library = was_inside || is_loading;
-        if !is_of_library && used > 0 {
-            self.builder.push(rank, Operation::work(used * PICOS));
+        let used = self.own.used(self.trace, event, rank) * PICOS;
+        self.work += used;
+        let used = match &mut self.reached[rank as usize] {
+            None => used,
+            Some(progress) => progress.on(time.unwrap_or(0), is_message(self.trace, event)),
+        };
+        if used > 0 {
+            self.builder.push(rank, Operation::work(used));
         }
         if let Event::Message(message) = call.operation {
-            self.lives[thread].inside = true;
             let message = &self.trace.messages[message.index()];
             self.settle_window(rank, message);
             self.action(rank, &message.action);
@@ -276,10 +359,7 @@ impl<'t> Lowering<'t> {
 
     fn action(&mut self, rank: u32, action: &Action) {
         match action {
-            Action::Begin { .. } | Action::BeginThreaded { .. } => {
-                self.begun[rank as usize] = true;
-            }
-            Action::Tries { .. } => {}
+            Action::Begin { .. } | Action::BeginThreaded { .. } | Action::Tries { .. } => {}
             Action::Span { bytes } => self.spans += u64::from(*bytes > 0),
             Action::Point(point) => self.point(rank, point),
             Action::Several(points) => {
@@ -399,10 +479,17 @@ impl<'t> Lowering<'t> {
             .collective(rank, communicator, request, collective);
     }
 
-    fn finish(mut self) -> Program {
-        if self.has_threads {
+    fn finish(mut self, cpus: Option<u32>) -> Program {
+        for (rank, reached) in (0..).zip(&self.reached) {
+            if let Some(progress) = reached {
+                let left = progress.time - progress.worked;
+                self.builder.push(rank, Operation::work(left));
+            }
+        }
+        if self.has_threads && cpus.is_none() {
             self.builder.warnings.push(
-                "ranks have threads: those of a rank share its one CPU in the replay, as they did when they were recorded"
+                "ranks have threads: those of a rank share its one CPU in the replay, as they did when they were recorded \
+                 (--cpus-per-rank gives them more)"
                     .to_owned(),
             );
         }
@@ -416,6 +503,13 @@ impl<'t> Lowering<'t> {
         self.builder
             .warnings
             .extend(self.trace.warnings.iter().cloned());
-        self.builder.finish(self.trace.source.clone())
+        let program = self.builder.finish(self.trace.source.clone());
+        Program {
+            threads: cpus.map(|cpus| Threads {
+                cpus,
+                work: self.work,
+            }),
+            ..program
+        }
     }
 }

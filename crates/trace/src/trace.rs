@@ -44,6 +44,26 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Returns the same trace without its events.
+    #[must_use]
+    pub fn without_events(&self) -> Self {
+        Self {
+            source: self.source.clone(),
+            recording: self.recording.clone(),
+            returns: self.returns,
+            processes: self.processes.clone(),
+            threads: self.threads.clone(),
+            objects: self.objects.clone(),
+            modules: self.modules.clone(),
+            sites: self.sites.clone(),
+            messages: self.messages.clone(),
+            communicators: self.communicators.clone(),
+            calls: self.calls.clone(),
+            events: Vec::new(),
+            warnings: self.warnings.clone(),
+        }
+    }
+
     /// Returns the call of an event.
     ///
     /// # Panics

@@ -247,8 +247,8 @@ pub struct ModelArgs {
     /// The share of the CPU time that goes on accesses to memory, from 0 to 1, in place of the machine's file
     ///
     /// CPUs share the memory's bandwidth (`bandwidth` in the file's [memory]): together they are slowed down where they ask for
-    /// more than it gives. `foretrace machine --calibrate -- CMD` measures this share. So do ranks on one node, by `nodes.memory_bandwidth`
-    /// of the network's file.
+    /// more than it gives. So do ranks on one node, by `nodes.memory_bandwidth` of the network's file. `foretrace machine
+    /// --calibrate -- CMD` measures this share.
     #[arg(long, value_name = "F")]
     pub memory_bound: Option<Share>,
 }
@@ -263,6 +263,17 @@ pub struct NetworkArgs {
     /// Messages of more bytes than this wait for their receivers, in place of what the network says
     #[arg(long, value_name = "BYTES", requires = "network")]
     pub rendezvous_above: Option<u64>,
+}
+
+/// What recorded ranks run on.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RanksArgs {
+    /// How many CPUs each rank has for its threads [default: one, as when they were recorded]
+    ///
+    /// For programs that use threads within ranks (MPI with OpenMP). Each rank's threads are replayed on so many CPUs first, as if messages
+    /// took no time, and then the ranks on the network.
+    #[arg(long, value_name = "N", requires = "network", value_parser = clap::value_parser!(u32).range(1..=i64::from(values::MOST_CPUS)))]
+    pub cpus_per_rank: Option<u32>,
 }
 
 /// How recorded events constrain the predicted run.
@@ -352,6 +363,9 @@ pub struct PredictArgs {
     #[command(flatten)]
     /// What messages cost.
     pub network: NetworkArgs,
+    #[command(flatten)]
+    /// What ranks run on.
+    pub ranks: RanksArgs,
     /// Save the schedule predicted for the last number of CPUs in the list
     #[arg(short, long, value_name = "SCHEDULE")]
     pub output: Option<PathBuf>,
@@ -505,6 +519,9 @@ pub struct ExportArgs {
     #[command(flatten)]
     /// What messages cost.
     pub network: NetworkArgs,
+    #[command(flatten)]
+    /// What ranks run on.
+    pub ranks: RanksArgs,
     /// The number of CPUs of the predicted run [default: those that --machine has, else those the program was made to
     /// believe in, else one a thread]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(values::MOST_CPUS)))]

@@ -20,7 +20,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Finish> {
     let messages = if shows_trace {
         messages::imported(&args.file)?
     } else {
-        messages::load(&args.file)?
+        messages::load_on_cpus(&args.file, args.ranks.cpus_per_rank, &args.how)?
     };
     if let Some(messages) = messages {
         let contents = predict_messages::export(args, messages)?;

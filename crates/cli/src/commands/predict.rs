@@ -26,7 +26,7 @@ const DEFAULT_CPUS: [u32; 5] = [1, 2, 4, 8, 16];
 pub fn run(args: &PredictArgs) -> anyhow::Result<Finish> {
     let seeds = args.seed.as_ref().map_or(&[][..], |seeds| &seeds.0);
     for file in &args.files {
-        if let Some(messages) = messages::load(file)? {
+        if let Some(messages) = messages::load_on_cpus(file, args.ranks.cpus_per_rank, &args.how)? {
             if args.files.len() > 1 {
                 let message = format!(
                     "{}: a program that passes messages is predicted from its one trace; name it alone",

@@ -50,12 +50,14 @@ pub fn run(args: &PredictArgs, messages: Messages) -> anyhow::Result<Finish> {
 /// Refuses options that are of threads, which would change nothing here.
 fn refuse_options_of_threads(args: &PredictArgs) -> anyhow::Result<()> {
     let how = &args.how;
+    // These are of the CPUs that each rank has.
+    let on_cpus = args.ranks.cpus_per_rank.is_some();
     let given = [
         (args.cpus.is_some(), "--cpus"),
         (how.workers.is_some(), "--workers"),
-        (how.machine.is_some(), "--machine"),
-        (how.scheduler.is_some(), "--scheduler"),
-        (how.bind != Bind::None, "--bind"),
+        (how.machine.is_some() && !on_cpus, "--machine"),
+        (how.scheduler.is_some() && !on_cpus, "--scheduler"),
+        (how.bind != Bind::None && !on_cpus, "--bind"),
         (args.seed.is_some(), "--seed"),
     ];
     match given.iter().find(|(is_given, _)| *is_given) {

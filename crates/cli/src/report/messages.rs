@@ -8,7 +8,7 @@ use foretrace_schedule::SimTime;
 use serde_json::{Value, json};
 
 use crate::{
-    messages::{Replay, answered, ranks, warnings, work},
+    messages::{Replay, answered, cpus_per_rank, ranks, warnings, work},
     table::{Align, render},
 };
 
@@ -159,7 +159,8 @@ pub fn text(replay: &Replay, attempts: &[Attempt]) -> String {
         let run = &attempt.run;
         let speedup = speedup(replay, run.end);
         let [end, speedup, efficiency] = if run.is_complete() {
-            let efficiency = 100.0 * speedup / f64::from(count.max(1));
+            let cpus = f64::from(count.max(1)) * f64::from(cpus_per_rank(&replay.messages));
+            let efficiency = 100.0 * speedup / cpus;
             [
                 run.end.to_string(),
                 format!("{speedup:.2}"),
@@ -183,8 +184,12 @@ pub fn text(replay: &Replay, attempts: &[Attempt]) -> String {
             note,
         ]
     });
+    let on = match cpus_per_rank(&replay.messages) {
+        1 => String::new(),
+        cpus => format!("{cpus} CPUs for the threads of each rank. "),
+    };
     format!(
-        "{}\nNetwork: {} ({}).\n",
+        "{}\n{on}Network: {} ({}).\n",
         render(columns, rows),
         replay.description.name,
         replay.description.model_name()
@@ -272,6 +277,7 @@ pub fn json(replay: &Replay, attempts: &[Attempt]) -> Value {
         "trace": trace_json(&replay.messages),
         "predictions": [{
             "ranks": ranks(&replay.messages),
+            "cpus_per_rank": cpus_per_rank(&replay.messages),
             "network": {"name": replay.description.name, "model": replay.description.model_name()},
             "model": answer.map(|attempt| attempt.model.name()),
             "makespan_ns": run.map(|run| run.end.as_nanos()),

@@ -20,7 +20,7 @@ fn compile_file(environment: &TestEnvironment, family: &str, source: &Path) {
     let is_fortran = source.extension().is_some_and(|suffix| suffix == "f90");
     let compiler = if is_fortran { "mpif90" } else { "mpicc" };
     let status = Command::new(format!("{compiler}.{family}"))
-        .args(["-w", "-O1", "-g", "-o", "prog"])
+        .args(["-w", "-O1", "-g", "-fopenmp", "-o", "prog"])
         .arg(source)
         .arg("-lm")
         .current_dir(environment.path(""))
@@ -491,6 +491,12 @@ fn a_listing_written_by_hand_is_of_one_rank_a_thread() {
     );
 }
 
+/// Returns the time of a row of a listing.
+fn time(row: &&str) -> Option<u32> {
+    let first = row.split(' ').next();
+    first.and_then(|time| time.parse().ok())
+}
+
 #[test]
 fn what_ucx_does_while_it_is_loaded_is_not_the_program_s_work() {
     let environment = TestEnvironment::new();
@@ -508,15 +514,94 @@ fn what_ucx_does_while_it_is_loaded_is_not_the_program_s_work() {
                   process A tid=1 program=0\nprocess B tid=2 program=1\n";
     let rows = rank("A", 0) + &rank("B", 1);
     let mut rows: Vec<&str> = rows.lines().collect();
-    let time = |row: &&str| {
-        row.split(' ')
-            .next()
-            .and_then(|time| time.parse::<u32>().ok())
-    };
     rows.sort_by_key(time);
     let listing = format!("{header}{}\n", rows.join("\n"));
     environment.file("a.ftrace", &listing, 0o644);
     let document = predict(&environment, "auto");
     // Of each rank: one up to the beginning, 20 up to the unlock, 8 up to the end.
     assert_eq!(document["trace"]["rank_work_ns"][0], 29_000, "{document}");
+}
+
+#[test]
+fn threads_of_ranks_share_the_cpus_of_their_rank() {
+    let environment = TestEnvironment::new();
+    // Each rank's two threads work 100 us, then both ranks meet: at 102, or, where a rank has one CPU, at 202.
+    let rank = |name: &str, rank: u32| {
+        format!(
+            "0 {name} begin {rank} 2 cpu=0\n1 {name} return cpu=1\n1 {name} create {name}1 cpu=1\n\
+             101 {name}1 terminate cpu=100\n201 {name} join {name}1 cpu=101\n202 {name} allreduce - 8 8 cpu=102\n\
+             210 {name} return cpu=110\n212 {name} terminate cpu=112\n"
+        )
+    };
+    let header = "foretrace-text 1\nunit 1us\nreturns explicit\nprogram p pid=1\nprogram p pid=2 parent=1\n\
+                  process A tid=1 program=0\nprocess A1 tid=3 program=0\nprocess B tid=2 program=1\nprocess B1 tid=4 program=1\n";
+    let rows = rank("A", 0) + &rank("B", 1);
+    let mut rows: Vec<&str> = rows.lines().collect();
+    rows.sort_by_key(time);
+    let listing = format!("{header}{}\n", rows.join("\n"));
+    environment.file("a.ftrace", &listing, 0o644);
+    let predict = ["predict", "a.ftrace", "--network", "infiniband", "--json"];
+    let on = |cpus: &str| environment.json(&[&predict[..], &["--cpus-per-rank", cpus]].concat());
+    let (usual, on_one, on_two) = (environment.json(&predict), on("1"), on("2"));
+    let number = |document: &Value, pointer: &str| {
+        let value = document.pointer(pointer).and_then(Value::as_u64);
+        value.unwrap_or_else(|| panic!("no {pointer} in {document}"))
+    };
+    for document in [&usual, &on_one, &on_two] {
+        assert_eq!(number(document, "/trace/work_ns"), 406_000, "{document}");
+    }
+    let makespan = |document: &Value| number(document, "/predictions/0/makespan_ns");
+    // Threads that take turns on one CPU empty its caches.
+    assert!(
+        makespan(&on_one).abs_diff(makespan(&usual)) < 10_000,
+        "{on_one}"
+    );
+    assert_eq!(number(&on_two, "/predictions/0/cpus_per_rank"), 2);
+    let of_rank = number(&on_two, "/trace/rank_work_ns/0");
+    assert!((103_000..150_000).contains(&of_rank), "{on_two}");
+    assert!(makespan(&on_two) + 50_000 < makespan(&on_one), "{on_two}");
+}
+
+#[test]
+fn loops_of_ranks_take_as_many_cpus_as_they_are_given() {
+    for family in FAMILIES {
+        // Two ranks with two threads each.
+        assert_speedup(3.5..=4.05, || {
+            let environment = TestEnvironment::new();
+            compile(&environment, family, "mpi_openmp.c");
+            let mut command = recording(&environment, family, 2);
+            let status = command
+                .args(["20", "500000"])
+                .env("OMP_NUM_THREADS", "2")
+                .output();
+            assert!(
+                status.expect("foretrace was built").status.success(),
+                "{family}"
+            );
+            let predict = ["predict", "a.ftrace", "--network", "infiniband", "--json"];
+            environment.json(&[&predict[..], &["--cpus-per-rank", "2"]].concat())
+        });
+    }
+}
+
+#[test]
+fn cpus_are_given_to_ranks_that_were_recorded() {
+    let environment = TestEnvironment::new();
+    environment.file(
+        "a.ftrace",
+        "foretrace-text 1\nprocess A\n1 A terminate\n",
+        0o644,
+    );
+    let told = environment.run(&[
+        "predict",
+        "a.ftrace",
+        "--network",
+        "infiniband",
+        "--cpus-per-rank",
+        "2",
+    ]);
+    assert!(
+        told.contains("--cpus-per-rank: a.ftrace holds no recorded ranks"),
+        "{told}"
+    );
 }
