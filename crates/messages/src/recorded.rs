@@ -198,21 +198,27 @@ struct Life {
 /// How far the threads of a rank have come, in picoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
-    /// The latest of their events.
+    /// The thread that called MPI first: the rank ends when it does, whatever others still do.
+    first: Option<usize>,
+    /// The last event of that one, or the last call of another.
     time: u64,
     /// What of that is the rank's work already.
     worked: u64,
 }
 
 impl Progress {
-    /// Goes on to an event, and returns how long the rank has worked since its last call of MPI if this one is such a call.
-    fn on(&mut self, time: u64, is_call: bool) -> u64 {
-        self.time = self.time.max(time);
+    /// Goes on to a thread's event, and returns how long the rank has worked since its last call of MPI if this one is such a call.
+    fn on(&mut self, thread: usize, time: u64, is_call: bool) -> u64 {
+        if is_call {
+            self.first.get_or_insert(thread);
+        }
+        if is_call || self.first == Some(thread) {
+            self.time = self.time.max(time);
+        }
         if !is_call {
             return 0;
         }
-        let now = self.worked.max(time);
-        now - std::mem::replace(&mut self.worked, now)
+        self.time - std::mem::replace(&mut self.worked, self.time)
     }
 }
 
@@ -329,7 +335,7 @@ impl<'t> Lowering<'t> {
         self.work += used;
         let used = match &mut self.reached[rank as usize] {
             None => used,
-            Some(progress) => progress.on(time.unwrap_or(0), is_message(self.trace, event)),
+            Some(progress) => progress.on(thread, time.unwrap_or(0), is_message(self.trace, event)),
         };
         if used > 0 {
             self.builder.push(rank, Operation::work(used));

@@ -30,12 +30,12 @@ pub struct Team {
     pub events: Vec<u32>,
 }
 
-/// Returns the ranks with several threads.
+/// Returns the ranks with several threads, one after the other.
 ///
 /// # Errors
 ///
 /// As [`recorded`](crate::recorded()).
-pub fn teams(trace: &Trace) -> Result<Vec<Team>, NoRanks> {
+pub fn teams(trace: &Trace) -> Result<impl Iterator<Item = Team>, NoRanks> {
     let (ranks, owners) = owners(trace)?;
     let mut threads = vec![0; ranks as usize];
     for rank in owners.iter().flatten() {
@@ -53,28 +53,23 @@ pub fn teams(trace: &Trace) -> Result<Vec<Team>, NoRanks> {
         cpu[thread] += own.used(trace, event, rank);
         if threads[rank as usize] > 1 {
             let (events, numbers) = &mut events[rank as usize];
-            // When MPI let a rank go on says nothing of its threads.
             let mut event = *event;
             event.set_cpu(Some(Nanos(cpu[thread])));
             events.push(event);
             numbers.push(number);
         }
     }
-    let with_events = |events| Trace {
-        events,
-        warnings: Vec::new(),
-        ..trace.without_events()
-    };
-    let teams = (0..)
-        .zip(events)
-        .filter(|(_, (events, _))| !events.is_empty());
-    Ok(teams
-        .map(|(rank, (events, numbers))| Team {
-            rank,
-            trace: with_events(events),
-            events: numbers,
-        })
-        .collect())
+    let teams = (0..).zip(events);
+    let teams = teams.filter(|(_, (events, _))| !events.is_empty());
+    Ok(teams.map(|(rank, (events, numbers))| Team {
+        rank,
+        trace: Trace {
+            events,
+            warnings: Vec::new(),
+            ..trace.without_events()
+        },
+        events: numbers,
+    }))
 }
 
 /// Returns whether an event is a call of MPI.
