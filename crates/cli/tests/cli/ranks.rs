@@ -529,7 +529,7 @@ fn threads_of_ranks_share_the_cpus_of_their_rank() {
     let rank = |name: &str, rank: u32| {
         format!(
             "0 {name} begin {rank} 2 cpu=0\n1 {name} return cpu=1\n1 {name} create {name}1 cpu=1\n\
-             101 {name}1 terminate cpu=100\n201 {name} join {name}1 cpu=101\n202 {name} allreduce - 8 8 cpu=102\n\
+             101 {name} join {name}1 cpu=101\n201 {name}1 terminate cpu=100\n201 {name} return cpu=101\n202 {name} allreduce - 8 8 cpu=102\n\
              210 {name} return cpu=110\n212 {name} terminate cpu=112\n"
         )
     };
