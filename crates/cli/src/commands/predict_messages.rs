@@ -65,7 +65,8 @@ fn refuse_options_of_threads(args: &PredictArgs) -> anyhow::Result<()> {
         Some((_, option)) => {
             let message = format!(
                 "{option}: a program that passes messages has as many ranks as its trace, and --network says what they run \
-                 on; leave it out (`foretrace farm --trace` knows a master with other numbers of slaves)"
+                 on; leave it out (--cpus-per-rank gives the threads of each rank more CPUs; `foretrace farm --trace` knows a \
+                 master with other numbers of slaves)"
             );
             Err(Usage(message).into())
         }
