@@ -120,8 +120,8 @@ impl TestEnvironment {
     }
 }
 
-/// How long to wait after each attempt that a busy machine may have spoilt; the last is followed by none.
-const PAUSES: [Duration; 7] = [0, 0, 1, 2, 4, 8, 0].map(Duration::from_secs);
+/// How many seconds to wait after each attempt that a busy machine may have spoilt.
+const PAUSES: [u64; 7] = [0, 0, 1, 2, 4, 8, 0];
 
 /// Repeats a prediction from a real program's recording until its first speed-up lies in the range. What a busy machine does to some of
 /// several recordings is forgiven: a prediction that is wrong is so in all of them.
@@ -135,7 +135,7 @@ pub fn assert_speedup(range: RangeInclusive<f64>, mut predicted: impl FnMut() ->
             return;
         }
         missed.push(speedup);
-        thread::sleep(pause);
+        thread::sleep(Duration::from_secs(pause));
     }
     panic!("not within {range:?}: {missed:?}");
 }
