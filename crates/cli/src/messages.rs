@@ -39,8 +39,8 @@ pub fn load(path: &Path) -> anyhow::Result<Option<Messages>> {
     imported(path)
 }
 
-/// Reads a program that passes messages as [`load`] does; the threads of each rank that was recorded have so many CPUs, or one as when they
-/// were.
+/// Reads a program that passes messages as [`load`] does, where the threads of each rank have so many CPUs; one, as when they were recorded,
+/// where no number is said.
 ///
 /// # Errors
 ///

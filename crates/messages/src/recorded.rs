@@ -12,7 +12,7 @@ use foretrace_trace::{
 
 use crate::{
     ANY, Builder, Collective, Mode, Operation, Program, Threads,
-    teams::{Reached, is_message},
+    teams::Reached,
     windows::{Fate, Windows},
 };
 
@@ -335,7 +335,10 @@ impl<'t> Lowering<'t> {
         self.work += used;
         let used = match &mut self.reached[rank as usize] {
             None => used,
-            Some(progress) => progress.on(thread, time.unwrap_or(0), is_message(self.trace, event)),
+            Some(progress) => {
+                let is_call = matches!(call.operation, Event::Message(_));
+                progress.on(thread, time.unwrap_or(0), is_call)
+            }
         };
         if used > 0 {
             self.builder.push(rank, Operation::work(used));

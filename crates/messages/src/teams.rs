@@ -5,7 +5,7 @@
 //! then works between two calls for as long as its threads took. That is right where the threads wait while one of them is in MPI, as
 //! with `MPI_THREAD_FUNNELED`; threads that work on meanwhile have done so before in the replay.
 
-use foretrace_trace::{Event, Nanos, Operation, Trace};
+use foretrace_trace::{Event, Nanos, Trace};
 
 use crate::recorded::{NoRanks, OwnTime, owners};
 
@@ -19,11 +19,9 @@ pub struct Reached {
     pub times: Vec<Option<u64>>,
 }
 
-/// The threads of a rank.
+/// The threads of a rank that has several.
 #[derive(Clone, Debug)]
 pub struct Team {
-    /// The rank.
-    pub rank: u32,
     /// What its threads did, without the CPU time that they used in MPI. Calls of MPI are still there.
     pub trace: Trace,
     /// The number that each of its events has in the whole recording.
@@ -59,10 +57,9 @@ pub fn teams(trace: &Trace) -> Result<impl Iterator<Item = Team>, NoRanks> {
             numbers.push(number);
         }
     }
-    let teams = (0..).zip(events);
-    let teams = teams.filter(|(_, (events, _))| !events.is_empty());
-    Ok(teams.map(|(rank, (events, numbers))| Team {
-        rank,
+    let events = events.into_iter();
+    let teams = events.filter(|(events, _)| !events.is_empty());
+    Ok(teams.map(|(events, numbers)| Team {
         trace: Trace {
             events,
             warnings: Vec::new(),
@@ -70,9 +67,4 @@ pub fn teams(trace: &Trace) -> Result<impl Iterator<Item = Team>, NoRanks> {
         },
         events: numbers,
     }))
-}
-
-/// Returns whether an event is a call of MPI.
-pub(crate) fn is_message(trace: &Trace, event: &Event) -> bool {
-    matches!(trace.call(event).operation, Operation::Message(_))
 }

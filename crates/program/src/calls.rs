@@ -19,6 +19,16 @@ const INTERRUPTED: Outcome = Outcome::Failed(4);
 /// By how many nanoseconds Linux's timers are late, to let several ring at once: the default of `prctl(PR_SET_TIMERSLACK)`.
 const TIMER_SLACK: u64 = 50_000;
 
+/// Returns what came of a call that says this, and whose return, where it has one, says that.
+pub(crate) fn outcome_by(call: Outcome, back: Option<Outcome>) -> Outcome {
+    match (back, call) {
+        // A recorder may mark a call that had to wait as busy; its return counts.
+        (Some(Outcome::Success), Outcome::Busy) => Outcome::Success,
+        (None | Some(Outcome::Success), said) => said,
+        (Some(other), _) => other,
+    }
+}
+
 impl Lowering<'_> {
     /// Lowers one call.
     pub fn call(&mut self, index: usize, call: Call) {
@@ -107,15 +117,7 @@ impl Lowering<'_> {
 
     /// Returns what came of a call: what its return says where it has one, else what it says itself.
     pub fn outcome(&self, index: usize, call: Call) -> Outcome {
-        self.return_of(index)
-            .map_or(call.outcome, |back| match back.outcome {
-                Outcome::Success => match call.outcome {
-                    // A recorder may mark a call that had to wait as busy; its return counts.
-                    Outcome::Busy => Outcome::Success,
-                    other => other,
-                },
-                other => other,
-            })
+        outcome_by(call.outcome, self.return_of(index).map(|back| back.outcome))
     }
 
     /// Returns the explicit return of an event's call, where one follows at once.

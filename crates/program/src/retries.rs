@@ -12,7 +12,10 @@ use std::collections::BTreeMap;
 
 use foretrace_trace::{Call, IoKind, ObjectId, Operation as Op, Outcome, SiteId, ThreadId, Trace};
 
-use crate::events::{EventSet, Following};
+use crate::{
+    calls::outcome_by,
+    events::{EventSet, Following},
+};
 
 /// What a thread waits for with an eye on the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,17 +52,13 @@ impl Retries {
             let call = trace.call(event);
             let back = is_answered.contains(index).then(|| next.after(index));
             let back = back.and_then(|back| trace.events.get(back as usize));
-            let outcome = match back.map(|back| trace.call(back).outcome) {
-                None | Some(Outcome::Success) => call.outcome,
-                Some(other) => other,
-            };
-            match outcome {
+            match outcome_by(call.outcome, back.map(|back| trace.call(back).outcome)) {
                 Outcome::TimedOut => {
                     for awaited in awaited(call).into_iter().flatten() {
                         retries.last.entry((call.thread, awaited)).or_insert(0);
                     }
                 }
-                Outcome::Failed(_) => {}
+                Outcome::Failed(_) | Outcome::Busy => {}
                 _ => {
                     for awaited in got(call).into_iter().flatten() {
                         if let Some(last) = retries.last.get_mut(&(call.thread, awaited)) {

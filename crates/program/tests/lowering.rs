@@ -387,6 +387,14 @@ fn a_wait_whose_time_ran_out_and_that_was_begun_again_takes_no_longer_than_every
 }
 
 #[test]
+fn a_try_that_fails_does_not_end_the_waits_whose_time_ran_out() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n10 A sem_timedwait s cpu=10\n20 B lock m cpu=10\n\
+                60 A return timedout cpu=10\n70 A sem_trywait s busy cpu=20\n80 B terminate cpu=70\n80 A terminate cpu=20\n";
+    let lines = lowered(rows);
+    assert_eq!(lines[0], "A; create; 10 timed wait 50; 10 pass; terminate");
+}
+
+#[test]
 fn a_read_from_a_pipe_takes_no_longer_than_everybody_waited() {
     let rows = "process A\nprocess B\nreturns explicit\n0 A create B cpu=0\n\
                 10 A io read pipe cpu=10\n20 B lock m cpu=10\n60 B sleep cpu=50\n90 B return cpu=50\n\
