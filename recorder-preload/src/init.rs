@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use foretrace_recorder::{clock, process, stack, turns};
 
 use crate::{
-    children, environment, exit, io, mpi, next, pipes, poll, queues, sleep, stdio, thread,
+    children, environment, exit, io, mpi, next, pipes, poll, queues, sleep, sockets, stdio, thread,
 };
 
 #[used]
@@ -62,6 +62,7 @@ fn wake_up() -> bool {
     poll::look_up_all();
     queues::look_up_all();
     sleep::look_up_all();
+    sockets::look_up_all();
     stdio::look_up_all();
     // SAFETY: getenv reads the environment, which nobody changes while the process has one thread.
     let directory = unsafe { libc::getenv(c"FORETRACE_JOURNAL".as_ptr()) };

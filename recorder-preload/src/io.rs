@@ -3,18 +3,29 @@
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::null;
 
-use foretrace_recorder::IoKind::{Accept, Connect, Copy, Read, Sync, Write};
+use foretrace_recorder::IoKind::{Copy, Read, Sync, Write};
 use foretrace_recorder::blocking::Target::{self, Bytes, File, Other};
+use foretrace_recorder::{clock, pipes};
 use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
 use crate::blocking::hooks;
+use crate::hook::recording;
 
-/// Returns what is waited for by one that receives: of a pair of sockets, unless what it gets is to be received again.
+/// Returns what is waited for by one that receives: of a connection, unless what it gets is to be received again.
 fn received(fd: c_int, flags: c_int) -> Target {
     if flags & libc::MSG_PEEK == 0 {
         Bytes(Read, fd, null())
     } else {
         File(Read, fd)
+    }
+}
+
+/// Returns what is waited for by one that copies from one file to another, which may be a connection.
+fn copied(out: c_int, fd: c_int) -> Target {
+    if recording() && pipes::name(out, Write, clock::tsc()).is_some() {
+        Bytes(Write, out, null())
+    } else {
+        File(Copy, fd)
     }
 }
 
@@ -69,15 +80,11 @@ hooks! {
         = File(Write, fd);
     sendto(fd: c_int, buffer: *const c_void, bytes: size_t, flags: c_int, to: *const sockaddr,
         length: socklen_t) -> ssize_t = Bytes(Write, fd, null());
-    accept(fd: c_int, from: *mut sockaddr, length: *mut socklen_t) -> c_int = File(Accept, fd);
-    accept4(fd: c_int, from: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int
-        = File(Accept, fd);
-    connect(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int = File(Connect, fd);
 
     sendfile(out: c_int, fd: c_int, offset: *mut off_t, bytes: size_t) -> ssize_t
-        = File(Copy, fd);
+        = copied(out, fd);
     sendfile64(out: c_int, fd: c_int, offset: *mut off_t, bytes: size_t) -> ssize_t
-        = File(Copy, fd);
+        = copied(out, fd);
     splice(fd: c_int, from: *mut off_t, out: c_int, to: *mut off_t, bytes: size_t, flags: c_uint)
         -> ssize_t = File(Copy, fd);
     copy_file_range(fd: c_int, from: *mut off_t, out: c_int, to: *mut off_t, bytes: size_t,

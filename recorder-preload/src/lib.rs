@@ -50,6 +50,7 @@ mod queues;
 mod rwlock;
 mod semaphore;
 mod sleep;
+mod sockets;
 mod spin;
 mod stdio;
 mod thread;
@@ -94,7 +95,7 @@ macro_rules! export {
 pub mod exports {
     use super::{
         affinity, barrier, c11, children, cond, cpus, exit, io, mutex, once, openmp, pipes, poll,
-        queues, rwlock, semaphore, sleep, spin, stdio, thread, yields,
+        queues, rwlock, semaphore, sleep, sockets, spin, stdio, thread, yields,
     };
 
     export! {
@@ -200,9 +201,6 @@ pub mod exports {
         send / 4 => io::send;
         sendmsg / 3 => io::sendmsg;
         sendmmsg / 4 => io::sendmmsg;
-        accept / 3 => io::accept;
-        accept4 / 4 => io::accept4;
-        connect / 3 => io::connect;
         sendfile / 4 => io::sendfile;
         sendfile64 / 4 => io::sendfile64;
         fsync / 1 => io::fsync;
@@ -262,6 +260,11 @@ pub mod exports {
         pipe2 / 2 => pipes::pipe2;
         socketpair / 4 => pipes::socketpair;
         eventfd / 2 => pipes::eventfd;
+
+        listen / 2 => sockets::listen;
+        accept / 3 => sockets::accept;
+        accept4 / 4 => sockets::accept4;
+        connect / 3 => sockets::connect;
 
         mq_send / 4 => queues::mq_send;
         mq_timedsend / 5 => queues::mq_timedsend;

@@ -26,7 +26,7 @@ pub enum Target {
     Time(u64),
     /// Something that is done with one open file.
     File(IoKind, i32),
-    /// The same, with a file that may be a pipe, a socket of a pair or a counter, and where in memory what is read or written lies; null if in several
+    /// The same, with a file that may be a pipe, a connected socket or a counter, and where in memory what is read or written lies; null if in several
     /// places.
     Bytes(IoKind, i32, *const c_void),
     /// Something that is done with a stream, and the function that finds its file.

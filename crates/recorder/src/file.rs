@@ -93,6 +93,22 @@ pub(crate) fn create(directory: &CStr, birth: Birth) -> Result<&'static Header, 
     Ok(header)
 }
 
+/// Maps another file of the journals' directory, of so many bytes, shared by all processes that do so; `None` where it cannot be had.
+pub(crate) fn map_beside(name: &str, flags: i32, bytes: usize) -> Option<*mut u8> {
+    let mut buffer = [0; PATH_BYTES];
+    let mut text = Text {
+        buffer: &mut buffer,
+        length: 0,
+    };
+    write!(text, "{}/{name}\0", process::directory().to_str().ok()?).ok()?;
+    let path = CStr::from_bytes_until_nul(&buffer).ok()?;
+    let fd = sys::open(path, flags, 0o600).ok()?;
+    let allocated = sys::allocate(fd, 0, bytes);
+    let mapped = allocated.and_then(|()| sys::map_shared(fd, 0, bytes, false));
+    sys::close(fd);
+    mapped.ok()
+}
+
 /// Lets go of the journal that a forked child inherited; it goes on being the parent's.
 pub(crate) fn abandon() {
     HEADER.store(core::ptr::null_mut(), Ordering::Release);

@@ -51,6 +51,7 @@ pub mod pipes;
 pub mod process;
 mod section;
 pub mod sets;
+pub mod sockets;
 pub mod stack;
 mod state;
 pub mod sys;

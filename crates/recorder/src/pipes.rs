@@ -1,17 +1,17 @@
-//! Which files are pipes, pairs of sockets, which are two pipes, or counters of the kernel's (`eventfd`).
+//! Which files are pipes, sockets whose other end is recorded too, which are two pipes, or counters of the kernel's (`eventfd`).
 //!
 //! What one thread writes there another one waits for, on any number of CPUs, so that both are recorded whether or not they
 //! block. What a file is only the kernel knows, and asking at every call would cost as much as many calls do: so each
 //! file is asked about again when a while has passed, or when the program made such a one of its number.
 
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use foretrace_trace::{
     io::{FileKind, IoKind},
     journal::layout::{EVENT_COUNTER, SOCKET},
 };
 
-use crate::{blocking, process, sys};
+use crate::{blocking, process, sockets, sys};
 
 /// Files of larger numbers are not looked at.
 const FILES: usize = 1024;
@@ -36,14 +36,8 @@ static KNOWN: [Known; FILES] = [const {
     }
 }; FILES];
 
-/// The inodes of the sockets that the program made in pairs, the last ones; a forked child knows those of its parent.
-static PAIRS: [[AtomicU64; 2]; 64] = [const { [const { AtomicU64::new(0) }; 2] }; 64];
-
-/// How many pairs the program made.
-static MADE: AtomicUsize = AtomicUsize::new(0);
-
 /// Returns the name of what is read from a file or written to it, when the time-stamp counter is at `now`; `None` for files that are
-/// no pipes, counters or sockets of a pair. The common path: two loads.
+/// no pipes, counters or sockets whose other end is recorded. The common path: two loads.
 #[inline]
 pub fn name(fd: i32, kind: IoKind, now: u64) -> Option<u64> {
     let known = KNOWN.get(usize::try_from(fd).ok()?)?;
@@ -66,7 +60,7 @@ fn ask(fd: i32, known: &Known, now: u64) {
     let (reads, writes) = match stat {
         Some(Ok(stat)) => match stat.st_mode & libc::S_IFMT {
             libc::S_IFIFO => (stat.st_ino, stat.st_ino),
-            libc::S_IFSOCK => of_pair(stat.st_ino),
+            libc::S_IFSOCK => sockets::names(stat.st_ino).unwrap_or((0, 0)),
             // These have an inode in common.
             0 if blocking::anonymous_kind(fd) == FileKind::Event => {
                 let name = EVENT_COUNTER | u64::from(fd.cast_unsigned());
@@ -81,32 +75,10 @@ fn ask(fd: i32, known: &Known, now: u64) {
     known.asked.store(now.max(1), Ordering::Relaxed);
 }
 
-/// Returns the names of what is read from a socket and written to it: each is named as the socket that it is read from.
-fn of_pair(inode: u64) -> (u64, u64) {
-    for [one, other] in &PAIRS {
-        let [one, other] = [one, other].map(|inode| inode.load(Ordering::Relaxed));
-        if one == inode && inode != 0 {
-            return (SOCKET | one, SOCKET | other);
-        }
-        if other == inode && inode != 0 {
-            return (SOCKET | other, SOCKET | one);
-        }
-    }
-    (0, 0)
-}
-
 /// Notes that two sockets were made as a pair.
 pub fn made_pair(ends: [i32; 2]) {
     ends.into_iter().for_each(forget);
-    if process::confined() {
-        return;
-    }
-    let [Ok((_, one)), Ok((_, other))] = ends.map(|fd| sys::identity(sys::Fd(fd))) else {
-        return;
-    };
-    let pair = &PAIRS[MADE.fetch_add(1, Ordering::Relaxed) % PAIRS.len()];
-    pair[0].store(one, Ordering::Relaxed);
-    pair[1].store(other, Ordering::Relaxed);
+    sockets::made_pair(ends);
 }
 
 /// Returns the inode of a file that was a pipe when it was asked last.

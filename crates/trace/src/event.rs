@@ -235,14 +235,14 @@ pub enum Operation {
     /// Slept, from this event to its [`Operation::Return`], after asking for so long. It came back later than that where others
     /// had the CPU.
     SleepFor(Nanos),
-    /// Wrote to a pipe, a socket of a pair, or an `eventfd`. Where that had to wait, [`Self::Io`] follows.
+    /// Wrote to a pipe, a connected socket, or an `eventfd`, or connected to who listens. Where that had to wait, [`Self::Io`] follows.
     PipeWrite {
         /// The pipe.
         pipe: ObjectId,
         /// How many bytes, or how much was added; none by a program that began with the pipe as its output.
         bytes: u32,
     },
-    /// Read from a pipe, a socket of a pair, or an `eventfd`. Where that had to wait, [`Self::Io`] precedes it.
+    /// Read from a pipe, a connected socket, or an `eventfd`, or accepted a connection. Where that had to wait, [`Self::Io`] precedes it.
     PipeRead {
         /// The pipe.
         pipe: ObjectId,

@@ -30,7 +30,7 @@ pub enum ObjectKind {
     Queue,
     /// The loops of an OpenMP team whose iterations wait for each other.
     Doacross,
-    /// A pipe, named or not; one direction of a pair of sockets; or a counter of the kernel's (`eventfd`).
+    /// A pipe, named or not; one direction of two connected sockets; those who connect to one; or a counter of the kernel's (`eventfd`).
     Pipe,
 }
 

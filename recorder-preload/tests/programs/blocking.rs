@@ -1,8 +1,11 @@
 //! Calls that block outside the program: input and output, sleeping.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+
 use foretrace_trace::Operation;
 
-use crate::harness::{compile, record, record_command};
+use crate::harness::{Run, compile, record, record_command};
 
 /// What the first thread of `blocked_calls.c` is blocked in.
 const BLOCKED: [&str; 19] = [
@@ -81,4 +84,63 @@ fn without_rseq_the_same_calls_are_told() {
         told.extend((!is_device).then_some(first));
     }
     assert_eq!(told, BLOCKED.iter().collect::<Vec<_>>());
+}
+
+/// Records `connections.c` with some arguments.
+fn connected(arguments: &[&str]) -> Run {
+    // Tests may compile it at once.
+    let program = compile("connections.c", &arguments.join("_"), &[]);
+    let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+    record_command(&program, &arguments, &[])
+}
+
+/// Returns how many bytes were written to each pipe and read from it.
+fn moved(run: &Run) -> Vec<(u64, u64)> {
+    let mut pipes: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+    for event in &run.trace.events {
+        match run.trace.call(event).operation {
+            Operation::PipeWrite { pipe, bytes } => {
+                pipes.entry(pipe).or_default().0 += u64::from(bytes);
+            }
+            Operation::PipeRead { pipe, bytes } => {
+                pipes.entry(pipe).or_default().1 += u64::from(bytes);
+            }
+            _ => {}
+        }
+    }
+    pipes.into_values().collect()
+}
+
+#[test]
+fn what_goes_through_connections_within_a_recording_is_told_at_both_ends() {
+    for how in ["tcp", "local", "ready", "processes"] {
+        let run = connected(&[how, "3", "20000"]);
+        assert_eq!(run.stdout(), "answered\n", "{how}");
+        let mut moved = moved(&run);
+        moved.sort_unstable();
+        // Three connections, and ten questions and answers of 32 bytes through each.
+        let mut expected = vec![(320, 320); 7];
+        expected[0] = (3, 3);
+        assert_eq!(moved, expected, "{how}");
+    }
+}
+
+#[test]
+fn connections_to_what_nobody_records_are_not_told() {
+    let run = connected(&["outside", "3", "20000"]);
+    assert_eq!(run.stdout(), "answered\n");
+    assert_eq!(moved(&run), []);
+}
+
+#[test]
+fn connections_that_nobody_takes_fail_as_without_a_recorder() {
+    let run = connected(&["refused"]);
+    assert_eq!(
+        run.stdout(),
+        "refused: 1\nwithout an address: 1\nno such file: 1\n"
+    );
+    let mut lines = run.lines("main");
+    lines.retain(|line| line.starts_with("pipe"));
+    // Somebody had listened there.
+    assert_eq!(lines, ["pipe_write pipe1 failed:111"]);
 }

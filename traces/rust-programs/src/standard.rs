@@ -118,7 +118,7 @@ pub fn channel() -> u64 {
     for _ in 0..8 {
         sum += results.recv().unwrap_or_default();
     }
-    let nothing = results.recv_timeout(Duration::from_millis(5)).is_err();
+    let nothing = results.recv_timeout(Duration::from_millis(50)).is_err();
     let ended = producer.join().is_ok() && stage.join().is_ok();
     sum + u64::from(nothing && ended)
 }
@@ -138,6 +138,8 @@ pub fn park() -> u64 {
             }
             done
         });
+        // It parks meanwhile.
+        thread::sleep(Duration::from_millis(5));
         for _ in 0..8 {
             work(5);
             tasks.fetch_add(1, Ordering::SeqCst);

@@ -7,8 +7,15 @@ use crate::environment::{TestEnvironment, assert_speedup};
 /// Records a command, and predicts it for two CPUs.
 fn predicted(command: &[&str]) -> Value {
     let environment = TestEnvironment::new();
-    let source = include_str!("../../../../traces/programs/pipes.c");
-    environment.compile("pipes", source, &["-O1", "-pthread"]);
+    for (name, source) in [
+        ("pipes", include_str!("../../../../traces/programs/pipes.c")),
+        (
+            "connections",
+            include_str!("../../../../traces/programs/connections.c"),
+        ),
+    ] {
+        environment.compile(name, source, &["-O1", "-pthread"]);
+    }
     let record = ["record", "-q", "-o", "out.ftrace", "--"];
     let ended = environment.run(&[&record[..], command].concat());
     assert!(ended.contains("exit code: 0"), "{ended}");
@@ -38,4 +45,14 @@ fn stages_of_a_pipeline_that_use_streams_wait_for_each_other() {
     // What the C library writes itself, nobody sees.
     let command = "./pipes give 50000000 | ./pipes take 50000000";
     assert_speedup(0.9..=1.2, || predicted(&["sh", "-c", command]));
+}
+
+#[test]
+fn who_asks_through_a_connection_waits_for_the_answer() {
+    for how in ["tcp", "local", "ready", "processes"] {
+        // One client and its server take turns.
+        assert_speedup(0.9..=1.1, || {
+            predicted(&["./connections", how, "1", "5000000"])
+        });
+    }
 }

@@ -5,8 +5,9 @@ use core::arch::asm;
 mod files;
 mod memory;
 mod signals;
+mod sockets;
 
-pub use {files::*, memory::*, signals::*};
+pub use {files::*, memory::*, signals::*, sockets::*};
 
 /// Makes a system call; a result in `-4095..0` is a negated `errno`.
 ///

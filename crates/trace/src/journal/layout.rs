@@ -45,6 +45,9 @@ pub const PAGE_BYTES: usize = 4096;
 /// The extension of a journal's file name, `<pid>-<start time>-<n>.ftj`.
 pub const FILE_EXTENSION: &str = "ftj";
 
+/// The name of the file beside them in which the processes of a recording tell each other of their sockets.
+pub const SOCKETS_FILE: &str = "sockets";
+
 /// The longest program path kept, in bytes.
 pub const PROGRAM_BYTES: usize = 1024;
 
@@ -400,7 +403,7 @@ macro_rules! kinds {
 /// Marks what names an `eventfd`: no inode is so large.
 pub const EVENT_COUNTER: u64 = 1 << 63;
 
-/// Marks what names one direction of a pair of sockets, beside the inode of that where it is read.
+/// Marks what names one direction of two sockets that are connected, or those who connect to one, beside a number that all agree on.
 pub const SOCKET: u64 = 1 << 62;
 
 kinds! {
@@ -557,8 +560,9 @@ kinds! {
     SetTake = 112,
     /// `semop` gave tokens; the operands as of [`Kind::SetTake`].
     SetGive = 113,
-    /// Wrote to a pipe, a socket of a pair or an `eventfd`, recorded before it; `object` is the pipe's inode, or [`SOCKET`] and the
-    /// other socket's, or [`EVENT_COUNTER`] and the number of the file; the extension holds how many bytes it was, or how much was added.
+    /// Wrote to a pipe, a connected socket or an `eventfd`, or connected to who listens, recorded before it; `object` is the pipe's
+    /// inode, or [`SOCKET`] and a number, or [`EVENT_COUNTER`] and the number of the file; the extension holds how many bytes it was, how
+    /// much was added, or 1.
     PipeWrite = 114,
     /// Read from a pipe, recorded after it; the operands as of [`Kind::PipeWrite`].
     PipeRead = 115,
