@@ -6,7 +6,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use foretrace_recorder::{clock, process, stack, turns};
 
 use crate::{
-    children, environment, exit, io, mpi, next, pipes, poll, queues, sleep, sockets, stdio, thread,
+    children, environment, exit, file_locks, io, mpi, next, pipes, poll, queues, sleep, sockets,
+    stdio, thread,
 };
 
 #[used]
@@ -57,6 +58,7 @@ fn wake_up() -> bool {
     let began = process::own_cpu_nanos();
     next::look_up_all();
     children::look_up_all();
+    file_locks::look_up_all();
     io::look_up_all();
     pipes::look_up_all();
     poll::look_up_all();

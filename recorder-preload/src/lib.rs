@@ -30,6 +30,7 @@ mod confine;
 mod cpus;
 mod environment;
 mod exit;
+mod file_locks;
 mod files;
 mod filter;
 mod futex;
@@ -94,8 +95,8 @@ macro_rules! export {
 /// The exports.
 pub mod exports {
     use super::{
-        affinity, barrier, c11, children, cond, cpus, exit, io, mutex, once, openmp, pipes, poll,
-        queues, rwlock, semaphore, sleep, sockets, spin, stdio, thread, yields,
+        affinity, barrier, c11, children, cond, cpus, exit, file_locks, io, mutex, once, openmp,
+        pipes, poll, queues, rwlock, semaphore, sleep, sockets, spin, stdio, thread, yields,
     };
 
     export! {
@@ -222,12 +223,14 @@ pub mod exports {
         sigwait / 2 => poll::sigwait;
         sigwaitinfo / 2 => poll::sigwaitinfo;
         sigtimedwait / 3 => poll::sigtimedwait;
-        flock / 2 => poll::flock;
-        lockf / 3 => poll::lockf;
-        lockf64 / 3 => poll::lockf64;
 
-        fcntl / 3 => poll::fcntl;
-        fcntl64 / 3 => poll::fcntl64;
+        flock / 2 => file_locks::flock;
+        lockf / 3 => file_locks::lockf;
+        lockf64 / 3 => file_locks::lockf64;
+        fcntl / 3 => file_locks::fcntl;
+        fcntl64 / 3 => file_locks::fcntl64;
+        close / 1 => file_locks::close;
+        fclose / 1 => file_locks::fclose;
 
         fread / 4 => stdio::fread;
         fread_unlocked / 4 => stdio::fread_unlocked;

@@ -11,7 +11,7 @@ use libc::{FILE, size_t, ssize_t};
 use crate::blocking::hooks;
 
 /// Returns the number of a stream's file, -1 if it has none.
-unsafe fn descriptor(stream: *mut c_void) -> c_int {
+pub unsafe fn descriptor(stream: *mut c_void) -> c_int {
     // SAFETY: this thread's own.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.

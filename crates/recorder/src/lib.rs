@@ -43,6 +43,7 @@ mod cost;
 pub mod cpu_files;
 pub mod cpu_topology;
 mod file;
+pub mod file_locks;
 pub mod maps;
 mod memory_file;
 pub mod message;

@@ -5,6 +5,7 @@ mod children;
 mod cpus;
 mod deaths;
 mod exports;
+mod file_locks;
 mod futexes;
 mod harness;
 mod locks;

@@ -5,6 +5,7 @@ mod bad_input;
 mod calibration;
 mod drag;
 mod environment;
+mod file_locks;
 mod files;
 mod grids;
 mod help;

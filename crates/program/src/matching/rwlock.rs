@@ -6,7 +6,7 @@ use super::{Edge, Edges, OpRef};
 /// What happened to one readers-writer lock so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RwlockLog {
-    writer: Option<u32>,
+    is_written: bool,
     last_write_release: Option<OpRef>,
     /// The read-unlocks since the last write-unlock.
     read_releases: Vec<OpRef>,
@@ -23,7 +23,7 @@ impl RwlockLog {
 
     /// Logs an acquisition for writing.
     pub fn write(&mut self, acquire: OpRef, edges: &mut Edges) {
-        self.writer = Some(acquire.thread);
+        self.is_written = true;
         if self.read_releases.is_empty() {
             edges.extend(
                 self.last_write_release
@@ -40,8 +40,7 @@ impl RwlockLog {
 
     /// Logs a release, whichever way it was held.
     pub fn unlock(&mut self, release: OpRef) {
-        if self.writer == Some(release.thread) {
-            self.writer = None;
+        if std::mem::take(&mut self.is_written) {
             self.last_write_release = Some(release);
             self.read_releases.clear();
         } else {

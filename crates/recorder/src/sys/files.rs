@@ -182,6 +182,22 @@ pub fn stat(fd: Fd) -> Result<libc::stat, Errno> {
     Ok(unsafe { stat.assume_init() })
 }
 
+/// Returns where in a file is read or written next.
+///
+/// # Errors
+///
+/// The `errno`; `ESPIPE` of files that have no places.
+pub fn position(fd: Fd) -> Result<i64, Errno> {
+    // SAFETY: the place is left as it is, and no memory is touched.
+    let place = unsafe {
+        syscall(
+            libc::SYS_lseek,
+            [fd.0 as usize, 0, libc::SEEK_CUR as usize, 0, 0, 0],
+        )
+    };
+    check(place).map(|place| place as i64)
+}
+
 /// Moves a file to a number of at least `lowest`, so that the program's own files get the numbers they would have
 /// had.
 pub fn move_up(fd: Fd, lowest: i32) -> Fd {

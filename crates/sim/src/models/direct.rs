@@ -150,7 +150,7 @@ impl Direct {
                 next_or_block(granted, WaitKind::Rwlock, id)
             }
             Action::RwUnlock(id) => {
-                let granted = self.rwlock(id).release(thread);
+                let granted = self.rwlock(id).release();
                 wake_all(core, thread, granted)
             }
             Action::CondWait { cond, mutex } => self.wait(core, thread, cond, mutex),

@@ -33,11 +33,10 @@ impl Rwlock {
         })
     }
 
-    /// Releases what the thread holds and returns those that it is handed to.
-    pub fn release(&mut self, thread: u32) -> Vec<u32> {
-        if self.writer == Some(thread) {
-            self.writer = None;
-        } else {
+    /// Releases it, whoever holds it and whichever way: another thread may give up a process's lock on a file. Returns those that it is
+    /// handed to.
+    pub fn release(&mut self) -> Vec<u32> {
+        if self.writer.take().is_none() {
             self.readers = self.readers.saturating_sub(1);
         }
         let mut granted = Vec::new();

@@ -7,6 +7,7 @@ use super::bindings::Bindings;
 use super::clock::Timescale;
 use super::decode::{Decoded, Decoder};
 use super::file::{Journal, JournalThread};
+use super::file_locks::FileLocks;
 use super::hash::FastMap;
 use super::layout::{Kind, OUTCOME_PENDING};
 use super::limits::Spins;
@@ -80,6 +81,7 @@ pub(super) struct Builder<'a> {
     pub(super) endless: Vec<String>,
     /// The pipes that the first program began with as its outputs.
     pub(super) outputs: BTreeSet<u64>,
+    file_locks: FileLocks,
 }
 
 impl<'a> Builder<'a> {
@@ -106,6 +108,7 @@ impl<'a> Builder<'a> {
             spins: Spins::default(),
             endless: Vec::new(),
             outputs: BTreeSet::new(),
+            file_locks: FileLocks::default(),
         }
     }
 
@@ -116,6 +119,7 @@ impl<'a> Builder<'a> {
             self.add_process(index, &mut streams);
         }
         self.merge(&mut streams);
+        self.drop_contradicted();
         let recorder = streams.iter().map(|stream| stream.decoder.recorder_cpu());
         let recorder = Nanos(recorder.fold(0, u64::saturating_add));
         self.trace.sites = std::mem::take(&mut self.sites.table);
@@ -132,6 +136,19 @@ impl<'a> Builder<'a> {
         }
         self.warn();
         (self.trace, recorder)
+    }
+
+    /// Drops what is told of locks that cannot have been so.
+    fn drop_contradicted(&mut self) {
+        let contradicted = self.file_locks.contradicted();
+        if contradicted.is_empty() {
+            return;
+        }
+        let calls = &self.trace.calls;
+        self.trace.events.retain(|event| {
+            let object = calls[event.call.index()].operation.object();
+            object.is_none_or(|object| !contradicted.contains(&object))
+        });
     }
 
     /// Names the threads of ranks by these.
@@ -330,6 +347,11 @@ impl<'a> Builder<'a> {
         let last = stream.end.and_then(|end| end.cpu);
         let cpu = own.or(last.map(|cpu| stream.decoder.own(cpu))).unwrap_or(0);
         let begun = became.is_some_and(|next| self.begun[next.index()]);
+        let given_up = if stream.is_main {
+            self.file_locks.end(stream.process)
+        } else {
+            Vec::new()
+        };
         self.bindings.advance(stream.thread, cpu.max(latest));
         let mut push = |operation| {
             let call = Call {
@@ -341,6 +363,9 @@ impl<'a> Builder<'a> {
             };
             self.push_call(call, tsc, cpu.max(latest));
         };
+        for operation in given_up {
+            push(operation);
+        }
         if let Some(next) = became.filter(|_| !begun) {
             push(Operation::Create(next));
         }
@@ -363,6 +388,13 @@ impl<'a> Builder<'a> {
         self.bindings.advance(stream.thread, event.cpu);
         if event.kind == Kind::Exec {
             self.lineage.becomes(process, stream.thread);
+            return;
+        }
+        if matches!(
+            event.kind,
+            Kind::FileReadLock | Kind::FileWriteLock | Kind::FileUnlock
+        ) {
+            self.push_file_lock(stream, &event);
             return;
         }
         let words = stream.decoder.take_words(event.words);
@@ -400,6 +432,21 @@ impl<'a> Builder<'a> {
         let owed = stream.owed.take_if(|_| event.kind == Kind::Return);
         let (call, count) = owed.unwrap_or((call, more));
         for _ in 0..count {
+            self.push_call(call, event.tsc, event.cpu);
+        }
+    }
+
+    fn push_file_lock(&mut self, stream: &Stream<'_>, event: &Decoded) {
+        let site = self.site(stream.process, event, stream.decoder.addresses(event.stack));
+        let who = (stream.process, stream.thread);
+        for step in self.file_locks.step(&mut self.objects, who, event) {
+            let call = Call {
+                thread: stream.thread,
+                operation: step.operation,
+                outcome: step.outcome,
+                from: None,
+                site,
+            };
             self.push_call(call, event.tsc, event.cpu);
         }
     }

@@ -568,6 +568,13 @@ kinds! {
     PipeRead = 115,
     /// The program began with a pipe as its output; `object` is the pipe's inode.
     PipeHeld = 116,
+    /// Locked a file for reading, or tried to, recorded after it; `object` names the file and the family of its locks, the extension
+    /// holds where the part begins and, in `tsc`, how long it is, 0 for all the rest.
+    FileReadLock = 117,
+    /// Locked a file for writing, or tried to; the operands as of [`Kind::FileReadLock`].
+    FileWriteLock = 118,
+    /// Gave up what locks there were on a part of a file, recorded before it; the operands as of [`Kind::FileReadLock`].
+    FileUnlock = 119,
     /// A call of MPI; `object` is the function's position in [`FUNCTIONS`](super::mpi::FUNCTIONS). Always pending. Words follow it,
     /// and its return.
     Mpi = 130,

@@ -21,6 +21,8 @@ mod error;
 #[cfg(feature = "std")]
 mod file;
 #[cfg(feature = "std")]
+mod file_locks;
+#[cfg(feature = "std")]
 mod hash;
 #[cfg(feature = "std")]
 mod limits;
