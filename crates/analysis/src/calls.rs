@@ -64,7 +64,7 @@ fn returned(call: Call, outcome: Outcome, time: Nanos) -> CompleteCall {
     // made that call.
     let ran_routine =
         matches!(call.operation, Operation::Once(_)) && call.outcome == Outcome::Chosen;
-    if ran_routine || !may_wait(call.operation) {
+    if ran_routine || !may_wait(call.operation) || !call.is_answered_by(outcome) {
         return immediate(call);
     }
     if outcome == Outcome::Busy {

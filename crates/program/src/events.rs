@@ -1,6 +1,6 @@
 //! What is known of a trace's events before they are lowered.
 
-use foretrace_trace::{Operation, Trace};
+use foretrace_trace::{Operation, Outcome, Trace};
 
 use crate::lower::NONE;
 
@@ -8,12 +8,23 @@ use crate::lower::NONE;
 pub(crate) struct Sweep {
     /// The next event of the same thread.
     pub next: Following,
-    /// The events whose thread's next event is a return.
+    /// The events whose thread's next event is their return.
     pub is_answered: EventSet,
     /// How many events each thread has.
     pub per_thread: Vec<u32>,
     /// Whether some event makes each call.
     pub used: Vec<bool>,
+}
+
+/// What an event says to the one before it in its thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// It is no return.
+    None,
+    /// It is a return.
+    Plain,
+    /// It is one that says that the thread was chosen.
+    Chosen,
 }
 
 impl Sweep {
@@ -25,20 +36,28 @@ impl Sweep {
             per_thread: vec![0; threads],
             used: vec![false; trace.calls.len()],
         };
-        // The thread of each call, and whether it is a return: all that one needs of the calls, near together.
+        // The thread of each call, and how it answers and may be answered: all that one needs of the calls, near together.
         let calls = trace.calls.iter();
-        let calls: Vec<(u32, bool)> = calls
-            .map(|call| (call.thread.0, call.operation == Operation::Return))
+        let calls: Vec<(u32, Answer, bool)> = calls
+            .map(|call| {
+                let answer = match (call.operation, call.outcome) {
+                    (Operation::Return, Outcome::Chosen) => Answer::Chosen,
+                    (Operation::Return, _) => Answer::Plain,
+                    _ => Answer::None,
+                };
+                let takes_chosen = call.is_answered_by(Outcome::Chosen);
+                (call.thread.0, answer, takes_chosen)
+            })
             .collect();
-        let mut following = vec![(NONE, false); threads];
+        let mut following = vec![(NONE, Answer::None); threads];
         for (index, event) in trace.events.iter().enumerate().rev() {
-            let (thread, is_return) = calls[event.call.index()];
+            let (thread, own, takes_chosen) = calls[event.call.index()];
             sweep.used[event.call.index()] = true;
             sweep.per_thread[thread as usize] += 1;
-            let (next, answers) =
-                std::mem::replace(&mut following[thread as usize], (index as u32, is_return));
+            let (next, answer) =
+                std::mem::replace(&mut following[thread as usize], (index as u32, own));
             sweep.next.set_from_last(index, next);
-            if answers {
+            if answer == Answer::Plain || answer == Answer::Chosen && takes_chosen {
                 sweep.is_answered.insert(index);
             }
         }

@@ -302,6 +302,20 @@ fn the_last_generation_of_a_barrier_that_never_filled_is_left_out() {
 }
 
 #[test]
+fn an_initialization_ends_with_its_routine_whatever_that_did_last() {
+    let rows = "process A\nprocess B\nreturns explicit\n0 A create B\n1 A once o chosen\n2 A return chosen\n\
+                3 A once p chosen\n4 A once o\n5 A return chosen\n6 A once q chosen\n7 A lock m\n8 A return chosen\n\
+                9 B once p\n9 B once q\n9 B terminate\n9 A terminate\n";
+    assert_eq!(
+        lowered(rows),
+        [
+            "A; create; 1 pass; 1 once; 1 pass; 1 once; 1 once; 1 pass; 1 lock; 1 once; terminate",
+            "B; 1 once; once; terminate"
+        ]
+    );
+}
+
+#[test]
 fn a_futexs_wait_needs_the_wake_up_that_ended_it() {
     let rows = "process A\nprocess B\nprocess C\nreturns explicit\n0 A create B\n0 A create C\n1 B futex_wait f\n\
                 2 C futex_wait f\n3 A futex_wake f 1\n4 C return\n5 A futex_wake f 9\n6 B return\n6 A futex_wake f 0\n\

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-use crate::{process, sys};
+use crate::{process, state::ThreadState, sys};
 
 /// Who holds a lock on a file, and whom it keeps out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,8 @@ pub fn locked(fd: i32, family: Family) {
 pub fn closing(fd: i32) -> [bool; 2] {
     let place = usize::try_from(fd).ok().and_then(|fd| LOCKED.get(fd));
     match place {
-        Some(place) if place.load(Relaxed) != 0 => {
+        // A child that shares the memory has files of its own.
+        Some(place) if place.load(Relaxed) != 0 && ThreadState::current().vforks.get() == 0 => {
             let families = place.swap(0, Relaxed);
             [Family::Whole, Family::Part].map(|family| families & 1 << family as u8 != 0)
         }

@@ -61,6 +61,19 @@ pub struct Call {
     pub site: Option<SiteId>,
 }
 
+impl Call {
+    /// Returns whether a return that says `outcome`, and is its thread's next event, is the return of this call. Else it closes the routine
+    /// of a one-time initialization, of which this call is the last: a lock that was free may be.
+    pub fn is_answered_by(&self, outcome: Outcome) -> bool {
+        outcome != Outcome::Chosen
+            || match self.operation {
+                Operation::BarrierWait(_) => true,
+                Operation::Once(_) => self.outcome == Outcome::Chosen,
+                _ => false,
+            }
+    }
+}
+
 /// What came of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Outcome {
