@@ -355,6 +355,22 @@ fn a_wait_that_nothing_explains_waits_for_what_woke_it() {
 }
 
 #[test]
+fn who_only_waits_and_who_only_tells_may_lock_by_the_same_function() {
+    let mut rows = Rows::new();
+    // Nothing was put there, and still C finds something.
+    rows.section("C", "10", &[]);
+    rows.waits("B", "10", "c").waits("C", "10", "c");
+    rows.section("A", "10", &["cond_signal c"]);
+    rows.goes_on("B", &[]);
+    rows.section("A", "10", &["cond_signal c"]);
+    rows.goes_on("C", &[]);
+    assert_eq!(rows.patterns(), [None]);
+    let (b, c) = (told(&rows, 1), told(&rows, 2));
+    assert_eq!((b.len(), c.len()), (1, 1));
+    assert!(b[0] < c[0], "{b:?} {c:?}");
+}
+
+#[test]
 fn where_those_who_tell_also_wait_the_last_to_come_is_not_known() {
     let mut rows = Rows::new();
     // A barrier of three, then of two.

@@ -215,6 +215,11 @@ fn what_was_recorded_before_foretrace_itself_was_killed_can_be_read() {
     child.kill().expect("it runs");
     child.wait().expect("it ends");
     let pid = fs::read_to_string(environment.path("pid")).expect("the script wrote it");
+    // What moved the file is still to end.
+    let name = format!("/proc/{}/comm", pid.trim());
+    while fs::read_to_string(&name).is_ok_and(|name| name.trim() != "sleep") {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     terminate(pid.trim());
     // Until it has ended it may still record something.
     let stat = format!("/proc/{}/stat", pid.trim());

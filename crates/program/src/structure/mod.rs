@@ -132,7 +132,7 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
         };
         structures[place].pattern = found;
         if found.is_none() {
-            wakers::follow(uses, &mut plan);
+            wakers::follow(trace, uses, &mut plan);
         }
     }
     (structures, plan)

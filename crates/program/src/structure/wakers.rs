@@ -3,11 +3,16 @@
 //! What its waits are for is not known; but what ended each of them in the recording is. A wait waits for that, whether it comes
 //! before the wait or after it in a replay, so that no wake-up is lost because it found nobody; one that was not needed in the
 //! recording is not made. Where some wait and others tell by the same call, and none does both, as at a barrier, the last to come is
-//! another thread in each replay: such a condition variable is replayed literally.
+//! another thread in each replay: such a condition variable is replayed literally. That threads who wait and threads who tell all lock
+//! by the same call is no barrier but a function of a library's.
 //!
 //! # Source
 //!
 //! `docs/models.md`, "What none of them explains".
+
+use std::collections::BTreeSet;
+
+use foretrace_trace::Trace;
 
 use super::{
     plan::Plan,
@@ -25,10 +30,8 @@ enum Step<'a> {
 }
 
 /// Plans that each wait of a condition variable waits for what woke it.
-pub(super) fn follow(uses: &Uses<'_>, plan: &mut Plan) {
-    let same_calls = uses.waiting.intersection(&uses.signalling).next().is_some();
-    let does_both = |section: &&Section| uses.waits(section) && uses.signal(section).is_some();
-    if same_calls && !uses.sections.iter().any(does_both) {
+pub(super) fn follow(trace: &Trace, uses: &Uses<'_>, plan: &mut Plan) {
+    if may_be_barrier(trace, uses) {
         return;
     }
     let mut waiting: Vec<(&Section, u32)> = Vec::new();
@@ -48,6 +51,22 @@ pub(super) fn follow(uses: &Uses<'_>, plan: &mut Plan) {
             }
         }
     }
+}
+
+/// Returns whether some wait and others tell by the same call, none does both, and threads take turns at that.
+fn may_be_barrier(trace: &Trace, uses: &Uses<'_>) -> bool {
+    let same_calls = uses.waiting.intersection(&uses.signalling).next().is_some();
+    let tells = |section: &Section| uses.signal(section).is_some();
+    let does_both = |section: &&Section| uses.waits(section) && tells(section);
+    if !same_calls || uses.sections.iter().any(does_both) {
+        return false;
+    }
+    let threads_that = |does: &dyn Fn(&Section) -> bool| -> BTreeSet<u32> {
+        let sections = uses.sections.iter().filter(|section| does(section));
+        sections.map(|section| section.thread(trace)).collect()
+    };
+    let waiting = threads_that(&|section| uses.waits(section));
+    !threads_that(&tells).is_disjoint(&waiting)
 }
 
 fn steps<'a>(uses: &Uses<'a>) -> Vec<(u32, Step<'a>)> {
