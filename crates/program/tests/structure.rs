@@ -371,6 +371,22 @@ fn who_only_waits_and_who_only_tells_may_lock_by_the_same_function() {
 }
 
 #[test]
+fn who_signals_several_times_wakes_as_many() {
+    let mut rows = Rows::new();
+    // All wait and tell by the same call, but nobody lets all of them go on.
+    rows.waits("B", "10", "c").waits("C", "10", "c");
+    rows.section("A", "10", &["cond_signal c", "cond_signal c"]);
+    rows.goes_on("B", &[]).goes_on("C", &[]);
+    rows.waits("A", "10", "c");
+    rows.section("B", "10", &["cond_signal c"]);
+    rows.goes_on("A", &[]);
+    assert_eq!(rows.patterns(), [None]);
+    let [a, b, c] = [0, 1, 2].map(|thread| told(&rows, thread));
+    assert_eq!((a.len(), b.len(), c.len()), (1, 1, 1));
+    assert_eq!(b, c);
+}
+
+#[test]
 fn where_those_who_tell_also_wait_the_last_to_come_is_not_known() {
     let mut rows = Rows::new();
     // A barrier of three, then of two.

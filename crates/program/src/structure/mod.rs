@@ -106,14 +106,17 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
         return (structures, plan);
     }
     let sections = Sections::collect(trace);
-    let mut unexplained = Vec::new();
+    let (mut unexplained, mut beyond) = (Vec::new(), Vec::new());
     for cond in sections.conditions() {
         let uses = sections.uses_of(cond);
-        let found = uses.as_ref().and_then(|uses| {
+        let regular = uses.as_ref().filter(|uses| !uses.is_beyond);
+        let found = regular.and_then(|uses| {
             barrier::test(uses, &mut plan).or_else(|| tokens::test(uses, &mut plan))
         });
-        if let Some(uses) = uses.filter(|uses| found.is_none() && !uses.runs_out) {
-            unexplained.push((uses, structures.len()));
+        match uses.filter(|uses| found.is_none() && !uses.runs_out) {
+            Some(uses) if uses.is_beyond => beyond.push(uses),
+            Some(uses) => unexplained.push((uses, structures.len())),
+            None => {}
         }
         structures.push(Structure {
             object: cond,
@@ -134,6 +137,9 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
         if found.is_none() {
             wakers::follow(trace, uses, &mut plan);
         }
+    }
+    for uses in &beyond {
+        wakers::follow(trace, uses, &mut plan);
     }
     (structures, plan)
 }

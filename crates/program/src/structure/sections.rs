@@ -38,6 +38,14 @@ impl Section {
     pub fn thread(&self, trace: &Trace) -> u32 {
         trace.call(&trace.events[self.lock as usize]).thread.0
     }
+
+    /// Returns when it tells what it did, by one of its signals where it makes one; `None` where it did not come to that.
+    pub fn told_by(&self, signal: Option<u32>) -> Option<Told> {
+        let within = signal.filter(|&signal| self.waits.iter().any(|&(wait, _)| wait > signal));
+        within
+            .map(Told::Within)
+            .or_else(|| (self.unlock != NONE).then_some(Told::AtEnd(self.unlock)))
+    }
 }
 
 /// All sections of a trace's mutexes that condition variables are used with.
@@ -70,6 +78,9 @@ pub(super) struct Uses<'a> {
     pub bare: Vec<(u32, bool)>,
     /// Whether a thread went on because its time had run out.
     pub runs_out: bool,
+    /// Whether sections do what no hypothesis is about: they signal it several times, or wait for something else where others wait for
+    /// this. What woke each wait is known all the same.
+    pub is_beyond: bool,
 }
 
 impl Sections {
@@ -98,7 +109,7 @@ impl Sections {
         self.waits.get(&cond).map_or(0, |(_, count)| *count)
     }
 
-    /// Returns how a condition variable is used; `None` where that is too odd for any hypothesis.
+    /// Returns how a condition variable is used; `None` where that is too odd to tell.
     pub fn uses_of(&self, cond: ObjectId) -> Option<Uses<'_>> {
         let mutex = *self.mutex_of.get(&cond)?;
         if self.ambiguous.contains(&cond) {
@@ -116,6 +127,7 @@ impl Sections {
             broadcasting: BTreeSet::new(),
             bare: Vec::new(),
             runs_out: false,
+            is_beyond: false,
         };
         for section in of_mutex() {
             let waits = section.waited == Some(cond);
@@ -124,9 +136,8 @@ impl Sections {
             if !waits && signal.is_none() {
                 continue;
             }
-            let site = section
-                .site
-                .filter(|_| !section.odd && signals.next().is_none())?;
+            let site = section.site.filter(|_| !section.odd)?;
+            uses.is_beyond |= signals.next().is_some();
             if waits {
                 uses.waiting.insert(site);
             }
@@ -142,16 +153,16 @@ impl Sections {
         let sections: Vec<&Section> = of_mutex()
             .filter(|section| section.site.is_some_and(concerned))
             .collect();
-        // One that should look for this and waits for something else is beyond the hypotheses.
-        let clean = |section: &&Section| {
+        let waits_for_another = |section: &&Section| {
             let looks = section
                 .site
                 .is_some_and(|site| uses.waiting.contains(&site));
-            !section.odd && (!looks || section.waited.is_none_or(|other| other == cond))
+            looks && section.waited.is_some_and(|other| other != cond)
         };
-        if !sections.iter().all(clean) {
+        if sections.iter().any(|section| section.odd) {
             return None;
         }
+        uses.is_beyond |= sections.iter().any(waits_for_another);
         uses.runs_out = sections.iter().any(|section| section.ran_out);
         uses.sections = sections;
         let bare = self.bare.iter().filter(|signal| signal.0 == cond);
@@ -181,20 +192,19 @@ impl Uses<'_> {
 
     /// Returns the signal or broadcast of a section: its event, and whether it is a broadcast.
     pub fn signal(&self, section: &Section) -> Option<(u32, bool)> {
-        let signal = section
-            .signals
-            .iter()
-            .find(|signal| signal.0 == self.cond)?;
-        Some((signal.1, signal.2))
+        self.signals(section).next()
+    }
+
+    /// Returns all signals and broadcasts of a section, likewise.
+    pub fn signals(&self, section: &Section) -> impl Iterator<Item = (u32, bool)> {
+        let own = |signal: &&(ObjectId, u32, bool)| signal.0 == self.cond;
+        let signals = section.signals.iter().filter(own);
+        signals.map(|&(_, event, broadcasts)| (event, broadcasts))
     }
 
     /// Returns when a section tells what it did; `None` where it did not come to that.
     pub fn told(&self, section: &Section) -> Option<Told> {
-        let signal = self.signal(section).map(|(signal, _)| signal);
-        let within = signal.filter(|&signal| section.waits.iter().any(|&(wait, _)| wait > signal));
-        within
-            .map(Told::Within)
-            .or_else(|| (section.unlock != NONE).then_some(Told::AtEnd(section.unlock)))
+        section.told_by(self.signal(section).map(|(signal, _)| signal))
     }
 }
 

@@ -4,7 +4,7 @@
 //! before the wait or after it in a replay, so that no wake-up is lost because it found nobody; one that was not needed in the
 //! recording is not made. Where some wait and others tell by the same call, and none does both, as at a barrier, the last to come is
 //! another thread in each replay: such a condition variable is replayed literally. That threads who wait and threads who tell all lock
-//! by the same call is no barrier but a function of a library's.
+//! by the same call is no barrier but a function of a library's; nor is one where more than two meet, and each signal wakes but one.
 //!
 //! # Source
 //!
@@ -53,7 +53,7 @@ pub(super) fn follow(trace: &Trace, uses: &Uses<'_>, plan: &mut Plan) {
     }
 }
 
-/// Returns whether some wait and others tell by the same call, none does both, and threads take turns at that.
+/// Returns whether some wait and others tell by the same call, none does both, threads take turns at that, and all can be let go on.
 fn may_be_barrier(trace: &Trace, uses: &Uses<'_>) -> bool {
     let same_calls = uses.waiting.intersection(&uses.signalling).next().is_some();
     let tells = |section: &Section| uses.signal(section).is_some();
@@ -66,7 +66,11 @@ fn may_be_barrier(trace: &Trace, uses: &Uses<'_>) -> bool {
         sections.map(|section| section.thread(trace)).collect()
     };
     let waiting = threads_that(&|section| uses.waits(section));
-    !threads_that(&tells).is_disjoint(&waiting)
+    let telling = threads_that(&tells);
+    // Who lets more than one go on broadcasts.
+    let broadcasts = !uses.waiting.is_disjoint(&uses.broadcasting);
+    let are_two = waiting.union(&telling).count() <= 2;
+    !telling.is_disjoint(&waiting) && (broadcasts || are_two)
 }
 
 fn steps<'a>(uses: &Uses<'a>) -> Vec<(u32, Step<'a>)> {
@@ -78,8 +82,9 @@ fn steps<'a>(uses: &Uses<'a>) -> Vec<(u32, Step<'a>)> {
         {
             steps.push((wait, Step::Wait(section, back)));
         }
-        if let Some((event, all)) = uses.signal(section) {
-            let told = uses.told(section).unwrap_or(Told::Within(event));
+        for (event, all) in uses.signals(section) {
+            let told = section.told_by(Some(event));
+            let told = told.unwrap_or(Told::Within(event));
             steps.push((event, Step::Signal(told, all)));
         }
     }
