@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_long, c_short, c_void};
 use foretrace_recorder::IoKind::Lock;
 use foretrace_recorder::blocking::Target::File;
 use foretrace_recorder::file_locks::{self, Family};
-use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS, record_extended, sys};
+use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS, process, record_extended, sys};
 use libc::{FILE, off_t};
 
 use crate::blocking::{self, errno, next_functions};
@@ -84,7 +84,7 @@ fn step_from_here(fd: c_int, operation: c_int, bytes: off_t) -> Option<Step> {
 
 /// Returns a step about a part of a file that is given as `fcntl` takes it: from where it is counted, where it begins, how long it is.
 fn part(fd: c_int, kind: Kind, (whence, start, bytes): (c_int, off_t, off_t)) -> Option<Step> {
-    if !recording() {
+    if !recording() || process::confined() {
         return None;
     }
     let from = match whence {

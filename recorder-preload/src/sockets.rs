@@ -18,6 +18,8 @@ next_functions! {
 }
 
 pub unsafe extern "C-unwind" fn listen(fd: c_int, waiting: c_int, _site: u64) -> c_int {
+    // Who connects may be there before this is back; but a socket without an address gets one in the call.
+    sockets::listening(fd);
     // SAFETY: the program's own call.
     let result = unsafe { next::listen(fd, waiting) };
     if result == 0 {

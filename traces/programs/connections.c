@@ -4,6 +4,7 @@
 //   connections local CLIENTS N     the same through sockets of the system, by a name that is no file's
 //   connections ready CLIENTS N     as tcp, where the server waits for all files at once (epoll)
 //   connections processes CLIENTS N a child is the server, at a file
+//   connections late CLIENTS N      as processes, where the child listens when its clients have tried in vain
 //   connections outside CLIENTS N   as tcp, with a child that nobody records for the clients
 //   connections ask CLIENTS N PORT  what that child becomes
 //   connections refused             nobody is there
@@ -28,7 +29,7 @@
 enum { ROUNDS = 10, MOST = 16, QUESTION = 32 };
 
 static long amount;
-static int listening, family, is_file;
+static int listening, family, is_file, is_late;
 static struct sockaddr_in port;
 static struct sockaddr_un name;
 
@@ -51,17 +52,25 @@ static void attach(int (*how)(int, const struct sockaddr *, socklen_t), int fd) 
         must(how(fd, (struct sockaddr *)&name, sizeof name) == 0);
 }
 
-static void listen_here(void) {
-    port.sin_family = AF_INET;
-    port.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+static void name_file(void) {
     name.sun_family = AF_UNIX;
     snprintf(name.sun_path + !is_file, sizeof name.sun_path - 1, "connections.%d", (int)getpid());
+}
+
+static void listen_at(void) {
     must((listening = socket(family, SOCK_STREAM, 0)) >= 0);
     attach(bind, listening);
     must(listen(listening, MOST) == 0);
     socklen_t bytes = sizeof port;
     if (family == AF_INET)
         must(getsockname(listening, (struct sockaddr *)&port, &bytes) == 0);
+}
+
+static void listen_here(void) {
+    port.sin_family = AF_INET;
+    port.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    name_file();
+    listen_at();
 }
 
 static void whole(ssize_t (*how)(int, char *, size_t), int fd, char *bytes) {
@@ -84,7 +93,10 @@ static void *ask(void *nothing) {
     char bytes[QUESTION] = {0};
     int fd = socket(family, SOCK_STREAM, 0);
     must(fd >= 0);
-    attach(connect, fd);
+    while (is_late && connect(fd, (struct sockaddr *)&name, sizeof name) != 0)
+        usleep(1000);
+    if (!is_late)
+        attach(connect, fd);
     for (int round = 0; round < ROUNDS; round++) {
         work(amount);
         whole(put, fd, bytes);
@@ -203,8 +215,25 @@ int main(int count, char **arguments) {
         ask_all(clients);
         return 0;
     }
-    listen_here();
     int status = 0;
+    if (strcmp(how, "late") == 0) {
+        is_file = is_late = 1;
+        family = AF_UNIX;
+        name_file();
+        if (fork() == 0) {
+            // The clients try in vain until then.
+            usleep(20000);
+            listen_at();
+            serve(&clients);
+            _exit(0);
+        }
+        ask_all(clients);
+        must(wait(&status) > 0 && status == 0);
+        unlink(name.sun_path);
+        puts("answered");
+        return 0;
+    }
+    listen_here();
     if (strcmp(how, "outside") == 0) {
         if (fork() == 0)
             ask_from_outside(arguments);

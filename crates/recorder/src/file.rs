@@ -103,8 +103,14 @@ pub(crate) fn map_beside(name: &str, flags: i32, bytes: usize) -> Option<*mut u8
     write!(text, "{}/{name}\0", process::directory().to_str().ok()?).ok()?;
     let path = CStr::from_bytes_until_nul(&buffer).ok()?;
     let fd = sys::open(path, flags, 0o600).ok()?;
-    let allocated = sys::allocate(fd, 0, bytes);
-    let mapped = allocated.and_then(|()| sys::map_shared(fd, 0, bytes, false));
+    // What has its room already is in use: making room is writing zeros.
+    let has_room = sys::stat(fd).is_ok_and(|stat| stat.st_size >= bytes as i64);
+    let room = if has_room {
+        Ok(())
+    } else {
+        sys::allocate(fd, 0, bytes)
+    };
+    let mapped = room.and_then(|()| sys::map_shared(fd, 0, bytes, false));
     sys::close(fd);
     mapped.ok()
 }

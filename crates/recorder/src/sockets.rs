@@ -50,17 +50,33 @@ static TABLE: AtomicPtr<[Entry; ENTRIES]> = AtomicPtr::new(core::ptr::null_mut()
 /// Whether this process has looked for a table that another has made.
 static LOOKED: AtomicU32 = AtomicU32::new(0);
 
-/// Returns the table, or makes it if asked to; `None` where there is none.
-fn table(make: bool) -> Option<&'static [Entry; ENTRIES]> {
+/// What is done to have the table where this process does not have it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    /// Whether another has made it is looked up once: for what happens often.
+    LookOnce,
+    /// It is looked up again: who connects may have tried before the other listened.
+    Look,
+    /// It is made.
+    Make,
+}
+
+/// Returns the table; `None` where there is none.
+fn table(effort: Effort) -> Option<&'static [Entry; ENTRIES]> {
     // SAFETY: null or a mapping that is never undone, made of atomics.
     let known = unsafe { TABLE.load(Relaxed).as_ref() };
     if known.is_some() || process::confined() || !process::recording() {
         return known;
     }
-    if LOOKED.swap(1, Relaxed) != 0 && !make {
+    if LOOKED.swap(1, Relaxed) != 0 && effort == Effort::LookOnce {
         return None;
     }
-    let flags = libc::O_RDWR | libc::O_CLOEXEC | if make { libc::O_CREAT } else { 0 };
+    let make = if effort == Effort::Make {
+        libc::O_CREAT
+    } else {
+        0
+    };
+    let flags = libc::O_RDWR | libc::O_CLOEXEC | make;
     let table = file::map_beside(SOCKETS_FILE, flags, BYTES)?.cast();
     TABLE.store(table, Relaxed);
     // SAFETY: as above; a mapped file is zeroed, and of so many bytes.
@@ -213,14 +229,16 @@ fn name_socket(table: &[Entry; ENTRIES], fd: i32, [reads, writes]: [u64; 2]) {
 /// Returns the names of what is read from a socket and of what is written to it, by its inode; `None` where nobody who is recorded
 /// is at the other end.
 pub(crate) fn names(inode: u64) -> Option<(u64, u64)> {
-    let entry = Entry::find(table(false)?, hash(About::Socket, [inode]))?;
+    let entry = Entry::find(table(Effort::LookOnce)?, hash(About::Socket, [inode]))?;
     let [reads, writes] = [0, 1].map(|place: usize| entry.values[place].load(Relaxed));
     (reads != 0).then_some((reads, writes))
 }
 
 /// Notes that two sockets were made as a pair.
 pub(crate) fn made_pair(ends: [i32; 2]) {
-    let Some(table) = table(true) else { return };
+    let Some(table) = table(Effort::Make) else {
+        return;
+    };
     let Ok((_, inode)) = sys::identity(sys::Fd(ends[0])) else {
         return;
     };
@@ -229,10 +247,14 @@ pub(crate) fn made_pair(ends: [i32; 2]) {
     name_socket(table, ends[1], [other, one]);
 }
 
-/// Notes that the program listens at a socket.
+/// Notes that the program listens at a socket, or is about to; one that has no address yet is not noted.
 pub fn listening(fd: i32) {
+    if process::confined() {
+        return;
+    }
     if let Some(address) = read(sys::own_address(sys::Fd(fd)))
-        && let Some(table) = table(true)
+        && !matches!(address, Address::Network(_, 0))
+        && let Some(table) = table(Effort::Make)
     {
         Entry::claim(table, address.listener()).values[0].store(1, Relaxed);
     }
@@ -252,8 +274,11 @@ pub struct Connecting {
 /// Says that a socket is about to be connected to an address, as the program gives it; `None` where nobody who is recorded listens
 /// there.
 pub fn connecting(fd: i32, address: &[u8]) -> Option<Connecting> {
+    if process::confined() {
+        return None;
+    }
     let address = Address::read(address)?;
-    let table = table(false)?;
+    let table = table(Effort::Look)?;
     let listener = Entry::find(table, address.listener())?;
     if !sys::is_stream(sys::Fd(fd)) {
         return None;
@@ -281,7 +306,7 @@ pub fn connecting(fd: i32, address: &[u8]) -> Option<Connecting> {
 impl Connecting {
     /// Says what came of it.
     pub fn done(self, fd: i32, is_connected: bool) {
-        if let Some(table) = table(false) {
+        if let Some(table) = table(Effort::LookOnce) {
             match self.local {
                 Some((_, names)) if is_connected => name_socket(table, fd, names),
                 Some((made, _)) => {
@@ -309,7 +334,10 @@ impl Drop for Connecting {
 /// Notes that a connection was accepted, and returns the name of what its listener is told by those who connect; `None` where
 /// nobody who is recorded made it.
 pub fn accepted(fd: i32) -> Option<u64> {
-    let table = table(false)?;
+    if process::confined() {
+        return None;
+    }
+    let table = table(Effort::Look)?;
     let address = read(sys::own_address(sys::Fd(fd)))?;
     let key = match address {
         Address::Network(..) => {

@@ -113,7 +113,7 @@ fn moved(run: &Run) -> Vec<(u64, u64)> {
 
 #[test]
 fn what_goes_through_connections_within_a_recording_is_told_at_both_ends() {
-    for how in ["tcp", "local", "ready", "processes"] {
+    for how in ["tcp", "local", "ready", "processes", "late"] {
         let run = connected(&[how, "3", "20000"]);
         assert_eq!(run.stdout(), "answered\n", "{how}");
         let mut moved = moved(&run);
