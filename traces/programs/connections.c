@@ -206,7 +206,8 @@ int main(int count, char **arguments) {
     int clients = atoi(arguments[2]);
     must(clients <= MOST);
     amount = atol(arguments[3]);
-    int forks = is_file = strcmp(how, "processes") == 0;
+    is_late = strcmp(how, "late") == 0;
+    int forks = is_file = is_late || strcmp(how, "processes") == 0;
     family = forks || strcmp(how, "local") == 0 ? AF_UNIX : AF_INET;
     if (strcmp(how, "ask") == 0) {
         port.sin_family = AF_INET;
@@ -216,24 +217,10 @@ int main(int count, char **arguments) {
         return 0;
     }
     int status = 0;
-    if (strcmp(how, "late") == 0) {
-        is_file = is_late = 1;
-        family = AF_UNIX;
+    if (is_late)
         name_file();
-        if (fork() == 0) {
-            // The clients try in vain until then.
-            usleep(20000);
-            listen_at();
-            serve(&clients);
-            _exit(0);
-        }
-        ask_all(clients);
-        must(wait(&status) > 0 && status == 0);
-        unlink(name.sun_path);
-        puts("answered");
-        return 0;
-    }
-    listen_here();
+    else
+        listen_here();
     if (strcmp(how, "outside") == 0) {
         if (fork() == 0)
             ask_from_outside(arguments);
@@ -241,6 +228,11 @@ int main(int count, char **arguments) {
         must(wait(&status) > 0 && status == 0);
     } else if (forks) {
         if (fork() == 0) {
+            if (is_late) {
+                // The clients try in vain until then.
+                usleep(20000);
+                listen_at();
+            }
             serve(&clients);
             _exit(0);
         }

@@ -17,7 +17,7 @@ use crate::{file, process, sys};
 /// How many entries the table has: two for each connection, one for each address that somebody listens at.
 const ENTRIES: usize = 4096;
 
-/// How many places of the table an entry may be at. Where all are taken it takes the place of another: the oldest connections are
+/// How many places of the table an entry may be at. Where all are taken it takes the place of another, whose connection is
 /// likely to be over.
 const PLACES: usize = 8;
 
@@ -110,8 +110,8 @@ impl Entry {
         if let Some(entry) = places(table, key).find(is_free) {
             return entry;
         }
-        let oldest = (key >> 32) as usize % PLACES;
-        let entry = &table[(key as usize + oldest) % ENTRIES];
+        let place = (key >> 32) as usize % PLACES;
+        let entry = &table[(key as usize + place) % ENTRIES];
         entry.set([0, 0]);
         entry.key.store(key, Relaxed);
         entry
