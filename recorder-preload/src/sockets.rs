@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use foretrace_recorder::IoKind::{Accept, Connect};
 use foretrace_recorder::blocking::Target::File;
-use foretrace_recorder::{Kind, OUTCOME_SUCCESS, outcome_of, pipes, record_extended, sockets};
+use foretrace_recorder::{Kind, OUTCOME_SUCCESS, outcome_of, pipes, record_extended, sockets, sys};
 use libc::{sockaddr, socklen_t};
 
 use crate::blocking::{self, errno, next_functions};
@@ -76,8 +76,10 @@ pub unsafe extern "C-unwind" fn connect(
         return call();
     }
     pipes::forget(fd);
+    // The kernel refuses longer ones without a look.
+    let bytes = (length as usize).min(sys::ADDRESS_BYTES);
     // SAFETY: the program says that so many bytes of an address are there.
-    let address = unsafe { core::slice::from_raw_parts(to.cast(), length as usize) };
+    let address = unsafe { core::slice::from_raw_parts(to.cast(), bytes) };
     let Some(connecting) = sockets::connecting(fd, address) else {
         return call();
     };
