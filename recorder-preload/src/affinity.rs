@@ -9,7 +9,7 @@ use libc::{cpu_set_t, pid_t, pthread_attr_t, pthread_t, size_t};
 
 use crate::cpus::pretended;
 use crate::hook::recording;
-use crate::next;
+use crate::{lent, next};
 
 /// Returns the set of the first so many CPUs, as far as 64 bits go.
 fn first(cpus: u32) -> u64 {
@@ -21,6 +21,9 @@ fn first(cpus: u32) -> u64 {
 unsafe fn fill(set: *mut cpu_set_t, bytes: size_t, cpus: u32, bound: u64) -> c_int {
     if bytes.saturating_mul(8) < cpus as usize {
         return libc::EINVAL;
+    }
+    if !lent::can_read(set.addr() as u64, bytes as u64) {
+        return libc::EFAULT;
     }
     // SAFETY: by the caller's promise the set has that many bytes.
     let set = unsafe { core::slice::from_raw_parts_mut(set.cast::<u8>(), bytes) };
@@ -42,12 +45,9 @@ unsafe fn fill(set: *mut cpu_set_t, bytes: size_t, cpus: u32, bound: u64) -> c_i
 
 /// Returns the first 64 CPUs of a set, without those that there are not; an `errno` where none are left.
 unsafe fn chosen(set: *const cpu_set_t, bytes: size_t) -> Result<u64, c_int> {
-    if set.is_null() {
-        return Err(libc::EFAULT);
-    }
     let cpus = pretended().unwrap_or(u32::MAX);
-    // SAFETY: by the caller's promise the set has that many bytes.
-    let set = unsafe { core::slice::from_raw_parts(set.cast::<u8>(), bytes) };
+    // SAFETY: any bytes are a set.
+    let set = unsafe { lent::slice(set.cast::<u8>(), bytes) }.ok_or(libc::EFAULT)?;
     let mut some = false;
     let mut chosen = 0;
     for (index, &byte) in set.iter().enumerate() {

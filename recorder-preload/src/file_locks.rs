@@ -10,6 +10,7 @@ use libc::{FILE, off_t};
 
 use crate::blocking::{self, errno, next_functions};
 use crate::hook::recording;
+use crate::lent;
 use crate::next::Next;
 use crate::stdio;
 
@@ -137,9 +138,12 @@ unsafe fn control(next: &Next, fd: c_int, command: c_int, argument: c_long, site
     let call = || unsafe { next(fd, command, argument) };
     let step = match command {
         libc::F_SETLK | libc::F_SETLKW | libc::F_OFD_SETLK | libc::F_OFD_SETLKW => {
-            let lock = argument as *const libc::flock;
-            // SAFETY: the program gives the kernel such a one, or none.
-            unsafe { lock.as_ref() }.and_then(|lock| step_of(fd, lock))
+            if !recording() {
+                return call();
+            }
+            // SAFETY: numbers, which any bytes are.
+            unsafe { lent::value(argument as *const libc::flock) }
+                .and_then(|lock| step_of(fd, &lock))
         }
         _ => return call(),
     };

@@ -14,6 +14,7 @@ use foretrace_recorder::{CPU_DIRECTORY, ThreadState, process};
 
 use crate::cpus::pretended;
 use crate::jump::jump;
+use crate::lent;
 use crate::next::Next;
 
 static OPEN: Next = Next::new(c"open", None);
@@ -41,50 +42,39 @@ static GETXATTR: Next = Next::new(c"getxattr", None);
 static LGETXATTR: Next = Next::new(c"lgetxattr", None);
 static STATX: Next = Next::new(c"statx", None);
 
-/// Returns whether a path begins so.
-#[inline]
-unsafe fn begins(path: *const c_char, beginning: &CStr) -> bool {
-    let bytes = beginning.to_bytes().iter().enumerate();
-    bytes
-        .into_iter()
-        // SAFETY: by the caller's promise a path ends with a NUL, at which the comparison ends too.
-        .all(|(index, &byte)| unsafe { path.add(index).read() }.cast_unsigned() == byte)
-}
+/// How paths begin that may tell of CPUs.
+const ABSOLUTE: [&str; 2] = ["/proc/", "/sys/"];
 
-/// Returns whether a path leads into `/proc` or `/sys`.
-#[inline]
-unsafe fn may_tell(path: *const c_char) -> bool {
-    // SAFETY: by the caller's promise null, or a path.
-    !path.is_null() && unsafe { begins(path, c"/proc/") || begins(path, c"/sys/") }
-}
-
-/// How paths below a directory begin that may tell of CPUs.
-const BELOW: [&CStr; 13] = [
-    c"cpu",
-    c"online",
-    c"possible",
-    c"present",
-    c"stat",
-    c"node",
-    c"thread",
-    c"core_",
-    c"physical",
-    c"kernel_max",
-    c"package",
-    c"die_",
-    c"shared_",
+/// The same for paths below a directory.
+const BELOW: [&str; 13] = [
+    "cpu",
+    "online",
+    "possible",
+    "present",
+    "stat",
+    "node",
+    "thread",
+    "core_",
+    "physical",
+    "kernel_max",
+    "package",
+    "die_",
+    "shared_",
 ];
 
-/// The same for a path that may be below an open directory.
+/// As many bytes as the longest of these.
+type Beginning = [u8; 10];
+
+/// Returns whether a path, which may be below an open directory, may tell of CPUs; false where it cannot be read.
 #[inline]
-unsafe fn may_tell_at(directory: c_int, path: *const c_char) -> bool {
-    // SAFETY: by the caller's promise null, or a path.
-    if path.is_null() || directory < 0 || unsafe { path.read() } == b'/'.cast_signed() {
-        // SAFETY: as above.
-        return unsafe { may_tell(path) };
+unsafe fn may_tell(directory: c_int, path: *const c_char) -> bool {
+    if pretended().is_none() {
+        return false;
     }
-    // SAFETY: as above.
-    BELOW.iter().any(|name| unsafe { begins(path, name) })
+    // SAFETY: the caller's promise.
+    let path: Beginning = unsafe { lent::beginning(path) };
+    let begins = |name: &&str| path.starts_with(name.as_bytes());
+    ABSOLUTE.iter().any(begins) || directory >= 0 && BELOW.iter().any(begins)
 }
 
 /// Room for a path.
@@ -250,74 +240,74 @@ macro_rules! opening {
 opening! {
     open, before_open, instead_of_open, OPEN:
         (path: *const c_char, flags: c_int, mode: c_uint) path -> c_int,
-        may_tell(path), open_by (-1, path, flags);
+        may_tell(-1, path), open_by (-1, path, flags);
     open64, before_open64, instead_of_open64, OPEN64:
         (path: *const c_char, flags: c_int, mode: c_uint) path -> c_int,
-        may_tell(path), open_by (-1, path, flags);
+        may_tell(-1, path), open_by (-1, path, flags);
     __open_2, before_checked_open, instead_of_checked_open, CHECKED_OPEN:
         (path: *const c_char, flags: c_int) path -> c_int,
-        may_tell(path), open_by (-1, path, flags);
+        may_tell(-1, path), open_by (-1, path, flags);
     __open64_2, before_checked_open64, instead_of_checked_open64, CHECKED_OPEN64:
         (path: *const c_char, flags: c_int) path -> c_int,
-        may_tell(path), open_by (-1, path, flags);
+        may_tell(-1, path), open_by (-1, path, flags);
     openat, before_openat, instead_of_openat, OPENAT:
         (directory: c_int, path: *const c_char, flags: c_int, mode: c_uint) path -> c_int,
-        may_tell_at(directory, path), open_by (directory, path, flags);
+        may_tell(directory, path), open_by (directory, path, flags);
     openat64, before_openat64, instead_of_openat64, OPENAT64:
         (directory: c_int, path: *const c_char, flags: c_int, mode: c_uint) path -> c_int,
-        may_tell_at(directory, path), open_by (directory, path, flags);
+        may_tell(directory, path), open_by (directory, path, flags);
     __openat_2, before_checked_openat, instead_of_checked_openat, CHECKED_OPENAT:
         (directory: c_int, path: *const c_char, flags: c_int) path -> c_int,
-        may_tell_at(directory, path), open_by (directory, path, flags);
+        may_tell(directory, path), open_by (directory, path, flags);
     __openat64_2, before_checked_openat64, instead_of_checked_openat64, CHECKED_OPENAT64:
         (directory: c_int, path: *const c_char, flags: c_int) path -> c_int,
-        may_tell_at(directory, path), open_by (directory, path, flags);
+        may_tell(directory, path), open_by (directory, path, flags);
     fopen, before_fopen, instead_of_fopen, FOPEN:
         (path: *const c_char, mode: *const c_char) path -> *mut libc::FILE,
-        may_tell(path), open_stream (path, mode);
+        may_tell(-1, path), open_stream (path, mode);
     fopen64, before_fopen64, instead_of_fopen64, FOPEN64:
         (path: *const c_char, mode: *const c_char) path -> *mut libc::FILE,
-        may_tell(path), open_stream (path, mode);
+        may_tell(-1, path), open_stream (path, mode);
     opendir, before_opendir, instead_of_opendir, OPENDIR:
         (path: *const c_char) path -> *mut c_void,
-        may_tell(path), open_directory path;
+        may_tell(-1, path), open_directory path;
     scandir, before_scandir, instead_of_scandir, SCANDIR:
         (path: *const c_char, list: *mut c_void, filter: *const c_void, compare: *const c_void) path -> c_int,
-        may_tell(path), ask (-1, path);
+        may_tell(-1, path), ask (-1, path);
     scandir64, before_scandir64, instead_of_scandir64, SCANDIR64:
         (path: *const c_char, list: *mut c_void, filter: *const c_void, compare: *const c_void) path -> c_int,
-        may_tell(path), ask (-1, path);
+        may_tell(-1, path), ask (-1, path);
     access, before_access, instead_of_access, ACCESS:
         (path: *const c_char, mode: c_int) path -> c_int,
-        may_tell(path), ask (-1, path);
+        may_tell(-1, path), ask (-1, path);
     faccessat, before_faccessat, instead_of_faccessat, FACCESSAT:
         (directory: c_int, path: *const c_char, mode: c_int, flags: c_int) path -> c_int,
-        may_tell_at(directory, path), ask (directory, path);
+        may_tell(directory, path), ask (directory, path);
     stat, before_stat, instead_of_stat, STAT:
         (path: *const c_char, status: *mut c_void) path -> c_int,
-        may_tell(path), ask (-1, path);
+        may_tell(-1, path), ask (-1, path);
     stat64, before_stat64, instead_of_stat64, STAT64:
         (path: *const c_char, status: *mut c_void) path -> c_int,
-        may_tell(path), ask (-1, path);
+        may_tell(-1, path), ask (-1, path);
     lstat, before_lstat, instead_of_lstat, LSTAT:
         (path: *const c_char, status: *mut c_void) path -> c_int,
-        may_tell(path), ask (-1, path);
+        may_tell(-1, path), ask (-1, path);
     lstat64, before_lstat64, instead_of_lstat64, LSTAT64:
         (path: *const c_char, status: *mut c_void) path -> c_int,
-        may_tell(path), ask (-1, path);
+        may_tell(-1, path), ask (-1, path);
     fstatat, before_fstatat, instead_of_fstatat, FSTATAT:
         (directory: c_int, path: *const c_char, status: *mut c_void, flags: c_int) path -> c_int,
-        may_tell_at(directory, path), ask (directory, path);
+        may_tell(directory, path), ask (directory, path);
     fstatat64, before_fstatat64, instead_of_fstatat64, FSTATAT64:
         (directory: c_int, path: *const c_char, status: *mut c_void, flags: c_int) path -> c_int,
-        may_tell_at(directory, path), ask (directory, path);
+        may_tell(directory, path), ask (directory, path);
     statx, before_statx, instead_of_statx, STATX:
         (directory: c_int, path: *const c_char, flags: c_int, mask: c_uint, status: *mut c_void) path -> c_int,
-        may_tell_at(directory, path), ask (directory, path);
+        may_tell(directory, path), ask (directory, path);
     getxattr, before_getxattr, instead_of_getxattr, GETXATTR:
         (path: *const c_char, name: *const c_char, value: *mut c_void, bytes: usize) path -> isize,
-        may_tell(path), ask (-1, path);
+        may_tell(-1, path), ask (-1, path);
     lgetxattr, before_lgetxattr, instead_of_lgetxattr, LGETXATTR:
         (path: *const c_char, name: *const c_char, value: *mut c_void, bytes: usize) path -> isize,
-        may_tell(path), ask (-1, path);
+        may_tell(-1, path), ask (-1, path);
 }

@@ -5,6 +5,8 @@ use core::ffi::c_long;
 
 use libc::{sock_filter, sock_fprog};
 
+use crate::lent;
+
 /// `AUDIT_ARCH_X86_64`.
 const ARCHITECTURE: u32 = 0xc000_003e;
 
@@ -26,24 +28,15 @@ impl Filter<'_> {
     ///
     /// # Safety
     ///
-    /// If the address is one of user space, there is a program, which outlives the result.
+    /// Where memory can be read at the address there is a program, which outlives the result.
     pub unsafe fn at(address: u64) -> Option<Self> {
-        let possible =
-            |address: u64| (4096..1 << 47).contains(&address) && address.is_multiple_of(8);
-        if !possible(address) {
-            return None;
-        }
-        // SAFETY: by the caller's promise.
-        let program = unsafe { &*(address as *const sock_fprog) };
-        let length = program.len;
-        let usable = (1..=MAX_INSTRUCTIONS).contains(&length) && program.filter.is_aligned();
-        if !usable || program.filter.is_null() {
+        // SAFETY: by the caller's promise; any bytes are a program of some length.
+        let sock_fprog { len, filter } = unsafe { lent::value(address as *const sock_fprog) }?;
+        if !(1..=MAX_INSTRUCTIONS).contains(&len) {
             return None;
         }
         // SAFETY: as above.
-        Some(Self(unsafe {
-            core::slice::from_raw_parts(program.filter, length.into())
-        }))
+        unsafe { lent::slice(filter, len.into()) }.map(Self)
     }
 
     /// Returns whether it lets a system call pass whose other arguments are 0. What is no program does not.

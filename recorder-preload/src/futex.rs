@@ -10,7 +10,7 @@ use libc::timespec;
 
 use crate::confine::SYSCALL;
 use crate::hook::{Pending, recording};
-use crate::yields;
+use crate::{lent, yields};
 
 /// Commands that the `libc` crate does not name.
 const FUTEX_LOCK_PI2: c_int = 13;
@@ -115,21 +115,25 @@ pub unsafe extern "C-unwind" fn futex_of_several(
             [waiters as c_long, count, flags, timeout as c_long, clock, 0],
         )
     };
-    if !recording() || waiters.is_null() || count <= 0 {
+    if !recording() || count <= 0 {
         return call();
     }
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    // SAFETY: numbers, which any bytes are; the program does not change them during the call.
+    let Some(waiters) = (unsafe { lent::slice(waiters, count) }) else {
+        return call();
+    };
     let kind = if timeout.is_null() {
         Kind::FutexWait
     } else {
         Kind::FutexTimedWait
     };
-    // SAFETY: the program says that there are so many; the kernel reads them too.
-    let futex = |index: usize| unsafe { (*waiters.add(index)).futex };
-    let slot = record(kind, futex(0), OUTCOME_PENDING, site);
+    let slot = record(kind, waiters[0].futex, OUTCOME_PENDING, site);
     let result = call();
     let woken = usize::try_from(result).unwrap_or(0);
-    slot.set_object(futex(woken));
-    Pending::of(kind, futex(woken), slot).returned(outcome(error_of(result)));
+    let futex = waiters.get(woken).unwrap_or(&waiters[0]).futex;
+    slot.set_object(futex);
+    Pending::of(kind, futex, slot).returned(outcome(error_of(result)));
     yields::came_back();
     result
 }

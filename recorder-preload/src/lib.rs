@@ -38,6 +38,7 @@ mod hook;
 mod init;
 mod io;
 mod jump;
+mod lent;
 mod libraries;
 mod mapping;
 mod mpi;

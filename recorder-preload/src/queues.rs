@@ -11,6 +11,7 @@ use libc::{mqd_t, sembuf, size_t, ssize_t, timespec};
 
 use crate::blocking::{Pending, errno, next_functions};
 use crate::hook::recording;
+use crate::lent;
 
 next_functions! {
     mq_send(queue: mqd_t, message: *const c_char, bytes: size_t, priority: c_uint) -> c_int;
@@ -212,11 +213,14 @@ unsafe fn operate(
     site: u64,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    if !watched() || operations.is_null() || count > MOST_STEPS {
+    if !watched() || count > MOST_STEPS {
         return call();
     }
-    // SAFETY: the program says that so many lie there.
-    let steps = unsafe { core::slice::from_raw_parts(operations, count) }
+    // SAFETY: numbers, which any bytes are; nobody changes them during the call.
+    let Some(operations) = (unsafe { lent::slice(operations, count) }) else {
+        return call();
+    };
+    let steps = operations
         .iter()
         .filter_map(|&operation| step(set, operation));
     let mut operands = [(0, 0); MOST_STEPS];

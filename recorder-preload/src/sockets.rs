@@ -9,6 +9,7 @@ use libc::{sockaddr, socklen_t};
 
 use crate::blocking::{self, errno, next_functions};
 use crate::hook::recording;
+use crate::lent;
 
 next_functions! {
     listen(fd: c_int, waiting: c_int) -> c_int;
@@ -72,15 +73,15 @@ pub unsafe extern "C-unwind" fn connect(
     // SAFETY: the program's own call.
     let next = || unsafe { next::connect(fd, to, length) };
     let call = || blocking::call(File(Connect, fd), site, next);
-    if !recording() || to.is_null() {
+    if !recording() {
         return call();
     }
     pipes::forget(fd);
     // The kernel refuses longer ones without a look.
     let bytes = (length as usize).min(sys::ADDRESS_BYTES);
-    // SAFETY: the program says that so many bytes of an address are there.
-    let address = unsafe { core::slice::from_raw_parts(to.cast(), bytes) };
-    let Some(connecting) = sockets::connecting(fd, address) else {
+    // SAFETY: any bytes are bytes, and nobody changes an address while the program connects to it.
+    let address = unsafe { lent::slice(to.cast(), bytes) };
+    let Some(connecting) = address.and_then(|address| sockets::connecting(fd, address)) else {
         return call();
     };
     // Whoever accepts may be back before this is.

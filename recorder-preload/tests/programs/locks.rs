@@ -185,6 +185,12 @@ fn errno_is_as_it_was() {
 }
 
 #[test]
+fn memory_that_is_not_there_is_an_error_and_no_death() {
+    let run = record("bad_addresses.c");
+    assert_eq!(run.stdout(), "good\n");
+}
+
+#[test]
 fn the_cpp_librarys_locks_are_recorded() {
     let run = record("cpp_threads.cpp");
     // The first run of the routine ended with an exception, the second in order.

@@ -2,6 +2,27 @@
 
 use super::{Errno, Fd, check, syscall};
 
+/// Returns whether the aligned word at or around an address can be read. Costs a system call that does nothing else.
+#[must_use]
+pub fn can_read(address: u64) -> bool {
+    const NO_OPERATION: usize = 99;
+    // SAFETY: the kernel reads the set before it refuses what is to be done with it.
+    let result = unsafe {
+        syscall(
+            libc::SYS_rt_sigprocmask,
+            [
+                NO_OPERATION,
+                address as usize & !7,
+                0,
+                size_of::<u64>(),
+                0,
+                0,
+            ],
+        )
+    };
+    check(result) != Err(libc::EFAULT)
+}
+
 /// Maps part of a file for reading and writing, shared; if asked to, with its pages present already.
 ///
 /// # Errors
