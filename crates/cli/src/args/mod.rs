@@ -167,10 +167,11 @@ pub struct RecordArgs {
     /// Then no variable of the recorder is in its environment, nor in that of its children.
     #[arg(long)]
     pub no_children: bool,
-    /// Look for loops that spin on memory, and warn of them with their lines
+    /// Look for loops that spin on memory all the time, and warn of them with their lines
     ///
-    /// Samples the program once a millisecond of CPU time, which makes switches between its threads a little slower. What
-    /// spins by calls (tries, spin locks) is found without it.
+    /// Samples the program once a millisecond of CPU time, which makes switches between its threads a little slower. Without it
+    /// there are samples of 20 ms now and then, three times a second at most, which programs that run for less than a few tenths of
+    /// a second may escape. What spins by calls (tries, spin locks) is always found.
     #[arg(long)]
     pub find_spins: bool,
     /// Overwrite the output file

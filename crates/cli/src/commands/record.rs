@@ -246,7 +246,8 @@ fn seal(
     trace.warnings.extend(stranger);
     let polls = spins::warnings(&trace);
     trace.warnings.extend(polls);
-    let loops = spins::loop_warnings(&mut trace, &ended.waiting_loops);
+    let total = trace.total_cpu().max(ended.cpu_time);
+    let loops = spins::loop_warnings(&mut trace, &ended.waiting_loops, total);
     trace.warnings.extend(loops);
     trace.warnings.extend(limits(launch, recordable));
     if !does_anything(&trace) {

@@ -11,6 +11,7 @@ pub mod load;
 mod loops;
 pub mod note;
 pub mod resolve;
+mod running;
 mod runtime;
 mod samples;
 pub mod spins;
@@ -60,7 +61,7 @@ pub struct Launch<'a> {
     pub stacks: u32,
     /// Whether programs that it starts are recorded as well.
     pub children: bool,
-    /// Whether to look for loops that wait for memory to change.
+    /// Whether to look for loops that wait for memory to change all the time, and not now and then.
     pub find_spins: bool,
     /// The library to preload.
     pub preload: &'a Path,
@@ -152,11 +153,11 @@ fn command_of(launch: &Launch) -> Command {
 /// Runs the program to its end. Signals sent to foretrace go to it.
 pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
     let mut command = command_of(launch);
-    let watch = launch
+    let always = launch
         .cpus
         .first()
         .filter(|_| launch.find_spins)
-        .map(|&cpu| Watch::start(cpu));
+        .map(|&cpu| Watch::always(cpu));
     let forwarding = Forwarding::start();
     // Signals wait until it is known whom to forward them to.
     let mask = SignalMask::block_all();
@@ -177,6 +178,10 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         )
     })?;
     let pid = child.id().cast_signed();
+    let watch = always.or_else(|| {
+        let &cpu = launch.cpus.first().filter(|_| launch.journal.is_some())?;
+        Watch::now_and_then(cpu, child.id()).ok().map(Ok)
+    });
     let in_force = system::slice_of(pid);
     let waited = system::wait_for_child(pid, &forwarding).context("cannot wait for the program")?;
     let wall = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);

@@ -24,6 +24,9 @@ pub const PERIOD_NANOS: u64 = 1_037_117;
 /// The samples' pages; a power of two. Unprivileged users have about half a megabyte.
 const PAGES: usize = 64;
 
+/// As many threads are sampled that run already: each takes a descriptor.
+const MOST_THREADS: usize = 128;
+
 const PAGE_BYTES: usize = 4096;
 
 /// `struct perf_event_attr`, as far as its first version went.
@@ -49,11 +52,17 @@ const TASK_CLOCK: u64 = 1;
 /// `PERF_SAMPLE_IP | PERF_SAMPLE_TID`.
 const INSTRUCTION_AND_THREAD: u64 = 1 | 2;
 
-/// `disabled`, `inherit`, `exclude_kernel`, `exclude_hv`, `enable_on_exec`.
-const FLAGS: u64 = 1 | 1 << 1 | 1 << 5 | 1 << 6 | 1 << 12;
+/// `exclude_kernel`, `exclude_hv`.
+const IN_USER_MODE: u64 = 1 << 5 | 1 << 6;
+
+/// `disabled`, `inherit`, `enable_on_exec`.
+const FROM_EXEC_ON: u64 = 1 | 1 << 1 | 1 << 12;
 
 /// `PERF_FLAG_FD_CLOEXEC`.
 const CLOSE_ON_EXEC: u64 = 8;
+
+/// `PERF_EVENT_IOC_SET_OUTPUT`.
+const SET_OUTPUT: libc::c_ulong = 0x2405;
 
 /// `PERF_RECORD_SAMPLE`.
 const SAMPLE: u32 = 9;
@@ -71,10 +80,10 @@ pub struct Sample {
     pub pid: u32,
 }
 
-/// The samples of a program and all that it starts.
+/// The samples of a program and all that it starts, or of some threads.
 pub struct Samples {
     ring: *mut u8,
-    _event: OwnedFd,
+    _events: Vec<OwnedFd>,
 }
 
 // SAFETY: the ring belongs to this value alone, whichever thread has it.
@@ -88,42 +97,41 @@ impl Samples {
     ///
     /// Where the kernel does not allow it.
     pub fn of_next_child(cpu: u32) -> io::Result<Self> {
-        let attributes = Attributes {
-            kind: SOFTWARE,
-            size: size_of::<Attributes>() as u32,
-            config: TASK_CLOCK,
-            period: PERIOD_NANOS,
-            sample: INSTRUCTION_AND_THREAD,
-            flags: FLAGS,
-            ..Attributes::default()
+        Self::of(vec![open(0, cpu, IN_USER_MODE | FROM_EXEC_ON)?])
+    }
+
+    /// Begins to sample these threads, where they run on this CPU; those that ended meanwhile are left out, and so are some where
+    /// they are many.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel does not allow it, or none is there any more.
+    pub fn of_threads(cpu: u32, threads: &[u32]) -> io::Result<Self> {
+        let threads = threads.iter().take(MOST_THREADS);
+        let events = threads.map(|&thread| open(thread, cpu, IN_USER_MODE));
+        Self::of(events.filter_map(Result::ok).collect())
+    }
+
+    /// Maps the memory that the samples of all these events come to.
+    fn of(events: Vec<OwnedFd>) -> io::Result<Self> {
+        let Some((first, others)) = events.split_first() else {
+            return Err(io::Error::from(io::ErrorKind::NotFound));
         };
-        // SAFETY: the kernel reads the attributes, which say their own size.
-        let event = unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw const attributes,
-                0,
-                cpu,
-                -1,
-                CLOSE_ON_EXEC,
-            )
-        };
-        if event < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel just made it, and nobody else knows its number.
-        let event = unsafe { OwnedFd::from_raw_fd(event as i32) };
         let bytes = (1 + PAGES) * PAGE_BYTES;
         let rights = libc::PROT_READ | libc::PROT_WRITE;
-        let file = event.as_raw_fd();
+        let file = first.as_raw_fd();
         // SAFETY: the kernel chooses a range that nobody uses.
         let ring = unsafe { libc::mmap(ptr::null_mut(), bytes, rights, libc::MAP_SHARED, file, 0) };
         if ring == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
+        for other in others {
+            // SAFETY: both are events of ours. One that cannot be led there is not seen.
+            unsafe { libc::ioctl(other.as_raw_fd(), SET_OUTPUT, file) };
+        }
         Ok(Self {
             ring: ring.cast(),
-            _event: event,
+            _events: events,
         })
     }
 
@@ -166,9 +174,38 @@ impl Samples {
     }
 }
 
+/// Makes an event of a thread, or of the caller (0), on a CPU.
+fn open(thread: u32, cpu: u32, flags: u64) -> io::Result<OwnedFd> {
+    let attributes = Attributes {
+        kind: SOFTWARE,
+        size: size_of::<Attributes>() as u32,
+        config: TASK_CLOCK,
+        period: PERIOD_NANOS,
+        sample: INSTRUCTION_AND_THREAD,
+        flags,
+        ..Attributes::default()
+    };
+    // SAFETY: the kernel reads the attributes, which say their own size.
+    let event = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            thread,
+            cpu,
+            -1,
+            CLOSE_ON_EXEC,
+        )
+    };
+    if event < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just made it, and nobody else knows its number.
+    Ok(unsafe { OwnedFd::from_raw_fd(event as i32) })
+}
+
 impl Drop for Samples {
     fn drop(&mut self) {
-        // SAFETY: mapped by `of_next_child`, with this length; nobody has a reference into it any more.
+        // SAFETY: mapped by `of`, with this length; nobody has a reference into it any more.
         unsafe { libc::munmap(self.ring.cast(), (1 + PAGES) * PAGE_BYTES) };
     }
 }

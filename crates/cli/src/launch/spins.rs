@@ -5,10 +5,7 @@ use std::{
     fs::{self, File},
     io,
     os::unix::fs::FileExt as _,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -17,11 +14,19 @@ use foretrace_trace::{CallSite, Module, ModuleId, Nanos, SiteId, Trace};
 
 use super::{
     loops::waiting_loop,
+    running::runnable_threads,
     samples::{PERIOD_NANOS, Sample, Samples},
 };
 
 /// How often samples are looked at. The program must still be there then.
 const INTERVAL: Duration = Duration::from_millis(20);
+
+/// How long a program that is not watched all the time is left alone at first, and at most: twice as long each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(320);
+
+/// A loop that is seen less often than this may be one that waits for an instant before it sleeps.
+const SEEN_OFTEN: u32 = 3;
 
 /// As many bytes on both sides of a sample are looked at.
 const AROUND: u64 = 128;
@@ -33,42 +38,80 @@ pub struct WaitingLoop {
     pub module: String,
     /// Its first instruction's offset in that file.
     pub offset: u64,
-    /// The CPU time spent in it.
+    /// The CPU time spent in it, about.
     pub cpu: Nanos,
+    /// How often it was seen.
+    samples: u32,
 }
 
 /// Watches a program; [`Watch::end`] tells what was found.
 pub struct Watch {
-    over: Arc<AtomicBool>,
+    /// Dropped, it ends the watch.
+    on: Sender<()>,
     thread: JoinHandle<Tally>,
 }
 
 impl Watch {
-    /// Begins to watch the next program that this thread starts, which is to be pinned to a CPU.
+    /// Begins to watch the next program that this thread starts, which is to be pinned to a CPU, all the time.
     ///
     /// # Errors
     ///
     /// Where the kernel does not allow it.
-    pub fn start(cpu: u32) -> io::Result<Self> {
+    pub fn always(cpu: u32) -> io::Result<Self> {
         let mut samples = Samples::of_next_child(cpu)?;
-        let over = Arc::new(AtomicBool::new(false));
-        let asked = Arc::clone(&over);
-        let thread = thread::Builder::new().spawn(move || {
+        Self::start(move |on| {
             let mut tally = Tally::default();
-            while !asked.load(Ordering::Relaxed) {
-                thread::sleep(INTERVAL);
-                samples.take(|sample| tally.add(sample));
+            while stays(on, INTERVAL) {
+                samples.take(|sample| tally.add(sample, 1));
             }
             tally
-        })?;
-        Ok(Self { over, thread })
+        })
+    }
+
+    /// Begins to look now and then at a program that runs on a CPU, and at those that it starts: where several threads want the
+    /// CPU, which one that spins takes from the others. Where that is not so, it costs nothing.
+    ///
+    /// # Errors
+    ///
+    /// Where there can be no further thread.
+    pub fn now_and_then(cpu: u32, pid: u32) -> io::Result<Self> {
+        Self::start(move |on| {
+            let mut tally = Tally::default();
+            let mut pause = FIRST_PAUSE;
+            while stays(on, pause) {
+                let threads = runnable_threads(pid);
+                if threads.len() > 1
+                    && let Ok(mut samples) = Samples::of_threads(cpu, &threads)
+                {
+                    let stays = stays(on, INTERVAL);
+                    let share = (pause + INTERVAL).as_millis() / INTERVAL.as_millis();
+                    samples.take(|sample| tally.add(sample, share as u64));
+                    if !stays {
+                        break;
+                    }
+                }
+                pause = (2 * pause).min(LONGEST_PAUSE);
+            }
+            tally
+        })
+    }
+
+    fn start(watch: impl FnOnce(&Receiver<()>) -> Tally + Send + 'static) -> io::Result<Self> {
+        let (on, asked) = mpsc::channel();
+        let thread = thread::Builder::new().spawn(move || watch(&asked))?;
+        Ok(Self { on, thread })
     }
 
     /// Ends, and returns the loops, those that took most time first.
     pub fn end(self) -> Vec<WaitingLoop> {
-        self.over.store(true, Ordering::Relaxed);
+        drop(self.on);
         self.thread.join().map_or_else(|_| Vec::new(), Tally::loops)
     }
+}
+
+/// Waits for some time; returns whether the watch still goes on then.
+fn stays(on: &Receiver<()>, time: Duration) -> bool {
+    matches!(on.recv_timeout(time), Err(RecvTimeoutError::Timeout))
 }
 
 /// Where samples were.
@@ -79,7 +122,8 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, sample: Sample) {
+    /// Adds a sample that stands for so many.
+    fn add(&mut self, sample: Sample, share: u64) {
         let key = (sample.pid, sample.address);
         let known = self.by_address.get(&key).copied();
         let place = known.unwrap_or_else(|| {
@@ -88,7 +132,9 @@ impl Tally {
             place
         });
         if let Some(place) = place {
-            self.loops[place].cpu = self.loops[place].cpu + Nanos(PERIOD_NANOS);
+            let found = &mut self.loops[place];
+            found.cpu = found.cpu + Nanos(PERIOD_NANOS * share);
+            found.samples += 1;
         }
     }
 
@@ -101,6 +147,7 @@ impl Tally {
             module,
             offset,
             cpu: Nanos(0),
+            samples: 0,
         });
         self.loops.len() - 1
     }
@@ -113,6 +160,7 @@ impl Tally {
                 found.offset,
             )
         };
+        self.loops.retain(|found| found.samples >= SEEN_OFTEN);
         self.loops.sort_by_key(key);
         self.loops
     }

@@ -74,8 +74,13 @@ pub fn warnings(trace: &Trace) -> Vec<String> {
         .collect()
 }
 
-/// Returns warnings of loops that waited for memory to change, and adds the places to the trace's.
-pub fn loop_warnings(trace: &mut Trace, found: &Result<Vec<WaitingLoop>, String>) -> Vec<String> {
+/// Returns warnings of loops that waited for memory to change, given the CPU time of the whole program, and adds the places to the
+/// trace's.
+pub fn loop_warnings(
+    trace: &mut Trace,
+    found: &Result<Vec<WaitingLoop>, String>,
+    total: Nanos,
+) -> Vec<String> {
     let loops = match found {
         Ok(loops) => loops,
         Err(error) => {
@@ -85,7 +90,6 @@ pub fn loop_warnings(trace: &mut Trace, found: &Result<Vec<WaitingLoop>, String>
             )];
         }
     };
-    let total = trace.total_cpu();
     let least = WARNED_TIME.max(Nanos(total.0 / WARNED_SHARE));
     let worst = loops.iter().filter(|found| found.cpu >= least);
     let worst: Vec<WaitingLoop> = worst.take(MOST_PLACES).cloned().collect();
@@ -97,7 +101,7 @@ pub fn loop_warnings(trace: &mut Trace, found: &Result<Vec<WaitingLoop>, String>
             let place = sources.routine(site);
             let line = source(place).map_or_else(String::new, |line| format!(" ({line})"));
             format!(
-                "{} of {total} of CPU time passed in a loop of {}{line} that waits for memory to change: on one CPU such \
+                "about {} of {total} of CPU time passed in a loop of {}{line} that waits for memory to change: on one CPU such \
                  spinning holds up those that it waits for, predictions count it as work, and who ends it is not known; let \
                  it sleep there (a condition variable, a semaphore)",
                 found.cpu,
