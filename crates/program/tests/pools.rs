@@ -86,13 +86,15 @@ fn workers_that_take_tasks_by_a_shared_index_are_a_pool() {
     assert!(pool.ordered);
 }
 
+/// Two workers take tasks that are tokens of a semaphore.
+const TOKENS: &str = "foretrace-text 1\nreturns explicit\nmodule a /a\nthread main\nthread A start=a+0x10\n\
+    thread B start=a+0x10\nsemaphore s 0\n\
+    0 main create A cpu=0\n0 main create B cpu=0\n0 main sem_post s cpu=0\n0 main sem_post s cpu=0\n\
+    0 A sem_wait s cpu=0\n50 B sem_wait s cpu=0\n90 main sem_post s cpu=0\n90 main sem_post s cpu=0\n\
+    150 A sem_wait s cpu=50\n250 A sem_wait s cpu=150\n250 B terminate cpu=80\n260 A terminate cpu=150\n300 main terminate cpu=0\n";
+
 #[test]
 fn a_semaphore_s_tokens_are_tasks_in_the_order_in_which_they_come() {
-    const TOKENS: &str = "foretrace-text 1\nreturns explicit\nmodule a /a\nthread main\nthread A start=a+0x10\n\
-        thread B start=a+0x10\nsemaphore s 0\n\
-        0 main create A cpu=0\n0 main create B cpu=0\n0 main sem_post s cpu=0\n0 main sem_post s cpu=0\n\
-        0 A sem_wait s cpu=0\n50 B sem_wait s cpu=0\n90 main sem_post s cpu=0\n90 main sem_post s cpu=0\n\
-        150 A sem_wait s cpu=50\n250 A sem_wait s cpu=150\n250 B terminate cpu=80\n260 A terminate cpu=150\n";
     let program = Program::from_trace(&foretrace_testkit::trace(TOKENS));
     let [pool] = &program.pools[..] else {
         panic!("{:?}", program.no_pools)
@@ -105,6 +107,17 @@ fn a_semaphore_s_tokens_are_tasks_in_the_order_in_which_they_come() {
         .collect();
     assert_eq!(work, [50, 100]);
     assert!(pool.ordered);
+}
+
+#[test]
+fn a_worker_that_creates_the_others_is_one_of_them() {
+    let text = TOKENS.replace("main create B", "A create B");
+    let program = Program::from_trace(&foretrace_testkit::trace(&text));
+    let [pool] = &program.pools[..] else {
+        panic!("{:?}", program.no_pools)
+    };
+    assert_eq!(pool.segments.len(), 2);
+    assert_eq!(pool.workers.len(), 2);
 }
 
 #[test]
@@ -146,7 +159,7 @@ fn the_creator_of_a_single_thread_is_a_worker_where_it_takes_tasks_as_well() {
     let [pool] = &program.pools[..] else {
         panic!("{:?}", program.no_pools)
     };
-    assert_eq!(pool.workers.len(), 2);
+    assert_eq!(pool.workers.len(), 2, "{pool:?}");
     assert!(matches!(&pool.queue, Queue::Mutexes(mutexes) if mutexes.len() == 2));
     let work: u64 = pool.segments.iter().map(|segment| segment.work_nanos).sum();
     assert_eq!(work, 500);

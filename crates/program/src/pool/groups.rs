@@ -43,9 +43,9 @@ pub(super) fn groups(program: &LaidOut<'_>) -> Vec<Group> {
     {
         return groups;
     }
+    let routine = |thread: ThreadId| program.trace.threads[thread.index()].start_routine;
     for creator in (0..program.threads.len()).map(ThreadId::from_index) {
         let mut generations: BTreeMap<SiteId, Generation> = BTreeMap::new();
-        let routine = |thread: ThreadId| program.trace.threads[thread.index()].start_routine;
         let mut mine = BTreeSet::new();
         for (_, operation) in program.operations_of(creator) {
             match operation.action {
@@ -76,7 +76,28 @@ pub(super) fn groups(program: &LaidOut<'_>) -> Vec<Group> {
             keep(&mut groups, creator, routine, generation);
         }
     }
-    groups
+    join_creators(groups, routine)
+}
+
+/// Joins threads with those that created them, where these start at the same place themselves: the first of a pool's threads may
+/// create the others.
+fn join_creators(groups: Vec<Group>, routine: impl Fn(ThreadId) -> Option<SiteId>) -> Vec<Group> {
+    let mut joined: Vec<Group> = Vec::new();
+    // Who creates comes before those that are created, and so do their groups.
+    for group in groups {
+        let of_creator = (routine(group.creator) == Some(group.routine))
+            .then(|| {
+                joined.iter_mut().find(|other| {
+                    other.routine == group.routine && other.threads.contains(&group.creator)
+                })
+            })
+            .flatten();
+        match of_creator {
+            Some(other) => other.threads.extend(group.threads),
+            None => joined.push(group),
+        }
+    }
+    joined
 }
 
 fn keep(groups: &mut Vec<Group>, creator: ThreadId, routine: SiteId, generation: Generation) {
