@@ -1,11 +1,13 @@
-/* A fork while another thread holds a lock: parent and child record on, each into its own journal. */
+/* A fork while another thread holds a lock, and with one that handlers hold meanwhile: parent and child record on, each into its own
+   journal. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER, own = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER, own = PTHREAD_MUTEX_INITIALIZER,
+                       kept = PTHREAD_MUTEX_INITIALIZER;
 static sem_t holding, done;
 
 static void *hold(void *unused) {
@@ -16,6 +18,14 @@ static void *hold(void *unused) {
     return unused;
 }
 
+static void keep(void) {
+    pthread_mutex_lock(&kept);
+}
+
+static void give_up(void) {
+    pthread_mutex_unlock(&kept);
+}
+
 int main(void) {
     pthread_t thread;
     int status;
@@ -23,6 +33,7 @@ int main(void) {
     sem_init(&done, 0, 0);
     pthread_create(&thread, NULL, hold, NULL);
     sem_wait(&holding);
+    pthread_atfork(keep, give_up, give_up);
     pid_t child = fork();
     if (child == 0) {
         for (int i = 0; i < 10; i++) {

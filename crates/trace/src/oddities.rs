@@ -1,8 +1,8 @@
 //! What is odd about a trace, though valid.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::{ObjectId, Operation, ThreadId, Trace, operands, validate::event_place};
+use crate::{ObjectId, Operation, Thread, ThreadId, Trace, operands, validate::event_place};
 
 /// How a warning begins that names all threads whose ends were not seen.
 pub(crate) const UNSEEN_ENDS: &str = "the ends of ";
@@ -98,6 +98,10 @@ struct Locks<'t> {
     held: Vec<u64>,
     /// The call by which each thread's previous event asked for a lock.
     asked: Vec<Option<usize>>,
+    /// Whether each object was asked for before, as far as it is a lock.
+    known: Vec<bool>,
+    /// Whether each thread is the first of a process that another one began.
+    forked: Vec<bool>,
     odd: Vec<Oddity>,
     further: u64,
 }
@@ -117,6 +121,8 @@ impl<'t> Locks<'t> {
             pairs,
             held: vec![0; places.len()],
             asked: vec![None; trace.threads.len()],
+            known: vec![false; trace.objects.len()],
+            forked: forked(trace),
             odd: Vec::new(),
             further: 0,
         }
@@ -145,11 +151,15 @@ impl<'t> Locks<'t> {
             }
             return;
         }
-        if operands::acquired(call.operation).is_some() {
+        if let Some(lock) = operands::acquired(call.operation) {
+            self.known[lock.index()] = true;
             self.held[self.pairs[position]] += 1;
             self.asked[thread.index()] = Some(position);
         } else if let Some(lock) = operands::released(call.operation) {
-            if !self.give_up(position) {
+            // What its parent held when it was forked, a child holds, too.
+            let known = std::mem::replace(&mut self.known[lock.index()], true);
+            let inherited = self.forked[thread.index()] && !known;
+            if !self.give_up(position) && !inherited {
                 self.note(index, thread, "unlocks", lock);
             }
         } else if let Some(mutex) = lock_of(call.operation)
@@ -181,6 +191,16 @@ impl<'t> Locks<'t> {
             self.further += 1;
         }
     }
+}
+
+/// Returns whether each thread is the first of a process, and not of the first.
+fn forked(trace: &Trace) -> Vec<bool> {
+    let mut processes = HashSet::new();
+    let mut is_first = |thread: &Thread| processes.insert(thread.process);
+    let forked = trace.threads.iter().enumerate();
+    forked
+        .map(|(index, thread)| is_first(thread) && index > 0)
+        .collect()
 }
 
 /// Returns the lock that a call takes, gives up, or gives up while it waits.
