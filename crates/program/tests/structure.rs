@@ -157,6 +157,21 @@ fn a_bounded_queue_is_two_semaphores() {
 }
 
 #[test]
+fn who_waits_until_the_process_ends_took_what_came_before() {
+    let mut rows = Rows::new();
+    rows.waits("B", "20", "c");
+    rows.section("A", "10", &["cond_signal c"]);
+    rows.goes_on("B", &[]);
+    rows.waits("B", "20", "c").waits("C", "20", "c");
+    assert_eq!(rows.patterns(), [Some(Pattern::Semaphore { initial: 0 })]);
+    let program = rows.program();
+    assert_eq!(
+        operations(&program, 1),
+        ["sem_wait", "lock", "unlock", "terminate"]
+    );
+}
+
+#[test]
 fn who_is_let_go_at_the_end_of_a_queue_takes_nothing_from_it() {
     let mut rows = Rows::new();
     rows.waits("B", "20", "c").waits("C", "20", "c");
