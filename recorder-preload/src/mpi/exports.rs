@@ -174,4 +174,12 @@ super::export! {
     MPI_Win_attach PMPI_Win_attach Win_attach;
     MPI_Win_detach PMPI_Win_detach Win_detach;
     MPI_Win_sync PMPI_Win_sync Win_sync;
+    MPI_File_set_view PMPI_File_set_view File_set_view;
+    MPI_File_set_size PMPI_File_set_size File_set_size;
+    MPI_File_preallocate PMPI_File_preallocate File_preallocate;
+    MPI_File_set_info PMPI_File_set_info File_set_info;
+    MPI_File_set_atomicity PMPI_File_set_atomicity File_set_atomicity;
+    MPI_File_seek_shared PMPI_File_seek_shared File_seek_shared;
+    MPI_File_delete PMPI_File_delete File_delete;
+    MPI_Buffer_detach PMPI_Buffer_detach Buffer_detach;
 }

@@ -213,6 +213,7 @@ fn neighbours_windows_and_what_came_with_mpi_4_are_recorded() {
         has("barrier - 0 0 call=win_allocate");
         has("send 1 4 0 comm=window mode=buffered call=put");
         has("barrier - 0 0 comm=window call=win_fence");
+        has("span 0 call=file_set_view");
         has("span 4 call=file_write_at");
         if family == "openmpi" {
             // Its headers are of MPI 3.1.

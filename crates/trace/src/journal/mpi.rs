@@ -653,4 +653,12 @@ functions! {
     Neighbor_alltoall_init_c: Neighbours(Exchanges::Alltoall, Persistent),
     Neighbor_alltoallv_init_c: Neighbours(Exchanges::Alltoallv, Persistent),
     Neighbor_alltoallw_init_c: Neighbours(Exchanges::Alltoallw, Persistent),
+    File_set_view: Span,
+    File_set_size: Span,
+    File_preallocate: Span,
+    File_set_info: Span,
+    File_set_atomicity: Span,
+    File_seek_shared: Span,
+    File_delete: Span,
+    Buffer_detach: Span,
 }
