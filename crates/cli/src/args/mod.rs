@@ -170,8 +170,8 @@ pub struct RecordArgs {
     /// Look for loops that spin on memory all the time, and warn of them with their lines
     ///
     /// Samples the program once a millisecond of CPU time, which makes switches between its threads a little slower. Without it
-    /// there are samples of 20 ms now and then, three times a second at most, which programs that run for less than a few tenths of
-    /// a second may escape. What spins by calls (tries, spin locks) is always found.
+    /// there are samples for 20 ms now and then, about once a second, which programs that run for less than a few tenths of a second
+    /// may escape. What spins by calls (tries, spin locks) is always found.
     #[arg(long)]
     pub find_spins: bool,
     /// Overwrite the output file

@@ -22,8 +22,8 @@ use super::{
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a program that is not watched all the time is left alone at first, and at most: twice as long each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_millis(320);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(800);
 
 /// A loop that is seen less often than this may be one that waits for an instant before it sleeps.
 const SEEN_OFTEN: u32 = 3;
