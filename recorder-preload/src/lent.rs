@@ -9,8 +9,8 @@ use foretrace_recorder::{process, sys};
 /// Pages are of this size, or of a multiple of it.
 const PAGE: u64 = 4096;
 
-/// User space ends here.
-const END: u64 = 1 << 47;
+/// User space ends here at the latest: where the kernel has five levels of page tables.
+const END: u64 = 1 << 56;
 
 /// Returns the values that the program says lie at an address; `None` where the kernel could not read them.
 ///

@@ -425,9 +425,7 @@ impl Lowering<'_> {
 
     /// Returns whether a thread made no further call: nothing follows, or its end.
     pub fn is_last_call(&self, index: usize) -> bool {
-        let next = self.next.after(index);
-        next == NONE
-            || self.trace.call(&self.trace.events[next as usize]).operation == Op::Terminate
+        self.next.is_last_call(self.trace, index)
     }
 
     /// Returns the gate that opens when a thread is cancelled, if it was.

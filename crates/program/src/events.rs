@@ -97,6 +97,12 @@ impl Following {
         }
     }
 
+    /// Returns whether an event's thread made no further call: nothing follows, or its end.
+    pub fn is_last_call(&self, trace: &Trace, event: usize) -> bool {
+        let next = trace.events.get(self.after(event) as usize);
+        next.is_none_or(|next| trace.call(next).operation == Operation::Terminate)
+    }
+
     /// Returns the event that follows an event; [`NONE`] where there is none, or no such event.
     #[inline]
     pub fn after(&self, event: usize) -> u32 {

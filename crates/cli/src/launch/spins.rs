@@ -83,12 +83,9 @@ impl Watch {
                 if threads.len() > 1
                     && let Ok(mut samples) = Samples::of_threads(cpu, &threads)
                 {
-                    let stays = stays(on, INTERVAL);
+                    stays(on, INTERVAL);
                     let share = (pause + INTERVAL).as_millis() / INTERVAL.as_millis();
                     samples.take(|sample| tally.add(sample, share as u64));
-                    if !stays {
-                        break;
-                    }
                 }
                 pause = (2 * pause).min(LONGEST_PAUSE);
             }

@@ -1,4 +1,5 @@
-//! Threads of one start routine that one thread created and did not join in between, and that thread itself.
+//! Threads of one start routine that one thread created and did not join in between, and that thread itself; with those that they
+//! created there themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,7 @@ pub(super) struct Group {
     pub routine: SiteId,
     /// At least one.
     pub threads: Vec<ThreadId>,
-    /// Who created them, and may do the same as they do: many programs create one thread less than they need, and call the
+    /// Who created the first of them, and may do the same as they do: many programs create one thread less than they need, and call the
     /// start routine themselves.
     pub creator: ThreadId,
 }
@@ -43,9 +44,9 @@ pub(super) fn groups(program: &LaidOut<'_>) -> Vec<Group> {
     {
         return groups;
     }
-    let routine = |thread: ThreadId| program.trace.threads[thread.index()].start_routine;
     for creator in (0..program.threads.len()).map(ThreadId::from_index) {
         let mut generations: BTreeMap<SiteId, Generation> = BTreeMap::new();
+        let routine = |thread: ThreadId| program.trace.threads[thread.index()].start_routine;
         let mut mine = BTreeSet::new();
         for (_, operation) in program.operations_of(creator) {
             match operation.action {
@@ -76,22 +77,18 @@ pub(super) fn groups(program: &LaidOut<'_>) -> Vec<Group> {
             keep(&mut groups, creator, routine, generation);
         }
     }
-    join_creators(groups, routine)
+    join_creators(groups)
 }
 
 /// Joins threads with those that created them, where these start at the same place themselves: the first of a pool's threads may
 /// create the others.
-fn join_creators(groups: Vec<Group>, routine: impl Fn(ThreadId) -> Option<SiteId>) -> Vec<Group> {
+fn join_creators(groups: Vec<Group>) -> Vec<Group> {
     let mut joined: Vec<Group> = Vec::new();
     // Who creates comes before those that are created, and so do their groups.
     for group in groups {
-        let of_creator = (routine(group.creator) == Some(group.routine))
-            .then(|| {
-                joined.iter_mut().find(|other| {
-                    other.routine == group.routine && other.threads.contains(&group.creator)
-                })
-            })
-            .flatten();
+        let of_creator = joined
+            .iter_mut()
+            .find(|other| other.routine == group.routine && other.threads.contains(&group.creator));
         match of_creator {
             Some(other) => other.threads.extend(group.threads),
             None => joined.push(group),

@@ -279,13 +279,6 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// Returns whether an event's thread did something after it other than to end.
-    fn goes_on(&self, index: u32) -> bool {
-        let next = self.sections.next.after(index as usize);
-        let next = self.trace.events.get(next as usize);
-        next.is_some_and(|next| self.trace.call(next).operation != Op::Terminate)
-    }
-
     fn event(&mut self, index: u32) {
         let call = *self.trace.call(&self.trace.events[index as usize]);
         let thread = call.thread.index();
@@ -312,7 +305,8 @@ impl<'t> Collector<'t> {
             Op::CondWait { cond, mutex } | Op::CondTimedWait { cond, mutex } => {
                 let (back, outcome) = self.result(index, call.outcome);
                 // Without a return it never came back, unless the thread went on and did more than end with its process.
-                let lost = back.is_none() && self.goes_on(index);
+                let lost =
+                    back.is_none() && !self.sections.next.is_last_call(self.trace, index as usize);
                 // One that waits again whenever its time has run out goes on waiting.
                 let ran_out = outcome == Outcome::TimedOut;
                 let odd = !(ran_out || outcome == Outcome::Success) || lost;

@@ -2,7 +2,8 @@
 
 use super::{Errno, Fd, check, syscall};
 
-/// Returns whether the aligned word at or around an address can be read. Costs a system call that does nothing else.
+/// Returns whether the aligned word at or around an address can be read. Costs a system call that does nothing else, a quarter of
+/// [`read_own_memory`](super::read_own_memory), which also reads what may be gone the next moment.
 #[must_use]
 pub fn can_read(address: u64) -> bool {
     const NO_OPERATION: usize = 99;
