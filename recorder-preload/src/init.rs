@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use foretrace_recorder::{clock, process, stack, turns};
 
 use crate::{
-    children, environment, exit, file_locks, io, mpi, next, pipes, poll, queues, sleep, sockets,
-    stdio, thread,
+    children, environment, exit, file_locks, io, mpi, next, openmp, pipes, poll, queues, sleep,
+    sockets, stdio, thread,
 };
 
 #[used]
@@ -80,6 +80,9 @@ fn wake_up() -> bool {
     let cpus = number(c"FORETRACE_PRETEND_CPUS");
     let stacks = number(c"FORETRACE_STACKS");
     turns::set_length(u64::from(number(c"FORETRACE_TURN")));
+    if number(c"FORETRACE_PASSIVE") != 0 {
+        openmp::note_made_passive();
+    }
     // SAFETY: as above.
     let clock_known = unsafe { libc::getenv(c"FORETRACE_RSEQ".as_ptr()) };
     // SAFETY: null, or a string.

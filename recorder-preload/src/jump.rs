@@ -4,7 +4,7 @@
 /// Defines a hook that calls a function of ours, which gets the first arguments and returns an address, and then
 /// jumps to that address with all arguments as they were.
 ///
-/// With `first_and_caller` our function gets the first argument and the caller's address. `local` makes one that is only jumped to from another hook; with `caller` our function gets the caller's address
+/// With `first_and_caller` our function gets the first argument and the caller's address, with `third_and_caller` the third and that. `local` makes one that is only jumped to from another hook; with `caller` our function gets the caller's address
 /// instead of the arguments.
 macro_rules! jump {
     (caller $name:ident, $before:path) => {
@@ -31,6 +31,18 @@ macro_rules! jump {
             $crate::jump::jump!(@body $before, "mov rsi, qword ptr [rsp + 48]",)
         }
     };
+    (third_and_caller $name:ident, $before:path) => {
+        #[doc = concat!("Stands in for the library's `", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        ///
+        /// As the library's.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C-unwind" fn $name() {
+            $crate::jump::jump!(@body $before, "mov rdi, rdx", "mov rsi, qword ptr [rsp + 48]",)
+        }
+    };
     (local $name:ident, $before:path) => {
         #[unsafe(naked)]
         unsafe extern "C-unwind" fn $name() {
@@ -49,7 +61,7 @@ macro_rules! jump {
             $crate::jump::jump!(@body $before)
         }
     };
-    (@body $before:path $(, $first:literal,)?) => {
+    (@body $before:path $(, $($arranged:literal,)+)?) => {
         core::arch::naked_asm!(
             "push rdi",
             "push rsi",
@@ -58,7 +70,7 @@ macro_rules! jump {
             "push r8",
             "push r9",
             // The caller's address lies above these.
-            $($first,)?
+            $($($arranged,)+)?
             // Calls want the stack aligned to 16 bytes.
             "sub rsp, 8",
             "call {before}",

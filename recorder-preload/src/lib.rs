@@ -313,6 +313,15 @@ pub mod exports {
         GOMP_barrier_cancel / 0 => openmp::barrier::barrier_cancel;
         GOMP_loop_end / 0 => openmp::barrier::loop_end;
         GOMP_loop_end_cancel / 0 => openmp::barrier::loop_end_cancel;
+        GOMP_loop_dynamic_next / 2 => openmp::pieces::gomp::GOMP_loop_dynamic_next;
+        GOMP_loop_guided_next / 2 => openmp::pieces::gomp::GOMP_loop_guided_next;
+        GOMP_loop_nonmonotonic_dynamic_next / 2 => openmp::pieces::gomp::GOMP_loop_nonmonotonic_dynamic_next;
+        GOMP_loop_nonmonotonic_guided_next / 2 => openmp::pieces::gomp::GOMP_loop_nonmonotonic_guided_next;
+        GOMP_loop_ull_dynamic_next / 2 => openmp::pieces::gomp::GOMP_loop_ull_dynamic_next;
+        GOMP_loop_ull_guided_next / 2 => openmp::pieces::gomp::GOMP_loop_ull_guided_next;
+        GOMP_loop_ull_nonmonotonic_dynamic_next / 2 => openmp::pieces::gomp::GOMP_loop_ull_nonmonotonic_dynamic_next;
+        GOMP_loop_ull_nonmonotonic_guided_next / 2 => openmp::pieces::gomp::GOMP_loop_ull_nonmonotonic_guided_next;
+        GOMP_sections_next / 0 => openmp::pieces::sections_next;
         GOMP_sections_end / 0 => openmp::barrier::sections_end;
         GOMP_sections_end_cancel / 0 => openmp::barrier::sections_end_cancel;
         GOMP_single_copy_start / 0 => openmp::barrier::single_copy_start;
@@ -372,17 +381,18 @@ pub mod exports {
         GOMP_loop_ull_doacross_static_start,
     };
     pub use crate::openmp::pieces::{
-        __kmpc_dispatch_next_4, __kmpc_dispatch_next_4u, __kmpc_dispatch_next_8,
-        __kmpc_dispatch_next_8u, GOMP_loop_dynamic_next, GOMP_loop_guided_next,
-        GOMP_loop_maybe_nonmonotonic_runtime_next, GOMP_loop_nonmonotonic_dynamic_next,
-        GOMP_loop_nonmonotonic_guided_next, GOMP_loop_nonmonotonic_runtime_next,
-        GOMP_loop_ordered_dynamic_next, GOMP_loop_ordered_guided_next,
-        GOMP_loop_ordered_runtime_next, GOMP_loop_runtime_next, GOMP_loop_ull_dynamic_next,
-        GOMP_loop_ull_guided_next, GOMP_loop_ull_maybe_nonmonotonic_runtime_next,
-        GOMP_loop_ull_nonmonotonic_dynamic_next, GOMP_loop_ull_nonmonotonic_guided_next,
-        GOMP_loop_ull_nonmonotonic_runtime_next, GOMP_loop_ull_ordered_dynamic_next,
-        GOMP_loop_ull_ordered_guided_next, GOMP_loop_ull_ordered_runtime_next,
-        GOMP_loop_ull_runtime_next, GOMP_sections_next,
+        __kmpc_dispatch_init_4, __kmpc_dispatch_init_4u, __kmpc_dispatch_init_8,
+        __kmpc_dispatch_init_8u, __kmpc_dispatch_next_4, __kmpc_dispatch_next_4u,
+        __kmpc_dispatch_next_8, __kmpc_dispatch_next_8u, GOMP_loop_dynamic_start,
+        GOMP_loop_guided_start, GOMP_loop_maybe_nonmonotonic_runtime_next,
+        GOMP_loop_nonmonotonic_dynamic_start, GOMP_loop_nonmonotonic_guided_start,
+        GOMP_loop_nonmonotonic_runtime_next, GOMP_loop_ordered_dynamic_next,
+        GOMP_loop_ordered_guided_next, GOMP_loop_ordered_runtime_next, GOMP_loop_runtime_next,
+        GOMP_loop_ull_dynamic_start, GOMP_loop_ull_guided_start,
+        GOMP_loop_ull_maybe_nonmonotonic_runtime_next, GOMP_loop_ull_nonmonotonic_dynamic_start,
+        GOMP_loop_ull_nonmonotonic_guided_start, GOMP_loop_ull_nonmonotonic_runtime_next,
+        GOMP_loop_ull_ordered_dynamic_next, GOMP_loop_ull_ordered_guided_next,
+        GOMP_loop_ull_ordered_runtime_next, GOMP_loop_ull_runtime_next, GOMP_sections_start,
     };
     // These are jumped to.
     pub use crate::openmp::tasks::{GOMP_task, GOMP_taskloop, GOMP_taskloop_ull};

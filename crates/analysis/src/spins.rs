@@ -41,16 +41,17 @@ pub fn spins(trace: &Trace) -> Vec<Spin> {
         };
         let (call, times) = (&one_by_one(*call), call.operation.times());
         let streak = &mut streaks[call.thread.index()];
+        let failed = only_failed(call) && !marks_work(trace, call);
         match streak {
-            Some(streak) if streak.call == *call && only_failed(call) => streak.failures += times,
+            Some(streak) if streak.call == *call && failed => streak.failures += times,
             _ => {
                 if let Some(ended) = streak.take() {
                     table.add(&ended, call, cpu);
                 }
-                if only_failed(call) || matches!(call.operation, Operation::SpinLock(_)) {
+                if failed || matches!(call.operation, Operation::SpinLock(_)) {
                     *streak = Some(Streak {
                         call: *call,
-                        failures: if only_failed(call) { times } else { 0 },
+                        failures: if failed { times } else { 0 },
                         first: cpu,
                     });
                 }
@@ -71,6 +72,12 @@ fn one_by_one(call: Call) -> Call {
         },
         _ => call,
     }
+}
+
+/// Returns whether a try is none, but the mark of a piece of an OpenMP team's work.
+fn marks_work(trace: &Trace, call: &Call) -> bool {
+    let object = call.operation.object();
+    object.is_some_and(|object| trace.objects[object.index()].is_of_team())
 }
 
 /// Returns whether a call was a try that failed.

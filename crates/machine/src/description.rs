@@ -213,6 +213,7 @@ impl Description {
             (&mut costs.block_cost, table.block_cost),
             (&mut costs.switch_cost, table.switch_cost),
             (&mut costs.create_cost, table.create_cost),
+            (&mut costs.team_spin, table.team_spin),
             (&mut costs.migration, self.file.cpus.migration),
             (
                 &mut costs.socket_migration,

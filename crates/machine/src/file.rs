@@ -139,6 +139,7 @@ pub(crate) struct CostTable {
     pub block_cost: Option<Time>,
     pub switch_cost: Option<Time>,
     pub create_cost: Option<Time>,
+    pub team_spin: Option<Time>,
 }
 
 /// `[memory]`.

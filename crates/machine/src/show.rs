@@ -202,6 +202,11 @@ fn show_costs(machine: &Machine, text: &mut String) {
             costs.create_cost,
             "CPU time of creating a thread, beyond the recorded",
         ),
+        (
+            "team_spin",
+            costs.team_spin,
+            "for how long OpenMP's threads wait awake",
+        ),
     ] {
         line(text, &format!("{key} = \"{}\"", time_text(time)), about);
     }

@@ -37,6 +37,7 @@ mod refill;
 mod retries;
 mod roles;
 mod sections;
+mod shared_out;
 mod sleeps;
 mod structure;
 mod tries;

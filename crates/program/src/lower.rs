@@ -17,6 +17,7 @@ use crate::{
     },
     pipes::Pipes,
     retries::Retries,
+    shared_out::SharedOut,
     sleeps::Sleeps,
     structure::{self, Roles},
     work::Work,
@@ -39,6 +40,8 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct Lowering<'t> {
     pub trace: &'t Trace,
     pub work: Work,
+    /// What of it is others' than recorded.
+    pub shared_out: SharedOut,
     pub busy: Busy,
     /// The CPU time of each thread since its last operation that lies before returns: going to sleep and waking up in
     /// a blocking call. It is work before the next operation.
@@ -230,6 +233,7 @@ impl<'t> Lowering<'t> {
             pipes: Pipes::of(trace, &next),
             retries: Retries::of(trace, &next, &is_answered),
             work: Work::new(trace),
+            shared_out: SharedOut::of(trace),
             ends: ends::ends(trace, &next),
             carried: vec![0; threads],
             resumes_at: vec![0; threads],
@@ -266,6 +270,9 @@ impl<'t> Lowering<'t> {
 
     fn event(&mut self, index: usize) {
         self.work.go_on(self.trace, index);
+        if let Some(nanos) = self.shared_out.before(index) {
+            self.work.set_left(nanos);
+        }
         let call = *self.trace.call(&self.trace.events[index]);
         let thread = call.thread.0;
         if (index as u32) < self.resumes_at[thread as usize] {

@@ -185,7 +185,7 @@ fn ticks_per_trusted_interval() -> u64 {
 }
 
 /// Returns the ticks in so many nanoseconds; 0 when the counter does not advance evenly. Takes a while.
-pub(crate) fn ticks_in(interval: u64) -> u64 {
+pub fn ticks_in(interval: u64) -> u64 {
     const MEASURED_NANOS: u64 = 100_000;
     let (start_tsc, start) = stamp();
     let (end_tsc, end) = loop {

@@ -65,8 +65,8 @@ pub use {
     buffer::{Slot, record, record_extended, returned, spun},
     foretrace_trace::IoKind,
     foretrace_trace::journal::layout::{
-        CPU_DIRECTORY, Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_OWNER_DIED,
-        OUTCOME_PENDING, OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,
+        CPU_DIRECTORY, Kind, OUTCOME_BEGINS, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED,
+        OUTCOME_OWNER_DIED, OUTCOME_PENDING, OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,
     },
     outcome::outcome_of,
     section::{Release, record_busy, record_release},

@@ -80,6 +80,13 @@ pub struct ThreadState {
     pub at_barrier: Cell<u64>,
     /// How many waits of OpenMP's the thread is in, as LLVM's library tells; it may do tasks meanwhile.
     pub waits: Cell<u16>,
+    /// Whether a piece of work ended here last, so that what follows begins there.
+    pub piece_ended: Cell<bool>,
+    /// Whether the loop that LLVM's library deals out to the thread goes to whoever is free.
+    pub loop_is_shared: Cell<bool>,
+    /// The counter's lower half when the piece of a shared loop that the thread is at was begun, or marked last; 0 outside of such
+    /// loops.
+    pub piece_began: Cell<u32>,
     /// Where the call was made that a hook passes on to LLVM's OpenMP library; 0 for none.
     pub caller: Cell<u64>,
     /// The `ordered` section that the thread was last seen to wait for; 0 once it left it.
@@ -246,6 +253,8 @@ impl ThreadState {
         self.waits.set(0);
         self.caller.set(0);
         self.section.set(0);
+        self.piece_began.set(0);
+        self.piece_ended.set(false);
         // Another journal, which knows none.
         for largest in &self.teams {
             largest.set(0);

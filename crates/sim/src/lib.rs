@@ -38,6 +38,7 @@ mod processors;
 mod report;
 mod scheme;
 mod speed;
+mod teams;
 mod tournament;
 
 pub use {

@@ -76,6 +76,9 @@ pub struct Costs {
     pub switch_cost: SimTime,
     /// The CPU time that creating a thread takes its creator.
     pub create_cost: SimTime,
+    /// For how long a thread that waits for its OpenMP team stays on its CPU, on a machine with a CPU for each of the team's
+    /// threads: what comes within that time finds it awake. Teams that were told to sleep sleep all the same.
+    pub team_spin: SimTime,
     /// The CPU time that a thread pays when it goes on on another CPU of the socket that it ran on last.
     pub migration: SimTime,
     /// The CPU time that a thread pays when it goes on on another socket.
@@ -91,17 +94,20 @@ impl Costs {
         block_cost: SimTime::ZERO,
         switch_cost: SimTime::ZERO,
         create_cost: SimTime::ZERO,
+        team_spin: SimTime::ZERO,
         migration: SimTime::ZERO,
         socket_migration: SimTime::ZERO,
     };
 
     /// What Linux needs, as measured on a virtual machine with two cores: a thread that works lets one on another CPU go on within
-    /// 20 us, one on its own within 2.
+    /// 20 us, one on its own within 2. For how long teams spin is what GCC's library (libgomp, `env.c`) says that it means to; LLVM's
+    /// spins for 200 ms, which is the same where nearly all waits are shorter.
     pub const LINUX: Self = Self {
         wake_latency: SimTime::from_nanos(18_000),
         wake_cost: SimTime::from_nanos(4_000),
         preempt_cost: SimTime::from_nanos(9_000),
         block_cost: SimTime::from_nanos(2_500),
+        team_spin: SimTime::from_nanos(3_000_000),
         ..Self::NONE
     };
 }

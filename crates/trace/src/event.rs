@@ -92,6 +92,12 @@ pub enum Outcome {
     Failed(u16),
 }
 
+impl Outcome {
+    /// Of a failed try of an OpenMP team's semaphore, `EINPROGRESS`: what its thread did since its event before is its own, and what
+    /// follows may be a piece of work that any member of the team might have done.
+    pub const BEGINS: Self = Self::Failed(115);
+}
+
 /// What a thread did. Objects are given by position in `Trace::objects`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Operation {

@@ -86,7 +86,13 @@ pub struct Object {
 }
 
 /// The first address that no object in a program's memory has.
-const FIRST_OF_TEAMS: u64 = 1 << 48;
+const FIRST_OF_TEAMS: u64 = 1 << SIZE_SHIFT;
+
+/// Where in the address of a team's object the team's size stands, above the team's name.
+const SIZE_SHIFT: u32 = 48;
+
+/// Set in the addresses of teams that were told by the user to sleep where they wait.
+const SLEEPING: u64 = 1 << 63;
 
 impl Object {
     /// Returns whether it is a barrier of an OpenMP team's, or the semaphore that its regions begin with. The recorder gives these
@@ -95,5 +101,19 @@ impl Object {
     pub fn is_of_team(&self) -> bool {
         self.address
             .is_some_and(|address| address >= FIRST_OF_TEAMS)
+    }
+
+    /// Returns whether it is of an OpenMP team's whose threads may spin where they wait, if the library thinks that better: nobody told
+    /// them to sleep.
+    pub fn is_of_spinning_team(&self) -> bool {
+        self.is_of_team() && self.address.is_some_and(|address| address & SLEEPING == 0)
+    }
+
+    /// Returns the OpenMP team that it is of, as a number, and how many threads that has when it uses it; 1 for what it has
+    /// whatever its size is.
+    pub fn team(&self) -> Option<(u64, u32)> {
+        let address = self.address.filter(|_| self.is_of_team())?;
+        let name = address & (FIRST_OF_TEAMS - 1);
+        Some((name, ((address & !SLEEPING) >> SIZE_SHIFT) as u32))
     }
 }

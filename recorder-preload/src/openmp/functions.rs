@@ -222,6 +222,24 @@ functions! {
     GOMP_taskwait() -> ();
     GOMP_taskgroup_end() -> ();
 
+    GOMP_sections_next() -> c_uint;
+    GOMP_loop_dynamic_next(from: *mut c_void, to: *mut c_void) -> bool;
+    GOMP_loop_guided_next(from: *mut c_void, to: *mut c_void) -> bool;
+    GOMP_loop_nonmonotonic_dynamic_next(from: *mut c_void, to: *mut c_void) -> bool;
+    GOMP_loop_nonmonotonic_guided_next(from: *mut c_void, to: *mut c_void) -> bool;
+    GOMP_loop_ull_dynamic_next(from: *mut c_void, to: *mut c_void) -> bool;
+    GOMP_loop_ull_guided_next(from: *mut c_void, to: *mut c_void) -> bool;
+    GOMP_loop_ull_nonmonotonic_dynamic_next(from: *mut c_void, to: *mut c_void) -> bool;
+    GOMP_loop_ull_nonmonotonic_guided_next(from: *mut c_void, to: *mut c_void) -> bool;
+    __kmpc_dispatch_next_4(location: *mut c_void, thread: c_int, last: *mut c_void,
+        from: *mut c_void, to: *mut c_void, step: *mut c_void) -> c_int;
+    __kmpc_dispatch_next_4u(location: *mut c_void, thread: c_int, last: *mut c_void,
+        from: *mut c_void, to: *mut c_void, step: *mut c_void) -> c_int;
+    __kmpc_dispatch_next_8(location: *mut c_void, thread: c_int, last: *mut c_void,
+        from: *mut c_void, to: *mut c_void, step: *mut c_void) -> c_int;
+    __kmpc_dispatch_next_8u(location: *mut c_void, thread: c_int, last: *mut c_void,
+        from: *mut c_void, to: *mut c_void, step: *mut c_void) -> c_int;
+
     GOMP_barrier() -> ();
     GOMP_barrier_cancel() -> bool;
     GOMP_loop_end() -> ();

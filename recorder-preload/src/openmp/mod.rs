@@ -12,7 +12,7 @@
 //! | critical and ordered sections, atomics by the library, locks | mutexes; spin locks where the library spins |
 //! | an iteration that others wait for, and their waits (`depend(source)`, `depend(sink)`) | a post and waits of that iteration |
 //! | a wait for tasks | a timed wait for the semaphore that is given up |
-//! | a task that was done in one of these waits | a failed try of the semaphore, at its end |
+//! | a task, a piece of a loop or of sections that is dealt out | a failed try of the semaphore where it begins (`EINPROGRESS`) and where it ends (busy) |
 //!
 //! A team has a name that stays the same from region to region: its master thread, and how deep in regions it was. Each
 //! name has one semaphore, and one barrier for every size that its teams had. Their addresses in the journal are none
@@ -27,8 +27,7 @@
 //! function that its caller means, which takes it a few hundred nanoseconds.
 //!
 //! Deliberately absent, so that a prediction knows nothing of it: who waits for which task other than at a barrier, and
-//! that it was made before it began; that ordered sections are entered in the loop's order; in LLVM's library, atomics and reductions that it locks for; which barriers were cancelled; which thread gets
-//! which chunk of a dynamic loop (it stays as it was recorded); offloading to devices; programs from before GCC 4.9
+//! that it was made before it began; that ordered sections are entered in the loop's order; in LLVM's library, atomics and reductions that it locks for; which barriers were cancelled; offloading to devices; programs from before GCC 4.9
 //! (`GOMP_parallel_start`); a program that LLVM's library is linked to statically, or that has a tool of its own.
 
 use core::ffi::CStr;
@@ -54,21 +53,50 @@ pub mod region;
 pub mod sections;
 pub mod tasks;
 
-/// Returns whether GCC's library has threads spin before they sleep, which it does unless told not to.
-fn spins() -> bool {
-    static ANSWER: AtomicU8 = AtomicU8::new(UNKNOWN);
-    const UNKNOWN: u8 = 0;
+/// An answer that is found once.
+struct Answer(AtomicU8);
+
+impl Answer {
     const NO: u8 = 1;
     const YES: u8 = 2;
-    match ANSWER.load(Ordering::Relaxed) {
-        UNKNOWN => {
-            let sleeps =
-                is_set_to(c"GOMP_SPINCOUNT", b"0") || is_set_to(c"OMP_WAIT_POLICY", b"passive");
-            ANSWER.store(if sleeps { NO } else { YES }, Ordering::Relaxed);
-            !sleeps
-        }
-        answer => answer == YES,
+
+    const fn unknown() -> Self {
+        Self(AtomicU8::new(0))
     }
+
+    fn get(&self, find: impl FnOnce() -> bool) -> bool {
+        match self.0.load(Ordering::Relaxed) {
+            Self::NO => false,
+            Self::YES => true,
+            _ => {
+                let found = find();
+                let answer = if found { Self::YES } else { Self::NO };
+                self.0.store(answer, Ordering::Relaxed);
+                found
+            }
+        }
+    }
+}
+
+/// Returns whether GCC's library has threads spin before they sleep, which it does unless told not to.
+fn spins() -> bool {
+    static ANSWER: Answer = Answer::unknown();
+    ANSWER.get(|| !is_set_to(c"GOMP_SPINCOUNT", b"0") && !is_set_to(c"OMP_WAIT_POLICY", b"passive"))
+}
+
+/// Not zero where foretrace told OpenMP's libraries to sleep while threads wait: without it they would spin, where they have CPUs.
+static MADE_PASSIVE: AtomicU8 = AtomicU8::new(0);
+
+/// Says that the libraries were told by foretrace to sleep.
+pub fn note_made_passive() {
+    MADE_PASSIVE.store(1, Ordering::Relaxed);
+}
+
+/// Returns whether the user told the libraries to sleep while threads wait.
+fn is_told_to_sleep() -> bool {
+    static ANSWER: Answer = Answer::unknown();
+    let find = || !spins() || is_set_to(c"KMP_BLOCKTIME", b"0");
+    MADE_PASSIVE.load(Ordering::Relaxed) == 0 && ANSWER.get(find)
 }
 
 fn is_set_to(variable: &CStr, value: &[u8]) -> bool {

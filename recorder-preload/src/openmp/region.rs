@@ -10,10 +10,16 @@ use foretrace_recorder::{
 };
 
 use super::functions::{self, Body};
-use super::{pass, recording, spins, tasks};
+use super::{is_told_to_sleep, pass, recording, spins, tasks};
 
 /// Where in a barrier's address its size stands: above all addresses of programs.
 pub const SIZE_SHIFT: u32 = 48;
+
+/// Set in the addresses of teams that the user, not foretrace, told to sleep where they wait: on any number of CPUs they do.
+const SLEEPING: u64 = 1 << 63;
+
+/// Set in what is kept with a task of LLVM's library, beside its team's barrier, if whoever makes it has to do it at once.
+pub const AT_ONCE: u64 = 1 << 62;
 
 /// Set in a region's site if a hook began it for LLVM's library.
 pub const BY_HOOK: u64 = 1 << 63;
@@ -58,7 +64,13 @@ impl Team {
 
     /// The address of its barrier when it has that many members.
     pub fn barrier(self, size: u32) -> u64 {
-        self.0 | (u64::from(size) << SIZE_SHIFT)
+        let told = if is_told_to_sleep() { SLEEPING } else { 0 };
+        self.0 | (u64::from(size) << SIZE_SHIFT) | told
+    }
+
+    /// The members that a team has whose barrier has this address.
+    pub fn size_by(barrier: u64) -> u32 {
+        ((barrier & !SLEEPING & !AT_ONCE) >> SIZE_SHIFT) as u32
     }
 
     /// The address of its semaphore, which also stands for its tasks.
@@ -68,7 +80,9 @@ impl Team {
 
     /// Forgets the loops of the region before that the calling thread was in.
     pub fn begin_loops(self) {
-        ThreadState::current().loops[self.depth() % SITES].set(0);
+        let state = ThreadState::current();
+        state.loops[self.depth() % SITES].set(0);
+        state.piece_began.set(0);
     }
 
     fn state(self) -> *const ThreadState {
@@ -199,6 +213,7 @@ impl Member {
         let guard = Guard(member.outer);
         state.member.set((&raw const member).cast());
         state.loops[(member.depth as usize - 1) % SITES].set(0);
+        state.piece_began.set(0);
         let result = call();
         drop(guard);
         result
@@ -280,6 +295,7 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
         state.region_end.set(barrier);
     }
     state.at_barrier.set(barrier);
+    state.piece_ended.set(false);
 }
 
 /// Records that the calling thread is back from the barrier at the end of a region, if it was last seen there: what it

@@ -1,20 +1,26 @@
-//! Tasks. Of them is recorded when one ends that was done while its thread waited at a barrier.
+//! Tasks. Of them is recorded when one begins and ends: a piece of its team's work, which any member might have done.
 //!
-//! The thread counts as arriving there only when it had done its last task. What is recorded is a call without any
-//! effect, made while another waits: that moves the waiting call to after it, as with calls that a signal handler makes.
+//! A thread that does tasks while it waits at a barrier counts as arriving there only when it had done its last. What is recorded is a
+//! call without any effect, made while another waits: that moves the waiting call to after it, as with calls that a signal handler makes.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use foretrace_recorder::{Kind, OUTCOME_BUSY, ThreadState, process, record};
+use foretrace_recorder::{ThreadState, process, turns};
 
 use super::functions::{self, Body, Copy};
-use super::recording;
-use super::region::Team;
+use super::region::{Member, Team};
+use super::{pieces, recording};
 use crate::hook;
 
 /// Whether there are tasks whose ends are not seen: those made of loops, and few others.
 static UNSEEN: AtomicU32 = AtomicU32::new(0);
+
+/// Whether there are tasks that wait for others, which are no pieces that anybody might do next.
+static ORDERED: AtomicU32 = AtomicU32::new(0);
+
+/// Set in a task's flags when it depends on others.
+const DEPEND: c_uint = 1 << 3;
 
 /// Set in a task's flags when the library writes to the data that it was given.
 const DETACH: c_uint = 1 << 13;
@@ -23,11 +29,14 @@ const DETACH: c_uint = 1 << 13;
 const MOST_COPIED: usize = 4096;
 
 /// What is put before a task's own data.
+#[derive(Clone, Copy)]
 #[repr(C)]
 struct Task {
     body: Body,
     /// How far behind this the data is.
     offset: usize,
+    /// Whether whoever makes it has to do it at once.
+    at_once: bool,
 }
 
 /// A task that is being made: what the library takes for its data.
@@ -42,23 +51,42 @@ struct Making {
 pub fn while_waiting<T>(barrier: u64, call: impl FnOnce() -> T) -> T {
     let at_barrier = &ThreadState::current().at_barrier;
     let before = at_barrier.replace(barrier);
+    ThreadState::current().piece_ended.set(false);
     let result = call();
     at_barrier.set(before);
     result
 }
 
-/// Marks the end of a task that was done while its thread waits at a barrier.
-fn mark_end(barrier: u64, site: u64) {
-    if let Some(team) = Team::of_barrier(barrier) {
-        record(Kind::SemTryWait, team.semaphore(), OUTCOME_BUSY, site);
+/// Notes that tasks wait for others.
+pub fn note_order() {
+    ORDERED.store(1, Ordering::Relaxed);
+}
+
+/// Marks that a task begins, unless one ended just before; `waits` says whether its thread waits for its team.
+pub fn mark_begin(team: Team, waits: bool, site: u64) {
+    turns::give_way_now();
+    if !(waits && ThreadState::current().piece_ended.replace(false)) {
+        pieces::begin(team, site);
+    }
+}
+
+/// Marks that a task is done.
+pub fn mark_end(team: Team, site: u64) {
+    ThreadState::current().piece_ended.set(true);
+    if ORDERED.load(Ordering::Relaxed) == 0 {
+        pieces::end(team, site);
+    } else {
+        pieces::begin(team, site);
     }
 }
 
 /// Marks the end of all tasks that may have been done while the thread waited at a barrier, if there are any whose own
 /// ends are not seen.
 pub fn mark_unseen(barrier: u64) {
-    if UNSEEN.load(Ordering::Relaxed) != 0 {
-        mark_end(barrier, 0);
+    if UNSEEN.load(Ordering::Relaxed) != 0
+        && let Some(team) = Team::of_barrier(barrier)
+    {
+        pieces::begin(team, 0);
     }
 }
 
@@ -66,11 +94,11 @@ pub fn mark_unseen(barrier: u64) {
 unsafe extern "C-unwind" fn copy(to: *mut c_void, making: *mut c_void) {
     // SAFETY: `make` passed it, and waits.
     let making = unsafe { &*making.cast::<Making>() };
-    let Task { body, offset } = making.task;
+    let task = making.task;
     // SAFETY: the library made room for both, aligned as was asked.
     unsafe {
-        to.cast::<Task>().write(Task { body, offset });
-        let data = to.cast::<u8>().add(offset);
+        to.cast::<Task>().write(task);
+        let data = to.cast::<u8>().add(task.offset);
         match making.copy {
             Some(copy) => copy(data.cast(), making.data),
             None => data.copy_from_nonoverlapping(making.data.cast(), making.bytes),
@@ -81,12 +109,28 @@ unsafe extern "C-unwind" fn copy(to: *mut c_void, making: *mut c_void) {
 /// Runs a task.
 unsafe extern "C-unwind" fn run(task: *mut c_void) {
     // SAFETY: `copy` put it there.
-    let Task { body, offset } = unsafe { task.cast::<Task>().read() };
+    let Task {
+        body,
+        offset,
+        at_once,
+    } = unsafe { task.cast::<Task>().read() };
+    let at_barrier = &ThreadState::current().at_barrier;
+    let waits = at_barrier.get() != 0;
+    let is_piece = !at_once && hook::recording();
+    let barrier = if waits {
+        Some(at_barrier.get())
+    } else {
+        Member::barrier()
+    };
+    let team = barrier.filter(|_| is_piece).and_then(Team::of_barrier);
+    let site = body as usize as u64;
+    if let Some(team) = team {
+        mark_begin(team, waits, site);
+    }
     // SAFETY: the program's own function, with its data behind.
     unsafe { body(task.cast::<u8>().add(offset).cast()) };
-    let barrier = ThreadState::current().at_barrier.get();
-    if barrier != 0 && hook::recording() {
-        mark_end(barrier, body as usize as u64);
+    if let Some(team) = team {
+        mark_end(team, site);
     }
 }
 
@@ -122,9 +166,16 @@ unsafe extern "C-unwind" fn make(
     }
     // Both are powers of two.
     let align = align.max(align_of::<Task>());
-    let offset = size_of::<Task>().max(align);
+    let offset = size_of::<Task>().next_multiple_of(align);
+    if flags & DEPEND != 0 {
+        note_order();
+    }
     let mut making = Making {
-        task: Task { body, offset },
+        task: Task {
+            body,
+            offset,
+            at_once: !deferred,
+        },
         data,
         bytes,
         copy: copy_data,

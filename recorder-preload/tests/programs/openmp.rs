@@ -62,7 +62,7 @@ fn check_tokens(run: &Run) {
     let mut tokens = BTreeMap::new();
     for event in &run.trace.events {
         let call = run.trace.call(event);
-        if call.outcome == Outcome::Busy {
+        if [Outcome::Busy, Outcome::BEGINS].contains(&call.outcome) {
             continue;
         }
         // Waits for tasks are timed ones, which take none.
@@ -373,4 +373,52 @@ fn fortran_has_the_same_under_other_names() {
     assert_eq!(counts, [20, 100, 100, 200]);
     // The dynamic loop's, the explicit one, the ordered loop's, the region's.
     assert_eq!(run.count("barrier_wait barrier1"), 4 * 4);
+}
+
+/// Checks that what a program of loops whose chunks are dealt out did of these is marked: by each member that had some.
+pub fn check_pieces(run: &Run) {
+    let (mut begun, mut ended) = (0, 0);
+    for thread in &run.trace.threads {
+        let lines = run.lines(&thread.name);
+        for pair in lines.windows(2) {
+            if pair[1].starts_with("sem_trywait") && pair[1].ends_with("busy") {
+                // Whatever ends was begun.
+                let mark = "sem_trywait semaphore1";
+                let is_own = pair[0].starts_with(mark) || !pair[0].starts_with("sem_");
+                assert!(is_own, "{pair:?}");
+                ended += 1;
+            }
+            begun += u32::from(pair[1].starts_with("sem_trywait") && pair[1].contains("115"));
+        }
+    }
+    assert!(begun >= 3, "{begun} of three loops at least");
+    assert!(ended >= begun, "{ended} ends of {begun}");
+}
+
+#[test]
+fn pieces_of_loops_are_marked() {
+    check_pieces(&record("openmp_dynamic.c"));
+}
+
+#[test]
+fn a_trace_tells_whether_the_user_wants_teams_to_sleep() {
+    let program = compile("openmp_regions.c", "openmp_sleeps", &["-fopenmp"]);
+    let sleeps = |more: &[(&str, &str)]| {
+        let passive = [
+            ("FORETRACE_PRETEND_CPUS", "4"),
+            ("OMP_WAIT_POLICY", "passive"),
+        ];
+        let run = record_command(&program, &[], &[&passive, more].concat());
+        let mut of_teams = run
+            .trace
+            .objects
+            .iter()
+            .filter(|object| object.is_of_team());
+        let first = of_teams.next().expect("it has a team");
+        assert_eq!(first.team().expect("it is one's").1, 1, "its semaphore");
+        assert!(of_teams.all(|object| object.is_of_spinning_team() == first.is_of_spinning_team()));
+        !first.is_of_spinning_team()
+    };
+    assert!(sleeps(&[]), "as it was told");
+    assert!(!sleeps(&[("FORETRACE_PASSIVE", "1")]), "foretrace told it");
 }

@@ -5,7 +5,7 @@ use foretrace_sim::ModelKind;
 use foretrace_trace::{ObjectKind, Operation};
 
 use crate::harness::{Run, compile, compile_with, record_command};
-use crate::openmp::{check_doacross, check_pipeline, record_for, record_program};
+use crate::openmp::{check_doacross, check_pieces, check_pipeline, record_for, record_program};
 
 /// Compiles with Clang and records, as with GCC.
 fn record(source: &str) -> Run {
@@ -165,4 +165,9 @@ fn a_program_with_a_tool_of_its_own_keeps_it() {
     let run = record_command(&program, &[], &[("KMP_AFFINITY", "disabled")]);
     assert_eq!(run.stdout(), "3 6\n");
     assert_eq!(run.count("sem_wait"), 0);
+}
+
+#[test]
+fn pieces_of_loops_are_marked() {
+    check_pieces(&record("openmp_dynamic.c"));
 }

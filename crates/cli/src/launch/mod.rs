@@ -131,9 +131,13 @@ fn command_of(launch: &Launch) -> Command {
             command.env("FORETRACE_LD_PRELOAD", own);
         }
     }
-    if SPINNING.iter().all(|name| env::var_os(name).is_none()) {
+    let told_of_more = launch.pretended_cpus as usize > launch.cpus.len();
+    let left_alone = SPINNING.iter().all(|name| env::var_os(name).is_none());
+    if left_alone && (launch.journal.is_some() || told_of_more) {
         command.env("OMP_WAIT_POLICY", "passive");
         command.env("KMP_BLOCKTIME", "0");
+        // The trace tells whether that is the user's wish.
+        command.env("FORETRACE_PASSIVE", "1");
     }
     // LLVM's library asks the kernel itself for the CPUs that it may run on, which are one, and stops where other answers
     // disagree; so it does not bind threads, and counts CPUs as others do.

@@ -132,6 +132,7 @@ struct CostsJson {
     block_cost_ns: u64,
     switch_cost_ns: u64,
     create_cost_ns: u64,
+    team_spin_ns: u64,
     migration_ns: u64,
     socket_migration_ns: u64,
 }
@@ -172,6 +173,7 @@ impl MachineJson {
                 block_cost_ns: costs.block_cost.as_nanos(),
                 switch_cost_ns: costs.switch_cost.as_nanos(),
                 create_cost_ns: costs.create_cost.as_nanos(),
+                team_spin_ns: costs.team_spin.as_nanos(),
                 migration_ns: costs.migration.as_nanos(),
                 socket_migration_ns: costs.socket_migration.as_nanos(),
             },

@@ -367,6 +367,11 @@ pub const OUTCOME_CHOSEN: u8 = 3;
 pub const OUTCOME_OWNER_DIED: u8 = 4;
 /// Outcome bytes from here on: failed with the `errno` that is the difference.
 pub const OUTCOME_FAILED: u8 = 16;
+/// Of a failed try of an OpenMP team's semaphore ([`crate::Outcome::BEGINS`]): what its thread did since its event before is its own.
+/// With [`OUTCOME_BUSY`] it is a piece of work that any member of the team might have done.
+pub const OUTCOME_BEGINS: u8 = OUTCOME_FAILED + EINPROGRESS;
+/// `EINPROGRESS`.
+const EINPROGRESS: u8 = 115;
 /// Outcome byte: not known yet; a [`Kind::Return`] will say.
 pub const OUTCOME_PENDING: u8 = 255;
 

@@ -11,7 +11,8 @@ use foretrace_recorder::{
 
 use super::{BEGIN, Data, Endpoint};
 use crate::hook::recording;
-use crate::openmp::region::{self, BY_HOOK, SIZE_SHIFT, Team};
+use crate::openmp::region::{self, AT_ONCE, BY_HOOK, SIZE_SHIFT, Team};
+use crate::openmp::tasks;
 
 /// Returns the callbacks with their numbers in the interface.
 pub fn callbacks() -> [(c_int, *const c_void); 8] {
@@ -33,9 +34,12 @@ const LEAGUE: c_int = 0x4000_0000;
 /// Set in an implicit task's flags if it is what a program or a team of a league begins with.
 const INITIAL: c_int = 1;
 
-/// What a task's status says when it goes on later.
+/// What a task's status says when it goes on later, and when another begins or goes on in its place.
 const YIELD: c_int = 2;
 const SWITCH: c_int = 7;
+
+/// Set in a task's flags if whoever makes it does it at once.
+const UNDEFERRED: c_int = 0x0800_0000;
 
 /// The kinds of synchronization that are waits for tasks, and the combination of results, which waits for nobody.
 const TASKWAIT: c_int = 5;
@@ -130,14 +134,14 @@ unsafe extern "C" fn sync_region_wait(
     site: *const c_void,
 ) {
     // SAFETY: the library's own word.
-    let barrier = unsafe { read(task) };
+    let barrier = unsafe { read(task) } & !AT_ONCE;
     let Some(team) = Team::of_barrier(barrier) else {
         return;
     };
     let (kind, object) = match kind {
         REDUCTION => return,
         TASKWAIT | TASKGROUP => (Kind::SemTimedWait, team.semaphore()),
-        _ if barrier >> SIZE_SHIFT < 2 => return,
+        _ if Team::size_by(barrier) < 2 => return,
         _ => (Kind::BarrierWait, barrier),
     };
     if !recording() {
@@ -155,6 +159,7 @@ unsafe extern "C" fn sync_region_wait(
         };
         record(kind, object, OUTCOME_PENDING, site);
         state.waits.set(state.waits.get().saturating_add(1));
+        state.piece_ended.set(false);
         return;
     }
     state.waits.set(state.waits.get().saturating_sub(1));
@@ -173,33 +178,40 @@ unsafe extern "C" fn task_create(
     encountering: *const Data,
     _frame: *const c_void,
     new: *mut Data,
-    _flags: c_int,
-    _has_dependences: c_int,
+    flags: c_int,
+    has_dependences: c_int,
     _site: *const c_void,
 ) {
     if new.is_null() || !recording() {
         return;
     }
     process::note_tasks();
-    // SAFETY: the library's own words.
-    unsafe { new.write(read(encountering)) };
-}
-
-/// Notes that a task was done while its thread waits.
-unsafe extern "C" fn task_schedule(prior: *const Data, status: c_int, _next: *const Data) {
-    if status == YIELD || status == SWITCH || ThreadState::current().waits.get() == 0 {
-        return;
+    if has_dependences != 0 {
+        tasks::note_order();
     }
     // SAFETY: the library's own word.
-    if let Some(team) = Team::of_barrier(unsafe { read(prior) })
-        && recording()
-    {
-        record(
-            Kind::SemTryWait,
-            team.semaphore(),
-            OUTCOME_BUSY,
-            team.site(),
-        );
+    let barrier = unsafe { read(encountering) } & !AT_ONCE;
+    let at_once = flags & UNDEFERRED != 0 && barrier != 0;
+    // SAFETY: as above.
+    unsafe { new.write(barrier | if at_once { AT_ONCE } else { 0 }) };
+}
+
+/// Marks that a task begins or that one is done.
+unsafe extern "C" fn task_schedule(prior: *const Data, status: c_int, next: *const Data) {
+    if status == YIELD || !recording() {
+        return;
+    }
+    let begins = status == SWITCH;
+    // SAFETY: the library's own word.
+    let barrier = unsafe { read(if begins { next } else { prior }) };
+    let Some(team) = Team::of_barrier(barrier).filter(|_| barrier & AT_ONCE == 0) else {
+        return;
+    };
+    let waits = ThreadState::current().waits.get() > 0;
+    if begins {
+        tasks::mark_begin(team, waits, team.site());
+    } else {
+        tasks::mark_end(team, team.site());
     }
 }
 

@@ -1,0 +1,137 @@
+//! What an OpenMP team deals out piece by piece goes to whoever is free, whoever had it in the recording.
+
+use foretrace_program::{Action, Program};
+use foretrace_testkit::trace;
+
+/// The work of each thread until each barrier and until its end, in a team of two threads: `main`, the master, and T1.
+fn worked(rows: &str) -> Vec<Vec<u64>> {
+    let text = format!(
+        "foretrace-text 1\nreturns explicit\nrecording command prog\nrecording cpu 0\nmodule prog /prog\nthread main\nthread T1\n\
+         semaphore s 0 address=0x1000000001000\nbarrier b 2 address=0x2000000001000\nmutex m\n{rows}"
+    );
+    let program = Program::from_trace(&trace(&text));
+    let parts = |thread: &foretrace_program::Thread| {
+        let mut parts = vec![0];
+        for operation in program.operations.range(thread.operations.clone()) {
+            if let Some(part) = parts.last_mut() {
+                *part += operation.work_nanos;
+            }
+            if matches!(operation.action, Action::Barrier(_)) {
+                parts.push(0);
+            }
+        }
+        parts
+    };
+    program.threads.iter().map(parts).collect()
+}
+
+/// A loop of eight pieces of 100 ns, and one of 10 ns, all of which `main` did; it worked for 50 ns before.
+const ONE_DID_ALL: &str = "\
+0 main create T1 cpu=0
+0 main sem_post s cpu=0
+50 main sem_trywait s failed:115 cpu=50
+150 main sem_trywait s busy cpu=150
+250 main sem_trywait s busy cpu=250
+350 main sem_trywait s busy cpu=350
+450 main sem_trywait s busy cpu=450
+550 main sem_trywait s busy cpu=550
+650 main sem_trywait s busy cpu=650
+750 main sem_trywait s busy cpu=750
+850 main sem_trywait s busy cpu=850
+860 main sem_trywait s busy cpu=860
+860 main barrier_wait b 2 cpu=860
+860 T1 sem_wait s cpu=1
+861 T1 barrier_wait b 2 cpu=2
+862 T1 return cpu=2
+863 main return cpu=860
+870 main terminate cpu=867
+880 T1 terminate cpu=3
+";
+
+#[test]
+fn pieces_of_a_loop_go_to_whoever_is_free() {
+    // T1 begins when main has 49 ns of its own left to do; it also takes the last, the short one. What it did before it was called
+    // is none of its work.
+    let [main, other] = &worked(ONE_DID_ALL)[..] else {
+        panic!("two threads");
+    };
+    assert_eq!(main[..], [50 + 400, 7]);
+    assert_eq!(other[..], [1 + 400 + 10, 1]);
+}
+
+#[test]
+fn nothing_is_lost_when_work_is_shared_out() {
+    let sums = |rows: &str| -> u64 { worked(rows).iter().flatten().sum() };
+    assert_eq!(sums(ONE_DID_ALL), 867 + 2);
+    let as_recorded = ONE_DID_ALL.replace(" busy", " failed:115");
+    assert_eq!(sums(&as_recorded), 867 + 2);
+    let kept = worked(&as_recorded);
+    assert_eq!(kept, [[860, 7], [1, 1]], "all of it is main's own");
+}
+
+#[test]
+fn pieces_with_anything_else_in_them_stay() {
+    let lock = "100 main lock m cpu=100\n110 main unlock m cpu=110\n150 main";
+    let rows = ONE_DID_ALL.replacen("150 main", lock, 1);
+    assert_eq!(worked(&rows)[0][0], 860);
+}
+
+/// Two rounds: `main` makes two tasks, waits for them, and does both, while T1 waits for the end of the region.
+const ROUNDS: &str = "\
+0 main create T1 cpu=0
+0 main sem_post s cpu=0
+5 T1 sem_wait s cpu=0
+10 main sem_trywait s failed:115 cpu=10
+110 main sem_trywait s busy cpu=110
+210 main sem_trywait s busy cpu=210
+211 main sem_timedwait s cpu=210
+212 main return busy cpu=210
+232 main sem_trywait s failed:115 cpu=230
+332 main sem_trywait s busy cpu=330
+432 main sem_trywait s busy cpu=430
+433 main sem_timedwait s cpu=430
+434 main return busy cpu=430
+444 main barrier_wait b 2 cpu=440
+444 T1 barrier_wait b 2 cpu=0
+445 main return cpu=440
+446 T1 return cpu=0
+450 main terminate cpu=440
+451 T1 terminate cpu=0
+";
+
+#[test]
+fn who_waits_for_tasks_begins_those_of_the_next_round_when_the_last_are_done() {
+    let shares = worked(ROUNDS);
+    assert_eq!(shares[0][0], 10 + 100 + 20 + 100 + 10);
+    assert_eq!(shares[1][0], 200);
+}
+
+#[test]
+fn where_several_wait_for_tasks_all_stays() {
+    let both = "431 T1 sem_timedwait s cpu=0\n431 T1 return busy cpu=0\n432 main";
+    let rows = ROUNDS.replacen("432 main", both, 1);
+    assert_eq!(worked(&rows)[0][0], 440);
+}
+
+#[test]
+fn a_large_piece_that_was_begun_first_is_dealt_out_first() {
+    // T1 did three pieces of 100 ns while main was at one of 300.
+    let rows = "\
+0 main create T1 cpu=0
+0 main sem_post s cpu=0
+0 main sem_trywait s failed:115 cpu=0
+0 T1 sem_wait s cpu=0
+0 T1 sem_trywait s failed:115 cpu=0
+200 T1 sem_trywait s busy cpu=100
+400 T1 sem_trywait s busy cpu=200
+500 T1 sem_trywait s busy cpu=300
+600 main sem_trywait s busy cpu=300
+600 main barrier_wait b 2 cpu=300
+600 T1 barrier_wait b 2 cpu=300
+601 T1 return cpu=300
+602 main return cpu=300
+603 main terminate cpu=300
+604 T1 terminate cpu=300
+";
+    assert_eq!(worked(rows), [[300, 0], [300, 0]]);
+}

@@ -1,0 +1,84 @@
+//! Which threads wait for their OpenMP team awake.
+//!
+//! OpenMP's libraries let a thread look again and again, for some milliseconds, before it falls asleep, as long as they have a CPU
+//! for each of their threads. A recording on one CPU shows nothing of that: there, they are told to sleep.
+//!
+//! # Source
+//!
+//! GCC's libgomp, `env.c`: 3 ms are meant, next to nothing where there are more threads than CPUs. LLVM's spins for 200 ms.
+
+use std::collections::BTreeMap;
+
+use foretrace_program::{Action, Program};
+use foretrace_schedule::SimTime;
+use foretrace_trace::ProcessId;
+
+use crate::Machine;
+
+/// The objects at which threads wait awake, and for how long.
+pub(crate) struct Teams {
+    /// In picoseconds.
+    spin: u64,
+    /// Of each object, whether those that wait for it stay awake; empty where nobody does.
+    awake: Vec<bool>,
+}
+
+impl Teams {
+    pub fn new(program: &Program, machine: &Machine) -> Self {
+        let spin = machine.costs.team_spin;
+        let nobody = Self {
+            spin: 0,
+            awake: Vec::new(),
+        };
+        if spin == SimTime::ZERO || machine.cpus == 1 {
+            return nobody;
+        }
+        let threads = threads_of_teams(program);
+        let objects = program.objects.iter();
+        let awake: Vec<bool> = objects
+            .map(|object| {
+                object.is_of_spinning_team()
+                    && threads
+                        .get(&object.process)
+                        .is_some_and(|&threads| threads <= machine.cpus)
+            })
+            .collect();
+        if awake.contains(&true) {
+            Self {
+                spin: spin.0,
+                awake,
+            }
+        } else {
+            nobody
+        }
+    }
+
+    /// Returns for how long a thread stays awake that waits in an operation of its team's, in picoseconds; nothing of others.
+    pub fn awake_for(&self, action: impl FnOnce() -> Action) -> Option<u64> {
+        if self.awake.is_empty() {
+            return None;
+        }
+        match action() {
+            Action::TakeToken(object) | Action::Barrier(object) => {
+                self.awake[object.index()].then_some(self.spin)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Returns how many threads each process has in teams: of each team the largest that it was, its master counted once.
+fn threads_of_teams(program: &Program) -> BTreeMap<ProcessId, u32> {
+    let mut sizes: BTreeMap<(ProcessId, u64), u32> = BTreeMap::new();
+    for object in &program.objects {
+        if let Some((team, size)) = object.team() {
+            let most = sizes.entry((object.process, team)).or_default();
+            *most = size.max(*most);
+        }
+    }
+    let mut threads = BTreeMap::new();
+    for ((process, _), size) in sizes {
+        *threads.entry(process).or_insert(1) += size - 1;
+    }
+    threads
+}
