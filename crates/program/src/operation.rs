@@ -20,6 +20,9 @@ pub struct Operation {
 pub enum Action {
     /// Nothing that another thread could notice: a failed try, a nested lock, a signal that woke nobody.
     Pass,
+    /// Nothing that another thread could notice. Its work is what it took to fall asleep and to wake up in a wait for an OpenMP
+    /// team, at this object; nothing where the team's threads wait awake.
+    Rouse(ObjectId),
     /// Creates a thread: it becomes ready, the caller goes on.
     Create(ThreadId),
     /// Ends the thread and opens its end's gate.

@@ -30,6 +30,7 @@ const UNLOCK: u32 = 7;
 const WAKE: u32 = 11;
 const WAIT: u32 = 17;
 const POLL: u32 = 18;
+const ROUSE: u32 = 19;
 
 /// The kind of operations that do not fit.
 const ODD: u32 = (1 << KIND_BITS) - 1;
@@ -252,6 +253,7 @@ impl Operations {
             16 => Action::Signal(object),
             WAIT => Action::Wait(object),
             POLL => Action::Poll(object),
+            ROUSE => Action::Rouse(object),
             _ => self.odd[(word >> WORK_SHIFT) as usize].1,
         }
     }
@@ -289,6 +291,7 @@ fn packed(action: Action) -> Option<(u32, u32)> {
         Action::Signal(id) => (16, id.0),
         Action::Wait(id) => (WAIT, id.0),
         Action::Poll(id) => (POLL, id.0),
+        Action::Rouse(id) => (ROUSE, id.0),
         // What is about two things at once stands in the table.
         _ => return None,
     })
@@ -301,7 +304,7 @@ mod tests {
 
     fn action() -> impl Strategy<Value = Action> {
         let id = any::<u32>().prop_map(|id| ObjectId(id >> (id % 32)));
-        (0..21_u32, id, any::<u32>()).prop_map(|(kind, id, other)| match kind {
+        (0..22_u32, id, any::<u32>()).prop_map(|(kind, id, other)| match kind {
             0 => Action::Pass,
             1 => Action::Create(ThreadId(id.0)),
             2 => Action::Terminate,
@@ -321,7 +324,8 @@ mod tests {
             16 => Action::Signal(id),
             17 => Action::Wait(id),
             18 => Action::Poll(id),
-            19 => Action::Broadcast {
+            19 => Action::Rouse(id),
+            20 => Action::Broadcast {
                 cond: id,
                 woken: other,
             },

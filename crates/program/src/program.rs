@@ -94,7 +94,7 @@ impl Program {
         let pipe = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Pipe;
         let doacross = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Doacross;
         match self.operations.action(operation) {
-            Action::Pass => "pass",
+            Action::Pass | Action::Rouse(_) => "pass",
             Action::Create(_) => "create",
             Action::Terminate => "terminate",
             Action::Await(gate) => match self.opener(gate) {
@@ -191,6 +191,7 @@ impl Program {
             | Action::GiveToken(id)
             | Action::AwaitWake(id)
             | Action::Poll(id)
+            | Action::Rouse(id)
             | Action::Wake(id)
             | Action::ReadLock(id)
             | Action::WriteLock(id)

@@ -7,6 +7,7 @@ use foretrace_trace::ThreadId;
 use crate::{
     Machine, Memory,
     objects::{Barriers, Gates},
+    teams::Teams,
 };
 
 /// Stands for no thread.
@@ -85,6 +86,8 @@ pub(crate) struct Core<'p> {
     pub delays: Vec<(u64, u32)>,
     /// Whether threads poll, on a machine with more CPUs than the recording's.
     polls: bool,
+    /// Who waits awake.
+    pub teams: Teams,
     memory: Memory,
 }
 
@@ -113,6 +116,7 @@ impl<'p> Core<'p> {
             born: Vec::new(),
             delays: Vec::new(),
             polls: machine.cpus > 1 && program.operations.polls(),
+            teams: Teams::new(program, machine),
             memory: machine.memory,
         };
         for thread in 0..core.threads.len() {
@@ -177,6 +181,12 @@ impl<'p> Core<'p> {
         if self.polls && matches!(operations.action(state.position), Action::Poll(_)) {
             state.work_left = 0;
         }
+        if self.teams.wait_awake()
+            && let Action::Rouse(object) = operations.action(state.position)
+            && self.teams.waits_awake_at(object)
+        {
+            state.work_left = 0;
+        }
         if state.cold > 0 {
             self.refill(thread);
         }
@@ -189,6 +199,14 @@ impl<'p> Core<'p> {
         let refill = self.memory.refill_in(state.work_left, state.cold);
         state.work_left = state.work_left.saturating_add(refill);
         state.cold -= state.cold.min(state.work_left);
+    }
+
+    /// Returns for how long a thread stays awake that waits in its current operation, if that is one of its team's, in picoseconds.
+    pub fn awake_for(&self, thread: u32) -> Option<u64> {
+        if !self.teams.wait_awake() {
+            return None;
+        }
+        self.teams.awake_for(self.action(thread))
     }
 
     /// Returns whether a thread does not give its CPU up while it waits around its current operation: it polls.

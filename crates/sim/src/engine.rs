@@ -27,7 +27,6 @@ use crate::{
     observer::Observer,
     processors::Processors,
     speed::Speeds,
-    teams::Teams,
 };
 
 /// A simulation under way.
@@ -66,8 +65,6 @@ pub(crate) struct Engine<'p, M, O> {
     vacated: Vec<u64>,
     /// How many threads the current operation let go on that have to come to another CPU.
     called: u64,
-    /// Who waits awake.
-    teams: Teams,
 }
 
 /// Returns who ran last on each CPU: nobody, and no list where it does not matter.
@@ -122,7 +119,6 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             },
             vacated: vec![0; machine.cpus as usize],
             called: 0,
-            teams: Teams::new(program, machine),
         }
     }
 
@@ -389,7 +385,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     fn waiting_cost(&mut self, thread: u32, waker: u32) -> u64 {
         let now = self.core.now;
         let falls_asleep = self.machine.costs.block_cost.0;
-        let team_wait = self.teams.awake_for(|| self.core.action(thread));
+        let team_wait = self.core.awake_for(thread);
         let state = &mut self.core.threads[thread as usize];
         let stays_awake = team_wait.map_or(falls_asleep, |wait| wait.max(falls_asleep));
         state.awake = waker != thread && now - state.since < stays_awake;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use foretrace_program::{Action, Program};
 use foretrace_schedule::SimTime;
-use foretrace_trace::ProcessId;
+use foretrace_trace::{ObjectId, ProcessId};
 
 use crate::Machine;
 
@@ -53,14 +53,22 @@ impl Teams {
         }
     }
 
+    /// Returns whether any of them wait awake.
+    #[inline]
+    pub fn wait_awake(&self) -> bool {
+        !self.awake.is_empty()
+    }
+
+    /// Returns whether threads wait awake at an object; asked only if any do.
+    pub fn waits_awake_at(&self, object: ObjectId) -> bool {
+        self.awake[object.index()]
+    }
+
     /// Returns for how long a thread stays awake that waits in an operation of its team's, in picoseconds; nothing of others.
-    pub fn awake_for(&self, action: impl FnOnce() -> Action) -> Option<u64> {
-        if self.awake.is_empty() {
-            return None;
-        }
-        match action() {
+    pub fn awake_for(&self, action: Action) -> Option<u64> {
+        match action {
             Action::TakeToken(object) | Action::Barrier(object) => {
-                self.awake[object.index()].then_some(self.spin)
+                self.waits_awake_at(object).then_some(self.spin)
             }
             _ => None,
         }

@@ -202,26 +202,31 @@ fn a_wait_for_an_iteration_that_was_done_in_the_recording_waits_where_it_is_not_
     }
 }
 
-/// When a team of two has met ten times, 100 us of work apart, on so many CPUs: one of them works 20 us longer each time.
-fn met_ten_times(cpus: u32, team: &str, spin: u64) -> u64 {
+/// When a team of two has met ten times, 100 us of work apart, on so many CPUs, in microseconds: one of them works 20 us longer each
+/// time, and waking the other took it `woke` us of CPU time in the recording.
+fn met_ten_times(cpus: u32, team: &str, spin: u64, woke: u64) -> u64 {
     let mut rows = Vec::new();
     let mut time = 0;
     for round in 1..=10 {
-        for (thread, work) in [("main", 120), ("T1", 100)] {
+        for (thread, work, woke) in [("main", 120, 0), ("T1", 100, woke)] {
             time += work;
-            let cpu = round * work;
+            let cpu = round * work + (round - 1) * woke;
             rows.push(format!(
                 "{time}000 {thread} barrier_wait b 2 cpu={cpu}000\n"
             ));
         }
-        rows.push(format!("{time}001 T1 return cpu={}000\n", round * 100));
+        rows.push(format!(
+            "{time}001 T1 return cpu={}000\n",
+            round * (100 + woke)
+        ));
         rows.push(format!("{time}002 main return cpu={}000\n", round * 120));
     }
     let text = format!(
         "foretrace-text 1\nreturns explicit\nrecording command prog\nrecording cpu 0\nthread main\nthread T1\n\
          barrier b 2 address=0x{team}000000001000\n1 main create T1 cpu=0\n{}\
-         {time}003 main terminate cpu=1200000\n{time}004 T1 terminate cpu=1000000\n",
-        rows.concat()
+         {time}003 main terminate cpu=1200000\n{time}004 T1 terminate cpu={}000\n",
+        rows.concat(),
+        10 * (100 + woke)
     );
     let program = Program::from_trace(&trace(&text));
     let machine = Machine {
@@ -240,12 +245,16 @@ fn met_ten_times(cpus: u32, team: &str, spin: u64) -> u64 {
 #[test]
 fn a_team_waits_awake_where_each_of_its_threads_has_a_cpu() {
     // The second thread comes 30 us late, once; it waits for 20 us after that, or in vain for less.
-    assert_eq!(met_ten_times(2, "2", 25_000), 1_210);
+    assert_eq!(met_ten_times(2, "2", 25_000, 0), 1_210);
     // Who waits for longer sleeps, and so it does in a team that was told to (the highest bit), or on one CPU.
-    let sleeping = met_ten_times(2, "2", 5_000);
+    let sleeping = met_ten_times(2, "2", 5_000, 0);
     assert!(sleeping > 1_300, "{sleeping}");
-    assert_eq!(met_ten_times(2, "8002", 25_000), sleeping);
-    assert_eq!(met_ten_times(1, "2", 25_000), 2_200);
+    assert_eq!(met_ten_times(2, "8002", 25_000, 0), sleeping);
+    assert_eq!(met_ten_times(1, "2", 25_000, 0), 2_200);
     // No program's object has such an address.
-    assert_eq!(met_ten_times(2, "", 25_000), sleeping);
+    assert_eq!(met_ten_times(2, "", 25_000, 0), sleeping);
+    // What it takes to wake up is work, but for those who are awake, and for those who are thought to have spun.
+    assert_eq!(met_ten_times(1, "2", 25_000, 5), 2_250);
+    assert_eq!(met_ten_times(2, "2", 25_000, 5), 1_210);
+    assert_eq!(met_ten_times(1, "2", 25_000, 30), 2_200);
 }

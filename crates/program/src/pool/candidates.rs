@@ -9,14 +9,10 @@ use super::{
     cuts::{TakePoint, Takes, depth_after},
     groups::Group,
 };
-use crate::Action;
+use crate::{Action, lower::WAKING_UP};
 
 /// As many lock sites as are tried; those that most threads use come first.
 const TRIED: usize = 8;
-
-/// No thread needs more CPU time to wait and to go on again, in nanoseconds: 14 us were measured on a virtual machine, and 15 to 18
-/// where others used its CPU meanwhile.
-const WAKING_UP: u64 = 25_000;
 
 /// The threads that lock or take at some place, by object.
 #[derive(Default)]
