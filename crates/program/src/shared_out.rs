@@ -187,7 +187,7 @@ impl Sweep {
         let standing = &mut self.threads[thread.index()];
         let work = event.cpu().map_or(0, |cpu| {
             let spent = cpu.0.saturating_sub(standing.cpu);
-            standing.cpu = cpu.0;
+            standing.cpu = cpu.0.max(standing.cpu);
             spent
         });
         let last = std::mem::replace(&mut standing.last, marked.map(|(_, mark)| mark));
@@ -205,8 +205,12 @@ impl Sweep {
             .team
             .is_some_and(|(other, _)| other != team)
         {
-            // It is in a region within another: what it does there is no piece of the outer one.
+            // It is in a region within another: what it does there is no piece of the outer one. When it is back, it is not known
+            // where the outer one is.
             self.did(thread, work, true);
+            if !matches!(mark, Mark::Calls | Mark::Comes) {
+                self.threads[thread.index()].team = None;
+            }
         }
         match mark {
             Mark::Calls if last != Some(Mark::Calls) => self.begin_region(thread, team),

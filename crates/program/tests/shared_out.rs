@@ -135,3 +135,18 @@ fn a_large_piece_that_was_begun_first_is_dealt_out_first() {
 ";
     assert_eq!(worked(rows), [[300, 0], [300, 0]]);
 }
+
+#[test]
+fn regions_within_a_region_leave_its_pieces_where_they_were() {
+    let inner = "\
+300 main sem_post inner cpu=300
+310 main sem_trywait inner ok cpu=310
+320 main barrier_wait c 1 cpu=320
+350 main";
+    let rows = ONE_DID_ALL.replacen("350 main", inner, 1);
+    let rows = format!(
+        "semaphore inner 0 address=0x1000000001001\nbarrier c 1 address=0x1000000001001\n{rows}"
+    );
+    let main = &worked(&rows)[0];
+    assert_eq!(main.iter().sum::<u64>(), 867);
+}

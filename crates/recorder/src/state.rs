@@ -134,6 +134,8 @@ pub struct ThreadState {
     pub(crate) trying: Cell<bool>,
     /// How many of these found nothing since the thread did anything else or let others run.
     pub(crate) looks: Cell<u16>,
+    /// One more than the waits of OpenMP's that the thread was in when the task began that it is at; 0 where it is at none.
+    pub tasks: Cell<u16>,
     /// What the thread does again and again.
     pub(crate) repeated: Repeated,
 }
@@ -255,6 +257,7 @@ impl ThreadState {
         self.section.set(0);
         self.piece_began.set(0);
         self.piece_ended.set(false);
+        self.tasks.set(0);
         // Another journal, which knows none.
         for largest in &self.teams {
             largest.set(0);

@@ -114,11 +114,13 @@ unsafe extern "C-unwind" fn run(task: *mut c_void) {
         offset,
         at_once,
     } = unsafe { task.cast::<Task>().read() };
-    let at_barrier = &ThreadState::current().at_barrier;
-    let waits = at_barrier.get() != 0;
-    let is_piece = !at_once && hook::recording();
+    let state = ThreadState::current();
+    let (waits_at, outer) = (state.at_barrier.get(), state.tasks.get());
+    let waits = waits_at != 0;
+    // One that is done at once within another is a part of that.
+    let is_piece = !at_once && (waits || outer == 0) && hook::recording();
     let barrier = if waits {
-        Some(at_barrier.get())
+        Some(waits_at)
     } else {
         Member::barrier()
     };
@@ -126,10 +128,14 @@ unsafe extern "C-unwind" fn run(task: *mut c_void) {
     let site = body as usize as u64;
     if let Some(team) = team {
         mark_begin(team, waits, site);
+        state.at_barrier.set(0);
+        state.tasks.set(1);
     }
     // SAFETY: the program's own function, with its data behind.
     unsafe { body(task.cast::<u8>().add(offset).cast()) };
     if let Some(team) = team {
+        state.at_barrier.set(waits_at);
+        state.tasks.set(outer);
         mark_end(team, site);
     }
 }

@@ -197,21 +197,30 @@ unsafe extern "C" fn task_create(
 }
 
 /// Marks that a task begins or that one is done.
-unsafe extern "C" fn task_schedule(prior: *const Data, status: c_int, next: *const Data) {
+unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_int, next: *mut Data) {
     if status == YIELD || !recording() {
         return;
     }
     let begins = status == SWITCH;
+    let task = if begins { next } else { prior };
     // SAFETY: the library's own word.
-    let barrier = unsafe { read(if begins { next } else { prior }) };
+    let barrier = unsafe { read(task) };
     let Some(team) = Team::of_barrier(barrier).filter(|_| barrier & AT_ONCE == 0) else {
         return;
     };
-    let waits = ThreadState::current().waits.get() > 0;
-    if begins {
-        tasks::mark_begin(team, waits, team.site());
-    } else {
+    let state = ThreadState::current();
+    let waits = state.waits.get();
+    if !begins {
+        // The task that it is in again, if it is in one, began before the wait that this one was done in.
+        state.tasks.set(waits);
         tasks::mark_end(team, team.site());
+    } else if waits < state.tasks.get() {
+        // One that is done at once within another is a part of that.
+        // SAFETY: as above.
+        unsafe { task.write(barrier | AT_ONCE) };
+    } else {
+        tasks::mark_begin(team, waits > 0, team.site());
+        state.tasks.set(waits.saturating_add(1));
     }
 }
 
