@@ -329,30 +329,22 @@ impl Meeting {
             .iter()
             .map(|(&thread, member)| Worker::new(thread, member, self.waiter == Some(thread)))
             .collect();
-        let mut done = 0;
-        let mut since = 0;
-        let mut own_before = 0;
-        for wait in &self.waits {
-            let waiter = crew
-                .iter()
-                .position(|worker| Some(worker.thread) == self.waiter);
-            let Some(waiter) = waiter else {
-                return;
-            };
-            crew[waiter].free_at += wait.own - own_before;
-            own_before = wait.own;
-            let end = deal(&mut crew, &self.pieces[done..wait.pieces], since);
-            let share = std::mem::take(&mut crew[waiter].share);
-            crew[waiter].shares.push((wait.host, share));
-            done = wait.pieces;
-            since = end.max(crew[waiter].free_at);
-            crew[waiter].free_at = since;
-        }
-        for worker in &mut crew {
-            if Some(worker.thread) == self.waiter {
-                let own = self.members[&worker.thread].own;
-                worker.free_at += own - own_before;
+        let (mut done, mut since) = (0, 0);
+        let is_waiter = |worker: &Worker| Some(worker.thread) == self.waiter;
+        if let Some(waiter) = crew.iter().position(is_waiter) {
+            let mut own_before = 0;
+            for wait in &self.waits {
+                crew[waiter].free_at += wait.own - own_before;
+                own_before = wait.own;
+                let end = deal(&mut crew, &self.pieces[done..wait.pieces], since);
+                let share = std::mem::take(&mut crew[waiter].share);
+                crew[waiter].shares.push((wait.host, share));
+                done = wait.pieces;
+                since = end.max(crew[waiter].free_at);
+                crew[waiter].free_at = since;
             }
+            let own = self.members[&crew[waiter].thread].own;
+            crew[waiter].free_at += own - own_before;
         }
         deal(&mut crew, &self.pieces[done..], since);
         for worker in crew {

@@ -20,8 +20,9 @@
 //!
 //! The threads of a team are ordinary ones, created by the library.
 //!
-//! The libraries may spin, so CPU time in these waits, and before a member takes its token, is none of the program's work
-//! but for the tasks. Tasks count as work of the threads that did them, before the wait that they were done in.
+//! The libraries may spin, so a reader counts CPU time in these waits, and before a member takes its token, as work only where it is no
+//! more than falling asleep and waking up take. Tasks are recorded as work of the threads that did them, before the wait that they
+//! were done in; who else might have done them is for readers to find out.
 //!
 //! The library may have come with one that was opened later, for that one alone. Then every call of a hook looks for the
 //! function that its caller means, which takes it a few hundred nanoseconds.
