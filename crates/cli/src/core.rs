@@ -78,6 +78,15 @@ impl Study {
         Self::on(description(how)?, trace, how, all_models)
     }
 
+    /// Prepares predictions from a trace that may be asked for by other models than this one, later.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub fn by_any_model(trace: &mut Trace, how: &ModelArgs) -> anyhow::Result<Self> {
+        Self::of(description(how)?, trace, (how, false), Program::from_trace)
+    }
+
     /// Prepares predictions for a machine of this description, whatever file is named.
     ///
     /// # Errors
@@ -89,6 +98,21 @@ impl Study {
         how: &ModelArgs,
         all_models: bool,
     ) -> anyhow::Result<Self> {
+        // Looking for pools takes as long as all the rest of what is done before a replay.
+        let lower = if all_models || how.workers.is_some() || how.model.knows_pools() {
+            Program::from_trace
+        } else {
+            Program::without_pools
+        };
+        Self::of(description, trace, (how, all_models), lower)
+    }
+
+    fn of(
+        description: Description,
+        trace: &mut Trace,
+        (how, all_models): (&ModelArgs, bool),
+        lower: fn(&Trace) -> Program,
+    ) -> anyhow::Result<Self> {
         if trace.events.is_empty() {
             bail!(
                 "{}: holds no events, so there is nothing to predict; record the program again and let it run longer",
@@ -96,17 +120,17 @@ impl Study {
             );
         }
         let (program, refill) = match description.refill() {
-            Rate(0) => (Program::from_trace(trace), Rate(0)),
+            Rate(0) => (lower(trace), Rate(0)),
             Rate(share) => {
                 let mut without = trace.clone();
                 let refill = foretrace_program::take_out_refills(&mut without, share);
-                (Program::from_trace(&without), Rate(refill))
+                (lower(&without), Rate(refill))
             }
         };
         trace.warnings.extend_from_slice(&program.warnings);
         trace.warnings.extend(description.warnings(&program));
         trace.warnings.extend(pools::warnings(trace, &program));
-        let other_models = all_models || !matches!(how.model, Model::Auto | Model::Pool);
+        let other_models = all_models || !how.model.knows_pools();
         if how.workers.is_some() && other_models {
             let message = "--workers: only the model pool knows the program with another number of workers; leave --model \
                            and --all-models out";

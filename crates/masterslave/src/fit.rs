@@ -77,7 +77,7 @@ pub fn recognize(program: &Program) -> Result<Fit, NotFound> {
         path: program.source.clone(),
         reason: reason.to_owned(),
     };
-    let work = |pool: &WorkPool| -> u64 { pool.segments.iter().map(|s| s.work_nanos).sum() };
+    let work = |pool: &WorkPool| -> u64 { pool.task_work(program).sum() };
     let fit = match program.pools.iter().max_by_key(|pool| work(pool)) {
         Some(pool) => Some(of_pool(program, pool)),
         None => of_messages(program),
@@ -114,11 +114,7 @@ fn of_pool(program: &Program, pool: &WorkPool) -> Fit {
         let best = others().max_by_key(|thread| (count(*thread, does), usize::MAX - thread));
         best.filter(|thread| count(*thread, does) > 0)
     };
-    let tasks: Vec<f64> = pool
-        .segments
-        .iter()
-        .map(|s| seconds(s.work_nanos))
-        .collect();
+    let tasks: Vec<f64> = pool.task_work(program).map(seconds).collect();
     let master = most(&fills).map(|thread| (thread, work_from(program, thread, &fills)));
     let master = master
         .or_else(|| most(&creates).map(|thread| (thread, work_from(program, thread, &creates))));

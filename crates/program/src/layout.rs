@@ -17,8 +17,8 @@ use crate::{
 const NAMED: usize = 8;
 
 impl Lowering<'_> {
-    /// Makes the program of what the sweep found.
-    pub fn finish(mut self) -> Program {
+    /// Makes the program of what the sweep found, and looks for work pools where they are asked for.
+    pub fn finish(mut self, with_pools: bool) -> Program {
         // Room for what is laid out.
         self.busy = Busy::default();
         for log in self.rendezvous.values() {
@@ -46,15 +46,17 @@ impl Lowering<'_> {
         let threads = self.lay_out_threads();
         let requirements = self.lay_out_requirements(&threads);
         let operations = self.lay_out_operations();
-        let Pools { pools, others } = pool::find(&LaidOut {
+        let ends = std::mem::take(&mut self.ends);
+        let laid_out = with_pools.then_some(LaidOut {
             trace: self.trace,
             next: &self.next,
-            ends: std::mem::take(&mut self.ends),
+            ends,
             threads: &threads,
             objects: &objects,
             operations: &operations,
             short: &short,
         });
+        let Pools { pools, others } = laid_out.as_ref().map(pool::find).unwrap_or_default();
         Program {
             source: self.trace.source.clone(),
             recorded: self.trace.recording.is_some(),

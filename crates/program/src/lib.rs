@@ -32,6 +32,7 @@ mod operations;
 mod pipes;
 mod polls;
 mod pool;
+mod position_set;
 mod program;
 mod refill;
 mod retries;
@@ -46,7 +47,8 @@ mod work;
 pub use {
     operation::{Action, Delay, GateId, Opener, Operation},
     operations::Operations,
-    pool::{Cut, NoPool, Origin, Queue, Segment, WorkPool, Worker},
+    pool::{NoPool, Origin, Queue, Task, WorkPool, Worker},
+    position_set::PositionSet,
     program::{Program, Thread},
     refill::take_out_refills,
     structure::{Pattern, Structure},

@@ -23,14 +23,14 @@ use crate::{
     work::Work,
 };
 
-/// Lowers a trace to a program.
-pub(crate) fn lower(trace: &Trace) -> Program {
+/// Lowers a trace to a program, with the work pools that it holds where they are asked for.
+pub(crate) fn lower(trace: &Trace, with_pools: bool) -> Program {
     let mut lowering = Lowering::new(trace);
     for index in 0..trace.events.len() {
         lowering.event(index);
     }
     lowering.end();
-    lowering.finish()
+    lowering.finish(with_pools)
 }
 
 /// No thread needs more CPU time to fall asleep and to wake up, in nanoseconds: who used more in a wait for its team spun. 14 us were

@@ -81,6 +81,7 @@ impl Operations {
     /// # Panics
     ///
     /// As this and the following, where there are not so many.
+    #[inline]
     pub fn get(&self, index: u32) -> Operation {
         let word = self.words[index as usize];
         Operation {

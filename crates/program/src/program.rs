@@ -59,9 +59,14 @@ pub struct Thread {
 }
 
 impl Program {
-    /// Lowers a trace.
+    /// Lowers a trace, and looks for work pools.
     pub fn from_trace(trace: &Trace) -> Self {
-        lower::lower(trace)
+        lower::lower(trace, true)
+    }
+
+    /// Lowers a trace to be replayed as recorded: [`Self::pools`] and [`Self::no_pools`] stay empty, which takes less time.
+    pub fn without_pools(trace: &Trace) -> Self {
+        lower::lower(trace, false)
     }
 
     /// Returns the operations whose release this one waited for in the recording.

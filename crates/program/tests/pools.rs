@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use foretrace_program::{Action, Origin, Program, Queue};
+use foretrace_program::{Action, Origin, Program, Queue, Task, WorkPool};
 
 /// What a worker does for each task, and besides: rows of a text trace without time, thread and CPU time. `work N` uses CPU
 /// time.
@@ -69,6 +69,13 @@ fn refusal(worker: &Worker) -> (bool, String) {
     (group.is_pool, group.reason.clone())
 }
 
+/// Returns the work of a pool's tasks, in the order in which they were taken.
+fn work(program: &Program, pool: &WorkPool) -> Vec<u64> {
+    let work: Vec<u64> = pool.task_work(program).collect();
+    assert_eq!(work.len(), pool.task_count());
+    work
+}
+
 #[test]
 fn workers_that_take_tasks_by_a_shared_index_are_a_pool() {
     let program = program(&INDEX);
@@ -77,11 +84,7 @@ fn workers_that_take_tasks_by_a_shared_index_are_a_pool() {
     };
     assert_eq!(pool.workers.len(), 3);
     assert!(matches!(&pool.queue, Queue::Mutexes(mutexes) if mutexes.len() == 1));
-    let work: Vec<u64> = pool
-        .segments
-        .iter()
-        .map(|segment| segment.work_nanos)
-        .collect();
+    let work = work(&program, pool);
     assert_eq!(work, [1000; 6]);
     assert!(pool.ordered);
 }
@@ -100,11 +103,7 @@ fn a_semaphore_s_tokens_are_tasks_in_the_order_in_which_they_come() {
         panic!("{:?}", program.no_pools)
     };
     assert!(matches!(pool.queue, Queue::Tokens(_)));
-    let work: Vec<u64> = pool
-        .segments
-        .iter()
-        .map(|segment| segment.work_nanos)
-        .collect();
+    let work = work(&program, pool);
     assert_eq!(work, [50, 100]);
     assert!(pool.ordered);
 }
@@ -116,7 +115,7 @@ fn a_worker_that_creates_the_others_is_one_of_them() {
     let [pool] = &program.pools[..] else {
         panic!("{:?}", program.no_pools)
     };
-    assert_eq!(pool.segments.len(), 2);
+    assert_eq!(pool.task_count(), 2);
     assert_eq!(pool.workers.len(), 2);
 }
 
@@ -132,11 +131,7 @@ fn workers_that_end_with_their_process_may_leave_every_task_to_others() {
     let [pool] = &program.pools[..] else {
         panic!("{:?}", program.no_pools)
     };
-    let work: Vec<u64> = pool
-        .segments
-        .iter()
-        .map(|segment| segment.work_nanos)
-        .collect();
+    let work = work(&program, pool);
     assert_eq!(work, [50, 40]);
 }
 
@@ -161,7 +156,7 @@ fn the_creator_of_a_single_thread_is_a_worker_where_it_takes_tasks_as_well() {
     };
     assert_eq!(pool.workers.len(), 2, "{pool:?}");
     assert!(matches!(&pool.queue, Queue::Mutexes(mutexes) if mutexes.len() == 2));
-    let work: u64 = pool.segments.iter().map(|segment| segment.work_nanos).sum();
+    let work: u64 = work(&program, pool).iter().sum();
     assert_eq!(work, 500);
 }
 
@@ -280,7 +275,8 @@ fn another_number_of_workers_keeps_the_tasks() {
     for workers in [1, 2, 5] {
         let resized = program.with_workers(workers);
         let pool = &resized.pools[0];
-        assert_eq!(pool.segments, program.pools[0].segments);
+        let tasks: Vec<Task> = pool.tasks(&resized).collect();
+        assert!(program.pools[0].tasks(&program).eq(tasks));
         let there = pool
             .workers
             .iter()

@@ -293,6 +293,13 @@ pub enum Model {
     Strict,
 }
 
+impl Model {
+    /// Returns whether work pools matter to it.
+    pub fn knows_pools(self) -> bool {
+        matches!(self, Self::Auto | Self::Pool)
+    }
+}
+
 /// Who runs when there are more threads than CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scheduler {

@@ -31,7 +31,7 @@ impl PoolJson {
         let pool = |pool: &WorkPool| Self {
             start_routine: start(trace, pool.routine),
             threads: pool.workers.len(),
-            tasks: pool.segments.len(),
+            tasks: pool.task_count(),
             queue: match &pool.queue {
                 Queue::Mutexes(mutexes) => mutexes.iter().map(name).collect(),
                 Queue::Tokens(semaphore) => vec![name(semaphore)],

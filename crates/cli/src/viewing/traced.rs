@@ -44,7 +44,7 @@ impl Traced {
     ///
     /// As [`Study::new`].
     pub fn new(mut trace: Trace, how: &ModelArgs, cpus: Option<u32>) -> anyhow::Result<Self> {
-        let study = Study::new(&mut trace, how, false)?;
+        let study = Study::by_any_model(&mut trace, how)?;
         let cpus = cpus
             .or(study.described_cpus())
             .unwrap_or_else(|| default_cpus(&trace));

@@ -52,16 +52,13 @@ pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes,
         // Threads of C++ all start at the same place, whatever they do. A worker looks for a task once at least.
         let workers = group.threads.iter().copied();
         let workers: Vec<ThreadId> = workers.filter(|thread| users.contains(thread)).collect();
-        let takes = Takes::add_up(program, &workers, point);
-        let collected = is_pool(program, &takes).and_then(|()| {
-            let takes = takes.collect(program, &workers);
-            gives_back_no_lock(program, &takes).map(|()| takes)
+        let mut takes = Takes::of(program, &workers, point);
+        let found = is_pool(program, &takes).and_then(|()| {
+            takes.put_in_order(program);
+            gives_back_no_lock(program, &takes)
         });
-        match collected {
-            Ok(mut takes) => {
-                takes.sort(program);
-                return Ok(takes);
-            }
+        match found {
+            Ok(()) => return Ok(takes),
             Err(no) => {
                 reason.get_or_insert(no);
             }
@@ -134,7 +131,7 @@ fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
         },
         TakePoint::Token(semaphore) => program.objects[semaphore.index()].name.clone(),
     };
-    if sums.segments < 2 || 2 * sums.group_segment_work < sums.group_work {
+    if sums.tasks < 2 || 2 * sums.group_task_work < sums.group_work {
         return Err(format!(
             "less than half of their CPU time lies between one take of {name} and the next"
         ));
@@ -145,7 +142,7 @@ fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
     // Who takes a task from a list looks first and finds nothing at last; who adds up results works first. Where tasks take
     // no longer than waking up at a barrier before the first, that tells nothing; but then threads that go from one list to
     // others are known by these.
-    let half_a_task = sums.segment_work / (2 * sums.segments as u64);
+    let half_a_task = sums.task_work / (2 * sums.tasks as u64);
     let least = match &takes.point {
         TakePoint::Lock(_, mutexes) if mutexes.len() > 1 => half_a_task.max(WAKING_UP),
         _ => half_a_task,
@@ -186,20 +183,13 @@ fn gives_back_no_lock(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String
     }
 }
 
-/// Returns whether every segment gives back the token that it took.
+/// Returns whether every task gives back the token that it took.
 fn is_lock(program: &LaidOut<'_>, takes: &Takes, semaphore: ObjectId) -> bool {
-    takes.segments.iter().all(|segment| {
-        let end = program.operations.len() as u32;
-        let after = program.operations.range(segment.cut + 1..end);
-        let mut given = 0;
-        for operation in after {
-            match operation.action {
-                Action::GiveToken(id) if id == semaphore => given += 1,
-                Action::TakeToken(id) if id == semaphore => break,
-                Action::Terminate => break,
-                _ => {}
-            }
-        }
-        given == 1
+    takes.tasks(program).all(|task| {
+        let given = takes.after(program, task.take);
+        given
+            .filter(|action| *action == Action::GiveToken(semaphore))
+            .count()
+            == 1
     })
 }

@@ -1,9 +1,11 @@
-//! The takes of a group's threads, and the segments between them.
+//! The takes of a group's threads, and the tasks between them.
+
+use std::ops::Range;
 
 use foretrace_trace::{ObjectId, Operation as Call, SiteId, ThreadId};
 
-use super::{Cut, LaidOut, Origin, Queue, Segment, WorkPool, Worker};
-use crate::{Action, Operation};
+use super::{LaidOut, Origin, Queue, Task, WorkPool, Worker, tasks};
+use crate::{Action, PositionSet, lower::NONE};
 
 /// Where tasks are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,13 +16,44 @@ pub(super) enum TakePoint {
     Token(ObjectId),
 }
 
-impl TakePoint {
+/// Knows a take point's operations when it sees them.
+struct Looker<'a> {
+    program: &'a LaidOut<'a>,
+    semaphore: Option<ObjectId>,
+    /// Whether each object is one of the mutexes, and whether each call is made from the place.
+    is_mutex: Vec<bool>,
+    from_there: Vec<bool>,
+}
+
+impl<'a> Looker<'a> {
+    fn new(program: &'a LaidOut<'_>, point: &TakePoint) -> Self {
+        let (semaphore, mutexes, place) = match point {
+            TakePoint::Token(semaphore) => (Some(*semaphore), &[][..], None),
+            TakePoint::Lock(place, mutexes) => (None, &mutexes[..], Some(*place)),
+        };
+        let mut is_mutex = vec![false; program.objects.len()];
+        for mutex in mutexes {
+            is_mutex[mutex.index()] = true;
+        }
+        let calls = program.trace.calls.iter();
+        Self {
+            program,
+            semaphore,
+            is_mutex,
+            from_there: calls
+                .map(|call| place.is_some() && call.site == place)
+                .collect(),
+        }
+    }
+
     /// Returns whether an operation takes.
-    fn takes(&self, program: &LaidOut<'_>, operation: &Operation, depth: u32) -> bool {
-        match (self, operation.action) {
-            (Self::Token(semaphore), Action::TakeToken(id)) => id == *semaphore,
-            (Self::Lock(place, mutexes), Action::Lock(id)) => {
-                depth == 0 && mutexes.contains(&id) && program.site(operation) == Some(*place)
+    fn takes(&self, position: u32, action: Action, depth: u32) -> bool {
+        match action {
+            Action::TakeToken(id) => self.semaphore == Some(id),
+            Action::Lock(id) if depth == 0 && self.is_mutex[id.index()] => {
+                let event = self.program.operations.event(position);
+                let event = self.program.trace.events.get(event as usize);
+                event.is_some_and(|event| self.from_there[event.call.index()])
             }
             _ => false,
         }
@@ -30,13 +63,13 @@ impl TakePoint {
 /// What the takes of some threads come to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
-    pub cuts: usize,
-    pub segments: usize,
-    /// The work of all segments.
-    pub segment_work: u64,
-    /// The work of the workers of the group, and that of their segments.
+    pub takes: usize,
+    pub tasks: usize,
+    /// The work of all tasks.
+    pub task_work: u64,
+    /// The work of the workers of the group, and that of their tasks.
     pub group_work: u64,
-    pub group_segment_work: u64,
+    pub group_task_work: u64,
     /// Their work before their first take, and from their last on, in each epoch.
     pub prologues: Vec<u64>,
     pub tails: Vec<u64>,
@@ -47,91 +80,69 @@ pub(super) struct Takes {
     pub point: TakePoint,
     pub sums: Sums,
     pub workers: Vec<Worker>,
-    pub cuts: Vec<Cut>,
-    pub segments: Vec<Segment>,
-    /// All takes as positions, in the order of the recording; when they are sorted.
-    pub ranks: Vec<u32>,
+    /// All takes, as positions.
+    pub taken_at: PositionSet,
+    /// The same in the order of the recording, once they are put in order.
+    pub in_order: Vec<u32>,
 }
 
 impl Takes {
-    /// Adds up the takes of a group and of the others that take at the same point. Most points turn out to be no pool's, and
-    /// there may be millions of takes, so that these are not kept.
-    pub fn add_up(program: &LaidOut<'_>, group: &[ThreadId], point: TakePoint) -> Self {
-        Self::walk(program, group, point, None)
-    }
-
-    /// Collects what was added up, thread by thread.
-    pub fn collect(self, program: &LaidOut<'_>, group: &[ThreadId]) -> Self {
-        Self::walk(program, group, self.point, Some(self.sums))
-    }
-
-    fn walk(
-        program: &LaidOut<'_>,
-        group: &[ThreadId],
-        point: TakePoint,
-        kept: Option<Sums>,
-    ) -> Self {
-        let keeps = kept.is_some();
-        let room = kept.unwrap_or_default();
+    /// Finds the takes of a group and of the others that take at the same point.
+    pub fn of(program: &LaidOut<'_>, group: &[ThreadId], point: TakePoint) -> Self {
+        let looker = Looker::new(program, &point);
         let mut takes = Self {
             point,
             sums: Sums::default(),
             workers: Vec::new(),
-            cuts: Vec::with_capacity(room.cuts),
-            segments: Vec::with_capacity(room.segments),
-            ranks: Vec::new(),
+            taken_at: PositionSet::new(program.operations.len()),
+            in_order: Vec::new(),
         };
         for &thread in group {
-            takes.add(program, thread, (true, keeps));
+            takes.add(&looker, thread, true);
         }
         // Those of the same routine that are not of the group are there at other times.
         let routine = |thread: ThreadId| program.trace.threads[thread.index()].start_routine;
         let own = group.first().copied().map(routine);
         for thread in (0..program.threads.len()).map(ThreadId::from_index) {
             if own != Some(routine(thread)) {
-                takes.add(program, thread, (false, keeps));
+                takes.add(&looker, thread, false);
             }
         }
         takes
     }
 
-    fn add(&mut self, program: &LaidOut<'_>, thread: ThreadId, (of_group, keeps): (bool, bool)) {
+    fn add(&mut self, looker: &Looker<'_>, thread: ThreadId, of_group: bool) {
+        let program = looker.program;
         let mut worker = Walk::default();
         let left_blocked = self.left_blocked(program, thread);
-        let end = program.threads[thread.index()].operations.end;
+        let range = program.threads[thread.index()].operations.clone();
         let mut depth = 0_u32;
-        for (position, operation) in program.operations_of(thread) {
-            worker.work += operation.work_nanos;
-            let takes = self.point.takes(program, &operation, depth);
-            if takes || left_blocked && position + 1 == end {
-                let segment = worker.cut(position);
-                if keeps {
-                    self.cuts.push(Cut {
-                        operation: position,
-                        epoch: worker.epoch(),
-                    });
-                    self.segments.extend(segment);
-                }
+        for position in range.clone() {
+            worker.work += program.operations.work_nanos(position);
+            let action = program.operations.action(position);
+            if looker.takes(position, action, depth) || left_blocked && position + 1 == range.end {
+                worker.take(position);
+                self.taken_at.insert(position);
             }
-            match operation.action {
+            match action {
                 Action::Barrier(_) => worker.end_epoch(),
                 action => depth = depth_after(action, depth),
             }
         }
         worker.end_epoch();
-        if worker.cuts == 0 && !of_group {
+        if worker.takes == 0 && !of_group {
             return;
         }
         let sums = &mut self.sums;
         if of_group {
             sums.group_work += worker.all_work;
-            sums.group_segment_work += worker.segment_work;
+            sums.group_task_work += worker.task_work;
             sums.prologues.extend(worker.prologues);
             sums.tails.extend(worker.tail_work);
         }
-        sums.cuts += worker.cuts;
-        sums.segments += worker.segments;
-        sums.segment_work += worker.segment_work;
+        sums.takes += worker.takes;
+        sums.tasks += worker.tasks;
+        sums.task_work += worker.task_work;
         self.workers.push(Worker {
             thread,
             tails: worker.tails,
@@ -149,18 +160,48 @@ impl Takes {
         waits || end.with_process && program.threads[thread.index()].created
     }
 
-    /// Puts the takes into the order of their positions, and the segments into that in which the recording took them.
-    pub fn sort(&mut self, program: &LaidOut<'_>) {
-        self.cuts.sort_unstable_by_key(|cut| cut.operation);
-        let done = |position: u32| (program.done_at(position), position);
-        let mut order: Vec<(u32, u32)> = self.cuts.iter().map(|cut| done(cut.operation)).collect();
-        order.sort_unstable();
-        for segment in &mut self.segments {
-            let place = order.binary_search(&done(segment.cut));
-            segment.rank = place.unwrap_or(0) as u32;
+    /// Puts the takes into the order in which the recording was done with them.
+    pub fn put_in_order(&mut self, program: &LaidOut<'_>) {
+        // Of each thread, the take that comes next, and the event by which it was done: each later than the one before.
+        let nothing = (NONE, NONE);
+        let after = |position: u32, end: u32| {
+            let take = self.taken_at.first_from(position);
+            let take = take.filter(|&take| take < end);
+            take.map_or(nothing, |take| (program.done_at(take), take))
+        };
+        let mut next = vec![nothing; program.threads.len()];
+        for worker in &self.workers {
+            let Range { start, end } = program.threads[worker.thread.index()].operations;
+            next[worker.thread.index()] = after(start, end);
         }
-        self.segments.sort_unstable_by_key(|segment| segment.rank);
-        self.ranks = order.into_iter().map(|(_, position)| position).collect();
+        let calls = program.trace.calls.iter();
+        let threads: Vec<u32> = calls.map(|call| call.thread.0).collect();
+        let mut in_order = Vec::with_capacity(self.sums.takes);
+        for (index, event) in (0..).zip(&program.trace.events) {
+            let thread = threads[event.call.index()] as usize;
+            while next[thread].0 <= index {
+                let (_, take) = next[thread];
+                in_order.push(take);
+                next[thread] = after(take + 1, program.threads[thread].operations.end);
+            }
+        }
+        self.in_order = in_order;
+    }
+
+    /// Returns the tasks between takes that are put in order.
+    pub fn tasks(&self, program: &LaidOut<'_>) -> impl Iterator<Item = Task> {
+        tasks(program.threads, &self.workers, &self.in_order)
+    }
+
+    /// Returns what follows a take that begins a task, until the next one.
+    pub fn after<'a>(
+        &self,
+        program: &LaidOut<'a>,
+        take: u32,
+    ) -> impl Iterator<Item = Action> + use<'a> {
+        let end = self.taken_at.first_from(take + 1).unwrap_or(take);
+        let operations = program.operations;
+        (take + 1..end).map(|position| operations.action(position))
     }
 
     pub fn into_pool(self, routine: SiteId, ordered: bool) -> WorkPool {
@@ -171,8 +212,8 @@ impl Takes {
                 TakePoint::Lock(_, mutexes) => Queue::Mutexes(mutexes),
                 TakePoint::Token(semaphore) => Queue::Tokens(semaphore),
             },
-            cuts: self.cuts,
-            segments: self.segments,
+            takes: self.in_order,
+            taken_at: self.taken_at,
             ordered,
         }
     }
@@ -190,41 +231,31 @@ pub(super) fn depth_after(action: Action, depth: u32) -> u32 {
 /// One thread, from its first operation to its last.
 #[derive(Default)]
 struct Walk {
-    cuts: usize,
-    segments: usize,
-    segment_work: u64,
+    takes: usize,
+    tasks: usize,
+    task_work: u64,
     tails: Vec<Option<u32>>,
-    /// The work so far since the last cut, or since the epoch began.
+    /// The work so far since the last take, or since the epoch began.
     work: u64,
     all_work: u64,
     prologues: Vec<u64>,
     tail_work: Vec<u64>,
-    /// The last cut of this epoch.
+    /// The last take of this epoch.
     last: Option<u32>,
 }
 
 impl Walk {
-    fn epoch(&self) -> u32 {
-        self.tails.len() as u32
-    }
-
-    /// Takes at a position; returns the segment that ends there.
-    fn cut(&mut self, position: u32) -> Option<Segment> {
+    /// Takes at a position.
+    fn take(&mut self, position: u32) {
         let work = std::mem::take(&mut self.work);
         self.all_work += work;
-        self.cuts += 1;
-        let Some(cut) = self.last.replace(position) else {
+        self.takes += 1;
+        if self.last.replace(position).is_none() {
             self.prologues.push(work);
-            return None;
-        };
-        self.segments += 1;
-        self.segment_work += work;
-        Some(Segment {
-            cut,
-            epoch: self.epoch(),
-            work_nanos: work,
-            rank: 0,
-        })
+            return;
+        }
+        self.tasks += 1;
+        self.task_work += work;
     }
 
     fn end_epoch(&mut self) {

@@ -14,9 +14,13 @@ mod groups;
 mod resize;
 mod safety;
 
+use std::ops::Range;
+
 use foretrace_trace::{Object, ObjectId, Operation as Call, SiteId, ThreadId, Trace};
 
-use crate::{Operation, Operations, Thread, ends::End, events::Following, lower::NONE};
+use crate::{
+    Operation, Operations, PositionSet, Program, Thread, ends::End, events::Following, lower::NONE,
+};
 
 /// Threads that take tasks from a shared queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,10 +31,12 @@ pub struct WorkPool {
     pub workers: Vec<Worker>,
     /// What guards the queue.
     pub queue: Queue,
-    /// The operations at which workers take tasks, by position.
-    pub cuts: Vec<Cut>,
-    /// The segments that any worker can run, in the order in which the recording took them.
-    pub segments: Vec<Segment>,
+    /// The operations at which the recorded workers take tasks, as positions in
+    /// [`Program::operations`](crate::Program::operations), in the order in which the recording did. What follows until the same
+    /// thread's next take is a segment that any worker can run, but for the last take before each barrier.
+    pub takes: Vec<u32>,
+    /// The operations at which any worker takes, those that were added, too.
+    pub taken_at: PositionSet,
     /// Whether the order of the tasks is known: all were there before the first was taken.
     pub ordered: bool,
 }
@@ -67,26 +73,89 @@ pub enum Origin {
     Added(ThreadId),
 }
 
-/// An operation at which a worker takes a task.
+/// What a worker does from one take to the next before the same barrier: any worker can do it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// Its position in [`Program::operations`](crate::Program::operations).
-    pub operation: u32,
-    /// How many barriers its thread had passed.
-    pub epoch: u32,
-}
-
-/// What a worker does from one take to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
+pub struct Task {
     /// The take that it begins with, as a position in [`Program::operations`](crate::Program::operations).
-    pub cut: u32,
+    pub take: u32,
     /// How many barriers its thread had passed.
     pub epoch: u32,
-    /// Its work, in nanoseconds.
-    pub work_nanos: u64,
     /// How many takes, also of those that found nothing, were before it in the recording.
     pub rank: u32,
+}
+
+impl WorkPool {
+    /// Returns the tasks, in the order in which the recording took them.
+    pub fn tasks(&self, program: &Program) -> impl Iterator<Item = Task> {
+        tasks(&program.threads, &self.workers, &self.takes)
+    }
+
+    /// Returns how many tasks there are.
+    pub fn task_count(&self) -> usize {
+        let recorded = self.workers.iter().filter(|worker| worker.is_recorded());
+        let tails: usize = recorded
+            .map(|worker| worker.tails.iter().flatten().count())
+            .sum();
+        self.takes.len() - tails
+    }
+
+    /// Returns the work of each task, in nanoseconds, in the order in which the recording took them.
+    pub fn task_work(&self, program: &Program) -> impl Iterator<Item = u64> {
+        let tasks = self.tasks(program);
+        tasks.map(|task| self.work_of(program, task.take))
+    }
+
+    /// Returns the work of the task that begins with a take, in nanoseconds.
+    pub fn work_of(&self, program: &Program, take: u32) -> u64 {
+        let end = self.taken_at.first_from(take + 1).unwrap_or(take);
+        (take + 1..=end)
+            .map(|position| program.operations.work_nanos(position))
+            .sum()
+    }
+}
+
+impl Worker {
+    fn is_recorded(&self) -> bool {
+        !matches!(self.origin, Origin::Added(_))
+    }
+}
+
+/// Returns those of some takes, in the order of the recording, that begin a task: all but each worker's last ones before a barrier.
+fn tasks(threads: &[Thread], workers: &[Worker], takes: &[u32]) -> impl Iterator<Item = Task> {
+    // Where each worker's operations begin, also those of one that is left out, and the epoch that it is in.
+    let start = |thread: ThreadId| match thread.index() {
+        0 => 0,
+        index => threads[index - 1].operations.end,
+    };
+    let recorded = workers.iter().filter(|worker| worker.is_recorded());
+    let mut owners: Vec<(Range<u32>, usize, &Worker)> = recorded
+        .map(|worker| {
+            let end = threads[worker.thread.index()].operations.end;
+            (start(worker.thread)..end, 0, worker)
+        })
+        .collect();
+    owners.sort_unstable_by_key(|(range, ..)| range.start);
+    let mut owner = 0;
+    (0..).zip(takes).filter_map(move |(rank, &take)| {
+        // On one CPU one worker takes many tasks before another does.
+        if !owners[owner].0.contains(&take) {
+            owner = owners.partition_point(|(range, ..)| range.end <= take);
+        }
+        let (_, epoch, worker) = &mut owners[owner];
+        while worker.tails[*epoch].is_none() {
+            *epoch += 1;
+        }
+        let task = Task {
+            take,
+            epoch: *epoch as u32,
+            rank,
+        };
+        if worker.tails[*epoch] == Some(take) {
+            *epoch += 1;
+            return None;
+        }
+        Some(task)
+    })
 }
 
 /// Threads that were looked at, and are not replayed as a pool.
@@ -124,12 +193,6 @@ pub(crate) struct LaidOut<'a> {
 }
 
 impl LaidOut<'_> {
-    /// Returns where an operation was called from.
-    pub fn site(&self, operation: &Operation) -> Option<SiteId> {
-        let event = self.trace.events.get(operation.event as usize)?;
-        self.trace.call(event).site
-    }
-
     /// Returns the operations of a thread, with their positions.
     pub fn operations_of(&self, thread: ThreadId) -> impl Iterator<Item = (u32, Operation)> {
         let range = self.threads[thread.index()].operations.clone();

@@ -2,7 +2,7 @@
 
 use foretrace_trace::{ObjectId, ThreadId};
 
-use super::{Cut, Origin, WorkPool, Worker};
+use super::{Origin, WorkPool, Worker};
 use crate::{Action, GateId, Operation, Program, Thread};
 
 impl Program {
@@ -57,6 +57,7 @@ impl Program {
                 self.leave_out(worker.thread);
             }
         }
+        let mut taken_at = Vec::new();
         for index in recorded..workers {
             let originals: Vec<usize> = (0..recorded)
                 .filter(|&index| self.threads[pool.workers[index].thread.index()].created)
@@ -64,8 +65,12 @@ impl Program {
             let Some(&original) = originals.get(index % originals.len().max(1)) else {
                 break;
             };
-            let added = self.add_beside(&mut pool, original);
+            let added = self.add_beside(&pool, original, &mut taken_at);
             pool.workers.push(added);
+        }
+        pool.taken_at = pool.taken_at.with_bound(self.operations.len());
+        for take in taken_at {
+            pool.taken_at.insert(take);
         }
         pool
     }
@@ -107,8 +112,8 @@ impl Program {
         self.operations.set(range.start, end);
     }
 
-    /// Adds a thread that does what a worker did, but for its segments.
-    fn add_beside(&mut self, pool: &mut WorkPool, original: usize) -> Worker {
+    /// Adds a thread that does what a worker did, but for its tasks; notes where it takes.
+    fn add_beside(&mut self, pool: &WorkPool, original: usize, taken_at: &mut Vec<u32>) -> Worker {
         let original = &pool.workers[original];
         let thread = ThreadId::from_index(self.threads.len());
         let model = self.threads[original.thread.index()].clone();
@@ -118,17 +123,11 @@ impl Program {
         let mut within = false;
         for position in model.operations.clone() {
             let operation = self.operations.get(position);
-            let is_cut = pool
-                .cuts
-                .binary_search_by_key(&position, |cut| cut.operation)
-                .is_ok();
-            if let (true, None, Some(tail)) = (is_cut, tails[epoch], original.tails[epoch]) {
-                let cut = self.operations.len() as u32;
-                tails[epoch] = Some(cut);
-                pool.cuts.push(Cut {
-                    operation: cut,
-                    epoch: epoch as u32,
-                });
+            let is_take = pool.taken_at.contains(position);
+            if let (true, None, Some(tail)) = (is_take, tails[epoch], original.tails[epoch]) {
+                let take = self.operations.len() as u32;
+                tails[epoch] = Some(take);
+                taken_at.push(take);
                 // The work before the first take, and then what the last one does.
                 self.append(Operation {
                     work_nanos: operation.work_nanos,
@@ -136,8 +135,8 @@ impl Program {
                 });
             }
             let is_tail = original.tails[epoch] == Some(position);
-            within = (within || is_cut) && !is_tail;
-            if !is_cut && !within {
+            within = (within || is_take) && !is_tail;
+            if !is_take && !within {
                 self.append(operation);
             }
             if matches!(operation.action, Action::Barrier(_)) {

@@ -1,4 +1,4 @@
-//! Whether the segments of a pool can be run by any worker.
+//! Whether the tasks of a pool can be run by any worker.
 
 use foretrace_trace::{ObjectId, ObjectKind, ThreadId};
 
@@ -8,17 +8,20 @@ use super::{
 };
 use crate::{Action, Opener};
 
-/// Says why the segments cannot be run by any worker, or whether the order of the tasks is known.
+/// Says why the tasks cannot be run by any worker, or whether the order of the tasks is known.
 pub(super) fn check(program: &LaidOut<'_>, takes: &Takes) -> Result<bool, String> {
     same_barriers(program, takes)?;
-    let mut counts = takes
-        .segments
-        .iter()
-        .map(|segment| segment_uses(program, takes, segment.cut));
     let mutexes: &[ObjectId] = match &takes.point {
         TakePoint::Lock(_, mutexes) => mutexes,
         TakePoint::Token(_) => &[],
     };
+    let mut is_queue = vec![false; program.objects.len()];
+    for mutex in mutexes {
+        is_queue[mutex.index()] = true;
+    }
+    let mut counts = takes
+        .tasks(program)
+        .map(|task| task_uses(program, takes, task.take, &is_queue));
     let first = counts.next().transpose()?;
     for count in counts {
         let differs = Some(count?) != first;
@@ -73,19 +76,18 @@ fn same_barriers(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns how often a segment locks the queue's mutexes beyond its take; says what in it ties it to its thread.
-fn segment_uses(program: &LaidOut<'_>, takes: &Takes, cut: u32) -> Result<u32, String> {
-    let mutexes: &[ObjectId] = match &takes.point {
-        TakePoint::Lock(_, mutexes) => mutexes,
-        TakePoint::Token(_) => &[],
-    };
-    let end = takes.cuts.partition_point(|other| other.operation <= cut);
-    let end = takes.cuts[end].operation;
+/// Returns how often a task locks the queue's mutexes beyond its take; says what in it ties it to its thread.
+fn task_uses(
+    program: &LaidOut<'_>,
+    takes: &Takes,
+    take: u32,
+    is_queue: &[bool],
+) -> Result<u32, String> {
     let name = |object: ObjectId| &program.objects[object.index()].name;
-    let mut depth = depth_after(program.operations.action(cut), 0);
+    let mut depth = depth_after(program.operations.action(take), 0);
     let mut locks = 0;
-    for operation in program.operations.range(cut + 1..end) {
-        match operation.action {
+    for action in takes.after(program, take) {
+        match action {
             Action::Await(gate) => match gate.opener(program.threads.len()) {
                 Opener::Once(_) => {}
                 Opener::Progress(_) => {
@@ -123,13 +125,13 @@ fn segment_uses(program: &LaidOut<'_>, takes: &Takes, cut: u32) -> Result<u32, S
                     name(lock)
                 ));
             }
-            Action::Lock(mutex) if mutexes.contains(&mutex) => locks += 1,
+            Action::Lock(mutex) if is_queue[mutex.index()] => locks += 1,
             Action::Send { .. } | Action::Wait(_) => {
                 return Err("abstract processes wait for each other by name".to_owned());
             }
             _ => {}
         }
-        depth = depth_after(operation.action, depth);
+        depth = depth_after(action, depth);
     }
     if depth > 0 {
         return Err("a lock is held from one task to the next".to_owned());
@@ -144,7 +146,7 @@ fn no_puts_by_others(
     mutexes: &[ObjectId],
 ) -> Result<(), String> {
     let event = |position: u32| program.operations.event(position);
-    let (Some(&first), Some(&last)) = (takes.ranks.first(), takes.ranks.last()) else {
+    let (Some(&first), Some(&last)) = (takes.in_order.first(), takes.in_order.last()) else {
         return Ok(());
     };
     let (first, last) = (event(first), event(last));
@@ -208,7 +210,7 @@ fn puts_cover_takes(
     }
     let is_take =
         |position: &&u32| program.operations.action(**position) == Action::TakeToken(semaphore);
-    if takes.ranks.iter().filter(is_take).count() < all {
+    if takes.in_order.iter().filter(is_take).count() < all {
         return Err(format!("other threads take tokens of {}, too", object.name));
     }
     gives.sort_unstable();
@@ -216,7 +218,7 @@ fn puts_cover_takes(
     let given_before = |event: u32| initial + gives.partition_point(|&give| give < event);
     let mut count = 0;
     let mut first = None;
-    for &position in &takes.ranks {
+    for &position in &takes.in_order {
         if program.operations.action(position) != Action::TakeToken(semaphore) {
             continue;
         }
@@ -230,5 +232,5 @@ fn puts_cover_takes(
             ));
         }
     }
-    Ok(first.is_none_or(|first| given_before(first) >= takes.segments.len()))
+    Ok(first.is_none_or(|first| given_before(first) >= takes.sums.tasks))
 }

@@ -8,13 +8,13 @@
 //!
 //! VPPB, section 3; the fences and the release half of a condition wait: `docs/models.md`.
 
-use foretrace_program::{Action, Program};
+use foretrace_program::{Action, PositionSet, Program};
 
 use super::{Model, common_culprit, strict};
 use crate::{
     Machine,
     core::{Core, FETCHED_AHEAD, Flow},
-    models::{order::Order, position_set::PositionSet},
+    models::order::Order,
 };
 
 /// What has been released, and which lists have run.

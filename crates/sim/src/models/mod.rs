@@ -8,7 +8,6 @@ mod client_server;
 mod direct;
 mod order;
 mod pool;
-mod position_set;
 mod strict;
 
 use foretrace_program::{Action, Opener, Program};

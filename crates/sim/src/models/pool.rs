@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use foretrace_program::{Action, Opener, Origin, Program, Queue, WorkPool};
+use foretrace_program::{Action, Opener, Origin, Program, Queue, Task, WorkPool};
 use foretrace_schedule::WaitKind;
 use foretrace_trace::{ObjectId, ThreadId};
 
@@ -35,10 +35,10 @@ pub(crate) enum TaskOrder {
 pub(crate) struct Pool {
     direct: Direct,
     pools: Vec<State>,
-    /// Of each operation that is a take, its pool and its epoch.
-    takes: Vec<Option<(u16, u32)>>,
-    /// The pool of each thread, and its place among the workers.
-    places: Vec<Option<(u16, u32)>>,
+    /// The pools of each thread, and its place among the workers of each.
+    places: Vec<Vec<Place>>,
+    /// How many barriers each thread has come to.
+    epochs: Vec<u32>,
     /// The take that each thread was given, as long as it has not got its lock.
     given: Vec<u32>,
     /// The threads that were added beside each.
@@ -49,6 +49,13 @@ pub(crate) struct Pool {
     left_out: Vec<bool>,
     /// How many of a thread and of those added beside it have not ended.
     not_ended: Vec<u32>,
+}
+
+/// The place of a thread among the workers of a pool.
+#[derive(Clone, Copy)]
+struct Place {
+    pool: u32,
+    worker: u32,
 }
 
 /// The state of one pool.
@@ -72,8 +79,8 @@ struct State {
 #[derive(Default)]
 struct Epoch {
     /// Those that were not there yet, in the order of the recording.
-    pending: VecDeque<Task>,
-    /// Those that are there, the one to be taken next being the last.
+    pending: VecDeque<Pending>,
+    /// Those that are there, the one to be taken next being the last: its key, and the take that it begins with.
     ready: BTreeSet<(u64, u64, u32)>,
     left: usize,
     /// How many recorded workers took a token for having no more tasks, and how many will.
@@ -83,11 +90,11 @@ struct Epoch {
     unwanted: u64,
 }
 
+/// A task that was not taken yet.
 #[derive(Clone, Copy)]
-struct Task {
+struct Pending {
     take: u32,
     rank: u32,
-    work: u64,
 }
 
 impl Model for Pool {
@@ -96,8 +103,8 @@ impl Model for Pool {
         let mut pool = Self {
             direct: Direct::new(program, machine),
             pools: Vec::new(),
-            takes: vec![None; program.operations.len()],
-            places: vec![None; threads],
+            places: vec![Vec::new(); threads],
+            epochs: vec![0; threads],
             given: vec![NOBODY; threads],
             added: vec![Vec::new(); threads],
             beside: (0..threads as u32).collect(),
@@ -116,15 +123,21 @@ impl Model for Pool {
             return self.direct.perform(core, thread);
         }
         self.given[thread as usize] = NOBODY;
-        let take = self.takes[position as usize];
-        if let Some((pool, epoch)) = take.filter(|_| !self.left_out[thread as usize]) {
-            return if self.pools[usize::from(pool)].semaphore.is_some() {
-                self.take_token(core, thread, pool, epoch)
+        let pools = &core.program.pools;
+        let mut places = self.places[thread as usize].iter();
+        let place = places.find(|place| pools[place.pool as usize].taken_at.contains(position));
+        if let Some(&place) = place.filter(|_| !self.left_out[thread as usize]) {
+            return if self.pools[place.pool as usize].semaphore.is_some() {
+                self.take_token(core, thread, place)
             } else {
-                self.take_by_lock(core, thread, pool, epoch)
+                self.take_by_lock(core, thread, place)
             };
         }
         match core.action(thread) {
+            Action::Barrier(_) => {
+                self.epochs[thread as usize] += 1;
+                self.direct.perform(core, thread)
+            }
             Action::GiveToken(id) => match self.pool_of(id) {
                 Some(pool) => self.pools[pool].give(core, thread),
                 None => self.direct.perform(core, thread),
@@ -153,13 +166,13 @@ impl Pool {
     }
 
     fn add(&mut self, program: &Program, pool: &WorkPool) {
-        let index = self.pools.len() as u16;
-        for cut in &pool.cuts {
-            self.takes[cut.operation as usize] = Some((index, cut.epoch));
-        }
-        for (place, worker) in pool.workers.iter().enumerate() {
+        let index = self.pools.len() as u32;
+        for (place, worker) in (0..).zip(&pool.workers) {
             let thread = worker.thread.index();
-            self.places[thread] = Some((index, place as u32));
+            self.places[thread].push(Place {
+                pool: index,
+                worker: place,
+            });
             self.left_out[thread] = worker.origin == Origin::LeftOut;
             if let Origin::Added(original) = worker.origin {
                 self.added[original.index()].push(worker.thread.0);
@@ -177,36 +190,36 @@ impl Pool {
     }
 
     /// Returns what a worker does when no task is left.
-    fn tail_of(&self, thread: u32, epoch: u32) -> Option<u32> {
-        let (pool, place) = self.places[thread as usize]?;
-        self.pools[usize::from(pool)].tails[place as usize]
+    fn tail_of(&self, place: Place, epoch: u32) -> Option<u32> {
+        self.pools[place.pool as usize].tails[place.worker as usize]
             .get(epoch as usize)
             .copied()
             .flatten()
     }
 
     /// The thread comes to the queue's lock: which lock it is depends on what it is going to find.
-    fn take_by_lock(&mut self, core: &mut Core<'_>, thread: u32, pool: u16, epoch: u32) -> Flow {
-        let next = self.pools[usize::from(pool)].next(epoch);
+    fn take_by_lock(&mut self, core: &mut Core<'_>, thread: u32, place: Place) -> Flow {
+        let epoch = self.epochs[thread as usize];
+        let next = self.pools[place.pool as usize].next(core.program, place.pool, epoch);
         let here = core.threads[thread as usize].position;
-        let take = next.or_else(|| self.tail_of(thread, epoch)).unwrap_or(here);
+        let take = next.or_else(|| self.tail_of(place, epoch)).unwrap_or(here);
         core.threads[thread as usize].position = take;
         self.given[thread as usize] = take;
         self.direct.perform(core, thread)
     }
 
     /// The thread comes to the queue: each token is a task.
-    fn take_token(&mut self, core: &mut Core<'_>, thread: u32, pool: u16, epoch: u32) -> Flow {
-        let tail = self.tail_of(thread, epoch);
-        let place = self.places[thread as usize];
-        let state = &mut self.pools[usize::from(pool)];
-        let is_added = place.is_some_and(|(_, place)| state.is_added[place as usize]);
+    fn take_token(&mut self, core: &mut Core<'_>, thread: u32, place: Place) -> Flow {
+        let epoch = self.epochs[thread as usize];
+        let tail = self.tail_of(place, epoch);
+        let state = &mut self.pools[place.pool as usize];
+        let is_added = state.is_added[place.worker as usize];
         if state.epochs[epoch as usize].left > 0 {
             if state.tokens == 0 {
                 return state.wait(thread);
             }
             state.tokens -= 1;
-            if let Some(take) = state.next(epoch) {
+            if let Some(take) = state.next(core.program, place.pool, epoch) {
                 core.threads[thread as usize].position = take;
             }
             if state.epochs[epoch as usize].left == 0 {
@@ -289,14 +302,13 @@ impl State {
             let initial = program.objects[semaphore.index()].initial.unwrap_or(0);
             (state.tokens, state.given) = (u64::from(initial), u64::from(initial));
         }
-        for segment in &pool.segments {
-            let epoch = &mut state.epochs[segment.epoch as usize];
+        if let [only] = &mut state.epochs[..] {
+            only.pending.reserve_exact(pool.task_count());
+        }
+        for Task { take, epoch, rank } in pool.tasks(program) {
+            let epoch = &mut state.epochs[epoch as usize];
             epoch.left += 1;
-            epoch.pending.push_back(Task {
-                take: segment.cut,
-                rank: segment.rank,
-                work: segment.work_nanos,
-            });
+            epoch.pending.push_back(Pending { take, rank });
         }
         for worker in &pool.workers {
             for (epoch, tail) in state.epochs.iter_mut().zip(&worker.tails) {
@@ -313,8 +325,8 @@ impl State {
         state
     }
 
-    /// Takes the task that is next, if any is left.
-    fn next(&mut self, epoch: u32) -> Option<u32> {
+    /// Takes the task that is next, if any is left; this is the program's pool of that number.
+    fn next(&mut self, program: &Program, pool: u32, epoch: u32) -> Option<u32> {
         let epoch = &mut self.epochs[epoch as usize];
         epoch.left = epoch.left.saturating_sub(1);
         if self.order == TaskOrder::Recorded {
@@ -327,7 +339,11 @@ impl State {
             }
             let rank = u64::from(task.rank);
             let key = match self.order {
-                TaskOrder::Longest => (task.work, u64::MAX - rank),
+                TaskOrder::Longest => {
+                    let pool = &program.pools[pool as usize];
+                    let work = pool.work_of(program, task.take);
+                    (work, u64::MAX - rank)
+                }
                 TaskOrder::Recorded | TaskOrder::Last => (rank, 0),
             };
             epoch.ready.insert((key.0, key.1, task.take));

@@ -1,7 +1,10 @@
 //! Sets of positions in which one looks for the next.
 
+use std::ops::Range;
+
 /// A set of positions below a bound: a bit each, and above every 64 bits one that says whether any of them is set, and so on.
-pub(super) struct PositionSet {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PositionSet {
     /// From the positions' own bits up to a single word.
     levels: Vec<Vec<u64>>,
 }
@@ -20,6 +23,11 @@ impl PositionSet {
         }
     }
 
+    /// Adds a position.
+    ///
+    /// # Panics
+    ///
+    /// As removing one, where it is not below the bound.
     pub fn insert(&mut self, position: u32) {
         let mut bit = position as usize;
         for level in &mut self.levels {
@@ -33,6 +41,7 @@ impl PositionSet {
         }
     }
 
+    /// Takes a position out, if it is there.
     pub fn remove(&mut self, position: u32) {
         let mut bit = position as usize;
         for level in &mut self.levels {
@@ -43,6 +52,33 @@ impl PositionSet {
             }
             bit /= 64;
         }
+    }
+
+    /// Returns whether a position is there; none at or above the bound is.
+    #[inline]
+    pub fn contains(&self, position: u32) -> bool {
+        let word = self.levels[0].get(position as usize / 64);
+        word.is_some_and(|word| word >> (position % 64) & 1 == 1)
+    }
+
+    /// Returns the positions within a range, the lowest first.
+    pub fn within(&self, range: Range<u32>) -> impl Iterator<Item = u32> {
+        let mut from = range.start;
+        std::iter::from_fn(move || {
+            let found = self.first_from(from).filter(|&found| found < range.end)?;
+            from = found + 1;
+            Some(found)
+        })
+    }
+
+    /// Returns the same set with a bound that is no lower.
+    #[must_use]
+    pub fn with_bound(&self, bound: usize) -> Self {
+        let mut set = Self::new(bound.max(64 * self.levels[0].len()));
+        for position in self.within(0..u32::MAX) {
+            set.insert(position);
+        }
+        set
     }
 
     /// Returns the lowest position that is not below `from`.
@@ -88,6 +124,15 @@ mod tests {
                     expected.remove(&first);
                 }
                 prop_assert_eq!(set.first_from(from), expected.range(from..).next().copied());
+                prop_assert_eq!(set.contains(position), expected.contains(&position));
+            }
+            let larger = set.with_bound(2 * bound as usize);
+            for set in [set, larger] {
+                let middle: Vec<u32> = set.within(bound / 3..bound / 2).collect();
+                let inside: Vec<u32> = expected.range(bound / 3..bound / 2).copied().collect();
+                prop_assert_eq!(middle, inside);
+                prop_assert_eq!(set.within(0..u32::MAX).count(), expected.len());
+                prop_assert!(!set.contains(u32::MAX));
             }
         }
     }
