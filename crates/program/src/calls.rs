@@ -323,6 +323,11 @@ impl Lowering<'_> {
 
     pub fn unlock(&mut self, index: usize, thread: u32, mutex: ObjectId) {
         let release = self.push(index, thread, Action::Unlock(mutex));
+        self.unlocked(release, mutex);
+    }
+
+    /// Logs that a mutex was given up.
+    pub fn unlocked(&mut self, release: OpRef, mutex: ObjectId) {
         if !self.logs[mutex.index()]
             .mutex()
             .unlock(release, &mut self.edges)

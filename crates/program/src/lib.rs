@@ -30,6 +30,7 @@ mod matching;
 mod operation;
 mod operations;
 mod pipes;
+mod plain;
 mod polls;
 mod pool;
 mod position_set;

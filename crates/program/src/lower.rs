@@ -16,6 +16,7 @@ use crate::{
         SemaphoreLog,
     },
     pipes::Pipes,
+    plain::PlainCalls,
     retries::Retries,
     shared_out::SharedOut,
     sleeps::Sleeps,
@@ -44,6 +45,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct Lowering<'t> {
     pub trace: &'t Trace,
     pub work: Work,
+    pub plain_calls: PlainCalls,
     /// What of it is others' than recorded.
     pub shared_out: SharedOut,
     pub busy: Busy,
@@ -237,6 +239,7 @@ impl<'t> Lowering<'t> {
             pipes: Pipes::of(trace, &next),
             retries: Retries::of(trace, &next, &is_answered),
             work: Work::new(trace),
+            plain_calls: PlainCalls::of(trace),
             shared_out: SharedOut::of(trace),
             ends: ends::ends(trace, &next),
             carried: vec![0; threads],
@@ -277,8 +280,16 @@ impl<'t> Lowering<'t> {
         if let Some(nanos) = self.shared_out.before(index) {
             self.work.set_left(nanos);
         }
-        let call = *self.trace.call(&self.trace.events[index]);
+        let event = &self.trace.events[index];
+        let call = self.trace.call(event);
         let thread = call.thread.0;
+        if let Some(plain) = self.plain_calls.get(event.call)
+            && self.is_plain(index, thread)
+        {
+            self.plain(index, thread, plain);
+            return;
+        }
+        let call = *call;
         if (index as u32) < self.resumes_at[thread as usize] {
             if self.sleeps.are_awaited() {
                 self.pass_over(index);
@@ -365,11 +376,13 @@ impl<'t> Lowering<'t> {
     }
 
     /// Adds an operation to a thread; the first of an event carries the event's work.
+    #[inline]
     pub fn push(&mut self, event: usize, thread: u32, action: Action) -> OpRef {
         let work = self.work.take(event) + std::mem::take(&mut self.carried[thread as usize]);
         self.push_with_work(event, thread, action, work)
     }
 
+    #[inline]
     pub fn push_with_work(
         &mut self,
         event: usize,

@@ -155,6 +155,34 @@ impl Operations {
         self.events.push(operation.event);
     }
 
+    /// Adds one that locks a mutex or unlocks it, and did not wait: what most of many programs' operations are.
+    #[inline]
+    pub(crate) fn push_mutex(
+        &mut self,
+        (mutex, locks): (ObjectId, bool),
+        work_nanos: u64,
+        event: u32,
+    ) {
+        let kind = if locks { LOCK } else { UNLOCK };
+        if mutex.0 >> OPERAND_BITS == 0 && work_nanos >> WORK_SHIFT == 0 {
+            self.kinds |= 1 << kind;
+            self.words.push(word(work_nanos, 0, kind, mutex.0));
+            self.events.push(event);
+            return;
+        }
+        let action = if locks {
+            Action::Lock(mutex)
+        } else {
+            Action::Unlock(mutex)
+        };
+        self.push(Operation {
+            work_nanos,
+            action,
+            event,
+            waited: false,
+        });
+    }
+
     /// Replaces one.
     pub(crate) fn set(&mut self, index: u32, operation: Operation) {
         let word = self.words[index as usize];
@@ -208,10 +236,7 @@ impl Operations {
         let fits =
             kind.filter(|&(_, operand)| operand >> OPERAND_BITS == 0 && work_nanos >> 32 == 0);
         if let Some((kind, operand)) = fits {
-            return work_nanos << WORK_SHIFT
-                | waited
-                | u64::from(kind) << OPERAND_BITS
-                | u64::from(operand);
+            return word(work_nanos, waited, kind, operand);
         }
         let place = place.unwrap_or_else(|| {
             self.odd.push((0, Action::Pass));
@@ -258,6 +283,11 @@ impl Operations {
             _ => self.odd[(word >> WORK_SHIFT) as usize].1,
         }
     }
+}
+
+#[inline]
+fn word(work_nanos: u64, waited: u64, kind: u32, operand: u32) -> u64 {
+    work_nanos << WORK_SHIFT | waited | u64::from(kind) << OPERAND_BITS | u64::from(operand)
 }
 
 #[inline]
@@ -360,7 +390,15 @@ mod tests {
             for list in lists {
                 let mut packed = Operations::with_capacity(list.len());
                 for operation in list {
-                    packed.push(operation);
+                    match operation.action {
+                        Action::Lock(mutex) if !operation.waited => {
+                            packed.push_mutex((mutex, true), operation.work_nanos, operation.event);
+                        }
+                        Action::Unlock(mutex) if !operation.waited => {
+                            packed.push_mutex((mutex, false), operation.work_nanos, operation.event);
+                        }
+                        _ => packed.push(operation),
+                    }
                 }
                 all.append(packed);
             }

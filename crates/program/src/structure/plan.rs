@@ -1,6 +1,6 @@
 //! What becomes of the events of a condition variable whose structure is known.
 
-use std::{collections::HashMap, iter::Peekable};
+use std::collections::HashMap;
 
 use foretrace_trace::{Object, ObjectId, ObjectKind};
 
@@ -73,16 +73,29 @@ pub(crate) struct Plan {
 /// What becomes of which events, to be asked for in their order.
 #[derive(Debug)]
 pub(crate) struct Roles {
-    next: Peekable<std::vec::IntoIter<(u32, Role)>>,
+    next: std::vec::IntoIter<(u32, Role)>,
 }
 
 impl Roles {
+    /// Returns whether something becomes of an event that is not what it says. Later events only can be asked for then.
+    #[inline]
+    pub fn has(&self, event: u32) -> bool {
+        self.next
+            .as_slice()
+            .first()
+            .is_some_and(|&(other, _)| other <= event)
+    }
+
     /// Takes out what becomes of an event, where it is not what it says. Later events only can be asked for then.
     pub fn take(&mut self, event: u32) -> Option<Role> {
-        while self.next.next_if(|&(other, _)| other < event).is_some() {}
-        self.next
-            .next_if(|&(other, _)| other == event)
-            .map(|(_, role)| role)
+        while self.has(event) {
+            if let Some((at, role)) = self.next.next()
+                && at == event
+            {
+                return Some(role);
+            }
+        }
+        None
     }
 }
 
@@ -102,7 +115,7 @@ impl Plan {
         let mut roles: Vec<(u32, Role)> = self.roles.into_iter().collect();
         roles.sort_by_key(|&(event, _)| event);
         Roles {
-            next: roles.into_iter().peekable(),
+            next: roles.into_iter(),
         }
     }
 
