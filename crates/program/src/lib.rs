@@ -39,9 +39,9 @@ mod refill;
 mod retries;
 mod roles;
 mod sections;
-mod shared_out;
 mod sleeps;
 mod structure;
+mod teams;
 mod tries;
 mod work;
 

@@ -18,14 +18,23 @@ use crate::{
     pipes::Pipes,
     plain::PlainCalls,
     retries::Retries,
-    shared_out::SharedOut,
     sleeps::Sleeps,
     structure::{self, Roles},
+    teams::{self, SharedOut},
     work::Work,
 };
 
 /// Lowers a trace to a program, with the work pools that it holds where they are asked for.
 pub(crate) fn lower(trace: &Trace, with_pools: bool) -> Program {
+    let Some(dealt_out) = teams::deal_out(trace) else {
+        return lower_events(trace, with_pools);
+    };
+    let mut program = lower_events(&dealt_out.trace, with_pools);
+    program.operations.set_events(&dealt_out.recorded);
+    program
+}
+
+fn lower_events(trace: &Trace, with_pools: bool) -> Program {
     let mut lowering = Lowering::new(trace);
     for index in 0..trace.events.len() {
         lowering.event(index);

@@ -203,6 +203,13 @@ impl Operations {
         );
     }
 
+    /// Replaces the event that each came from by what stands there in its place.
+    pub(crate) fn set_events(&mut self, instead: &[u32]) {
+        for event in &mut self.events {
+            *event = instead.get(*event as usize).copied().unwrap_or(*event);
+        }
+    }
+
     /// Adds those of another list.
     pub(crate) fn append(&mut self, mut other: Self) {
         let odd_before = self.odd.len() as u64;

@@ -97,6 +97,7 @@ impl Program {
         let mutex = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Mutex;
         let queue = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Queue;
         let pipe = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Pipe;
+        let tasks = |id: ObjectId| self.objects[id.index()].stands_for_tasks();
         let doacross = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Doacross;
         match self.operations.action(operation) {
             Action::Pass | Action::Rouse(_) => "pass",
@@ -121,6 +122,8 @@ impl Program {
             Action::Unlock(_) => "unlock",
             Action::AwaitWake(id) | Action::TakeToken(id) if pipe(id) => "pipe_read",
             Action::Wake(id) | Action::GiveToken(id) if pipe(id) => "pipe_write",
+            Action::AwaitWake(id) if tasks(id) => "task_wait",
+            Action::Wake(id) if tasks(id) => "task_post",
             Action::AwaitWake(id) if doacross(id) => "doacross_wait",
             Action::Wake(id) if doacross(id) => "doacross_post",
             Action::AwaitWake(id) if mutex(id) => "cond_wait",

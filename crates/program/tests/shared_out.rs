@@ -76,43 +76,6 @@ fn pieces_with_anything_else_in_them_stay() {
     assert_eq!(worked(&rows)[0][0], 860);
 }
 
-/// Two rounds: `main` makes two tasks, waits for them, and does both, while T1 waits for the end of the region.
-const ROUNDS: &str = "\
-0 main create T1 cpu=0
-0 main sem_post s cpu=0
-5 T1 sem_wait s cpu=0
-10 main sem_trywait s failed:115 cpu=10
-110 main sem_trywait s busy cpu=110
-210 main sem_trywait s busy cpu=210
-211 main sem_timedwait s cpu=210
-212 main return busy cpu=210
-232 main sem_trywait s failed:115 cpu=230
-332 main sem_trywait s busy cpu=330
-432 main sem_trywait s busy cpu=430
-433 main sem_timedwait s cpu=430
-434 main return busy cpu=430
-444 main barrier_wait b 2 cpu=440
-444 T1 barrier_wait b 2 cpu=0
-445 main return cpu=440
-446 T1 return cpu=0
-450 main terminate cpu=440
-451 T1 terminate cpu=0
-";
-
-#[test]
-fn who_waits_for_tasks_begins_those_of_the_next_round_when_the_last_are_done() {
-    let shares = worked(ROUNDS);
-    assert_eq!(shares[0][0], 10 + 100 + 20 + 100 + 10);
-    assert_eq!(shares[1][0], 200);
-}
-
-#[test]
-fn where_several_wait_for_tasks_all_stays() {
-    let both = "431 T1 sem_timedwait s cpu=0\n431 T1 return busy cpu=0\n432 main";
-    let rows = ROUNDS.replacen("432 main", both, 1);
-    assert_eq!(worked(&rows)[0][0], 440);
-}
-
 #[test]
 fn a_large_piece_that_was_begun_first_is_dealt_out_first() {
     // T1 did three pieces of 100 ns while main was at one of 300.

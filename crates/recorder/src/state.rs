@@ -76,12 +76,8 @@ pub struct ThreadState {
     pub(crate) stack_low: Cell<u64>,
     /// Where it ends.
     pub(crate) stack_high: Cell<u64>,
-    /// The barrier of OpenMP's that the thread waits at, 0 for none; it may do tasks meanwhile.
-    pub at_barrier: Cell<u64>,
-    /// How many waits of OpenMP's the thread is in, as LLVM's library tells; it may do tasks meanwhile.
-    pub waits: Cell<u16>,
-    /// Whether a piece of work ended here last, so that what follows begins there.
-    pub piece_ended: Cell<bool>,
+    /// The barrier of the OpenMP team whose task the thread is at, as GCC's library has it run; 0 for none.
+    pub task_barrier: Cell<u64>,
     /// Whether the loop that LLVM's library deals out to the thread goes to whoever is free.
     pub loop_is_shared: Cell<bool>,
     /// The counter's lower half when the piece of a shared loop that the thread is at was begun, or marked last; 0 outside of such
@@ -134,8 +130,6 @@ pub struct ThreadState {
     pub(crate) trying: Cell<bool>,
     /// How many of these found nothing since the thread did anything else or let others run.
     pub(crate) looks: Cell<u16>,
-    /// One more than the waits of OpenMP's that the thread was in when the task began that it is at; 0 where it is at none.
-    pub tasks: Cell<u16>,
     /// What the thread does again and again.
     pub(crate) repeated: Repeated,
 }
@@ -252,12 +246,9 @@ impl ThreadState {
         self.region_end.set(0);
         self.burst.set(0);
         self.tries.set(0);
-        self.waits.set(0);
         self.caller.set(0);
         self.section.set(0);
         self.piece_began.set(0);
-        self.piece_ended.set(false);
-        self.tasks.set(0);
         // Another journal, which knows none.
         for largest in &self.teams {
             largest.set(0);

@@ -96,6 +96,13 @@ impl Outcome {
     /// Of a failed try of an OpenMP team's semaphore, `EINPROGRESS`: what its thread did since its event before is its own, and what
     /// follows may be a piece of work that any member of the team might have done.
     pub const BEGINS: Self = Self::Failed(115);
+
+    /// Of a wait for OpenMP tasks, `EALREADY`: it was for those that were made in the one that waits, whose thread did meanwhile also what
+    /// these made. With [`Outcome::Busy`] it did only these themselves.
+    pub const HELPED: Self = Self::Failed(114);
+
+    /// Of a wait for OpenMP tasks, `EINPROGRESS`: it was for those that were made in the one that waits, and for all that these made.
+    pub const WAITED_FOR_ALL: Self = Self::Failed(115);
 }
 
 /// What a thread did. Objects are given by position in `Trace::objects`.

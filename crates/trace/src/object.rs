@@ -109,6 +109,12 @@ impl Object {
         self.is_of_team() && self.address.is_some_and(|address| address & SLEEPING == 0)
     }
 
+    /// Returns whether it stands for all tasks of an OpenMP team: a post of an even iteration says that the task of half that number was
+    /// made, a wait for it that the task begins, and a post of the next iteration that it is done.
+    pub fn stands_for_tasks(&self) -> bool {
+        self.kind == ObjectKind::Doacross && self.team().is_some_and(|(_, size)| size == 1)
+    }
+
     /// Returns the OpenMP team that it is of, as a number, and how many threads that has when it uses it; 1 for what it has
     /// whatever its size is.
     pub fn team(&self) -> Option<(u64, u32)> {

@@ -2,15 +2,13 @@
 
 use core::ffi::c_void;
 
-use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS};
+use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS, OUTCOME_WAITED_FOR_ALL};
 
 use super::region::{Member, Team};
 use super::{functions, pass, recording, tasks};
 use crate::hook::Pending;
 
 /// Records a wait at the team's barrier, and what `outcome` says of its result.
-///
-/// Those who wait do tasks meanwhile; a thread counts as arriving when it had done its last (see `tasks`).
 fn wait<T>(site: u64, call: impl FnOnce() -> T, outcome: impl FnOnce(&T) -> u8) -> T {
     let Some(barrier) = Member::barrier().filter(|_| recording(site)) else {
         return pass(site, call);
@@ -18,14 +16,14 @@ fn wait<T>(site: u64, call: impl FnOnce() -> T, outcome: impl FnOnce(&T) -> u8) 
     wait_in((Kind::BarrierWait, barrier), barrier, site, call, outcome)
 }
 
-/// Records a wait for tasks, as one that is given up: whom it waits for is not known.
-fn wait_for_tasks(site: u64, call: impl FnOnce()) {
+/// Records a wait for tasks, as one that is given up. Its outcome says for which.
+fn wait_for_tasks(site: u64, outcome: u8, call: impl FnOnce()) {
     let Some(barrier) = Member::barrier().filter(|_| recording(site)) else {
         return pass(site, call);
     };
     let semaphore = Team::of_barrier(barrier).map_or(0, Team::semaphore);
     let recorded_as = (Kind::SemTimedWait, semaphore);
-    wait_in(recorded_as, barrier, site, call, |()| OUTCOME_BUSY);
+    wait_in(recorded_as, barrier, site, call, |()| outcome);
 }
 
 fn wait_in<T>(
@@ -36,7 +34,7 @@ fn wait_in<T>(
     outcome: impl FnOnce(&T) -> u8,
 ) -> T {
     let pending = Pending::record(kind, object, site);
-    let result = tasks::while_waiting(barrier, call);
+    let result = call();
     tasks::mark_unseen(barrier);
     pending.returned(outcome(&result));
     result
@@ -83,12 +81,15 @@ barriers! {
 
 pub unsafe extern "C-unwind" fn taskwait(site: u64) {
     // SAFETY: the program's own call.
-    wait_for_tasks(site, || unsafe { functions::GOMP_taskwait(site) });
+    wait_for_tasks(site, OUTCOME_BUSY, || unsafe {
+        functions::GOMP_taskwait(site);
+    });
 }
 
 pub unsafe extern "C-unwind" fn taskgroup_end(site: u64) {
     // SAFETY: the program's own call.
-    wait_for_tasks(site, || unsafe { functions::GOMP_taskgroup_end(site) });
+    let call = || unsafe { functions::GOMP_taskgroup_end(site) };
+    wait_for_tasks(site, OUTCOME_WAITED_FOR_ALL, call);
 }
 
 /// The first thread to come here is sent on at once, and waits when it has something to copy; the others wait for it.

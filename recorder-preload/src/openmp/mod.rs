@@ -11,8 +11,10 @@
 //! | a barrier, explicit or at the end of a loop, of sections or of a single that copies | the same barrier |
 //! | critical and ordered sections, atomics by the library, locks | mutexes; spin locks where the library spins |
 //! | an iteration that others wait for, and their waits (`depend(source)`, `depend(sink)`) | a post and waits of that iteration |
-//! | a wait for tasks | a timed wait for the semaphore that is given up |
-//! | a task, a piece of a loop or of sections that is dealt out | a failed try of the semaphore where it begins (`EINPROGRESS`) and where it ends (busy) |
+//! | a task is made, begins, is done | a post of iteration 2n, a wait for it, a post of iteration 2n + 1 of a loop that stands for the team's tasks |
+//! | a task depends on an address | a wait for an iteration that there is none of, whose number holds this |
+//! | a wait for tasks | a timed wait for the semaphore that is given up, whose outcome says for which (`Outcome::HELPED`) |
+//! | a piece of a loop or of sections that is dealt out; a task without a number | a failed try of the semaphore where it begins (`EINPROGRESS`) and where it ends (busy) |
 //!
 //! A team has a name that stays the same from region to region: its master thread, and how deep in regions it was. Each
 //! name has one semaphore, and one barrier for every size that its teams had. Their addresses in the journal are none
@@ -21,14 +23,14 @@
 //! The threads of a team are ordinary ones, created by the library.
 //!
 //! The libraries may spin, so a reader counts CPU time in these waits, and before a member takes its token, as work only where it is no
-//! more than falling asleep and waking up take. Tasks are recorded as work of the threads that did them, before the wait that they
+//! more than falling asleep and waking up take. Tasks are recorded where they were done, before the wait that they
 //! were done in; who else might have done them is for readers to find out.
 //!
 //! The library may have come with one that was opened later, for that one alone. Then every call of a hook looks for the
 //! function that its caller means, which takes it a few hundred nanoseconds.
 //!
-//! Deliberately absent, so that a prediction knows nothing of it: who waits for which task other than at a barrier, and
-//! that it was made before it began; that ordered sections are entered in the loop's order; in LLVM's library, atomics and reductions that it locks for; which barriers were cancelled; offloading to devices; programs from before GCC 4.9
+//! Deliberately absent, so that a prediction knows nothing of it: tasks of `taskloop` with GCC's library, and those that another thread
+//! ends (`detach`); that ordered sections are entered in the loop's order; in LLVM's library, atomics and reductions that it locks for; which barriers were cancelled; offloading to devices; programs from before GCC 4.9
 //! (`GOMP_parallel_start`); a program that LLVM's library is linked to statically, or that has a tool of its own.
 
 use core::ffi::CStr;

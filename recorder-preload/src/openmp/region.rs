@@ -18,7 +18,8 @@ pub const SIZE_SHIFT: u32 = 48;
 /// Set in the addresses of teams that the user, not foretrace, told to sleep where they wait: on any number of CPUs they do.
 const SLEEPING: u64 = 1 << 63;
 
-/// Set in what is kept with a task of LLVM's library, beside its team's barrier, if whoever makes it has to do it at once.
+/// Set in what is kept with a task of LLVM's library, beside its team's barrier, if whoever makes it has to do it at once: it is a part
+/// of what makes it.
 pub const AT_ONCE: u64 = 1 << 62;
 
 /// Set in a region's site if a hook began it for LLVM's library.
@@ -196,10 +197,12 @@ impl Member {
     /// Calls a function with the calling thread being a member.
     fn during<T>(barrier: u64, size: u32, call: impl FnOnce() -> T) -> T {
         /// Restores what was before, however the call is left.
-        struct Guard(*const Member);
+        struct Guard(*const Member, u64);
         impl Drop for Guard {
             fn drop(&mut self) {
-                ThreadState::current().member.set(self.0.cast());
+                let state = ThreadState::current();
+                state.member.set(self.0.cast());
+                state.task_barrier.set(self.1);
             }
         }
         let state = ThreadState::current();
@@ -210,7 +213,8 @@ impl Member {
             depth: depth() + 1,
             outer,
         };
-        let guard = Guard(member.outer);
+        // A task may begin a region.
+        let guard = Guard(member.outer, state.task_barrier.replace(0));
         state.member.set((&raw const member).cast());
         state.loops[(member.depth as usize - 1) % SITES].set(0);
         state.piece_began.set(0);
@@ -221,7 +225,13 @@ impl Member {
 
     /// Returns the address of the barrier of the calling thread's team; `None` where it has no other members.
     pub fn barrier() -> Option<u64> {
-        let member: *const Self = ThreadState::current().member.get().cast();
+        let state = ThreadState::current();
+        // It may do a task at a region's end, of which it is a member no more.
+        let of_task = state.task_barrier.get();
+        if of_task != 0 {
+            return Some(of_task);
+        }
+        let member: *const Self = state.member.get().cast();
         // SAFETY: null, or set by `during`, which waits in a frame below this one.
         unsafe { member.as_ref() }
             .filter(|member| member.size > 1)
@@ -294,8 +304,6 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     if number != 0 {
         state.region_end.set(barrier);
     }
-    state.at_barrier.set(barrier);
-    state.piece_ended.set(false);
 }
 
 /// Records that the calling thread is back from the barrier at the end of a region, if it was last seen there: what it
@@ -304,7 +312,6 @@ pub fn come_back() {
     let state = ThreadState::current();
     let barrier = state.region_end.replace(0);
     if barrier != 0 {
-        state.at_barrier.set(0);
         tasks::mark_unseen(barrier);
         returned(Kind::BarrierWait, barrier, OUTCOME_SUCCESS);
     }
@@ -341,11 +348,7 @@ pub unsafe fn begin<T>(
     if spins() {
         record(Kind::SemTimedWait, team.semaphore(), OUTCOME_PENDING, site);
     }
-    let at_barrier = &ThreadState::current().at_barrier;
-    // A task may begin a region.
-    let before = at_barrier.get();
     let result = call(run, (&raw const region).cast_mut().cast());
-    at_barrier.set(before);
     let members = region.size.load(Ordering::Relaxed);
     if members > 1 {
         let barrier = team.barrier(members);

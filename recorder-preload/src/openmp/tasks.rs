@@ -1,12 +1,14 @@
-//! Tasks. Of them is recorded when one begins and ends: a piece of its team's work, which any member might have done.
+//! Tasks. Of each is recorded when it is made, when it begins and when it is done, with a number that no other task has meanwhile: a post
+//! of one iteration of a loop that stands for all of a team's tasks, a wait for it, and the post of another. Whoever waits for tasks is
+//! recorded as waiting (see `openmp`); for which, a reader knows from who made them.
 //!
-//! A thread that does tasks while it waits at a barrier counts as arriving there only when it had done its last. What is recorded is a
-//! call without any effect, made while another waits: that moves the waiting call to after it, as with calls that a signal handler makes.
+//! A thread does tasks while it waits. What is recorded meanwhile moves the waiting call to after it, as with calls that a signal
+//! handler makes; so it counts as arriving at a barrier only when it had done its last.
 
 use core::ffi::{c_int, c_uint, c_void};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use foretrace_recorder::{ThreadState, process, turns};
+use foretrace_recorder::{Kind, OUTCOME_SUCCESS, ThreadState, process, record_extended, turns};
 
 use super::functions::{self, Body, Copy};
 use super::region::{Member, Team};
@@ -16,17 +18,96 @@ use crate::hook;
 /// Whether there are tasks whose ends are not seen: those made of loops, and few others.
 static UNSEEN: AtomicU32 = AtomicU32::new(0);
 
-/// Whether there are tasks that wait for others, which are no pieces that anybody might do next.
-static ORDERED: AtomicU32 = AtomicU32::new(0);
-
 /// Set in a task's flags when it depends on others.
 const DEPEND: c_uint = 1 << 3;
+
+/// What a `depend` object says of what is only read.
+const DEPEND_IN: usize = 1;
 
 /// Set in a task's flags when the library writes to the data that it was given.
 const DETACH: c_uint = 1 << 13;
 
 /// The most data that is put on a stack for a task that is run at once, where the library would copy none.
 const MOST_COPIED: usize = 4096;
+
+/// A bit for each number that some task has.
+static TAKEN: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
+
+/// One more than the largest number that a task may have.
+pub const NUMBERS: u64 = 64 * TAKEN.len() as u64;
+
+/// Set in place of a task's number with an address that it depends on, and with one that it writes to.
+const NEEDS: u64 = 1 << 63;
+const WRITES: u64 = 1 << 62;
+const ADDRESSES: u64 = (1 << 48) - 1;
+
+/// The number of a task that was made and is not done: from 1 and below [`NUMBERS`].
+#[derive(Clone, Copy)]
+pub struct Number(u32);
+
+impl Number {
+    /// Takes the lowest number that is free, so that there are few different ones; `None` where none is.
+    fn take() -> Option<Self> {
+        for (place, word) in TAKEN.iter().enumerate() {
+            let mut bits = word.load(Ordering::Relaxed);
+            // 0 is nobody's.
+            let kept = u64::from(place == 0);
+            while bits | kept != u64::MAX {
+                let bit = (bits | kept).trailing_ones();
+                let with = bits | 1 << bit;
+                match word.compare_exchange(bits, with, Ordering::AcqRel, Ordering::Relaxed) {
+                    Ok(_) => return Some(Self(64 * place as u32 + bit)),
+                    Err(now) => bits = now,
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns the number as the library keeps it for us; `None` for what is none.
+    pub fn of(word: u64) -> Option<Self> {
+        let number = u32::try_from(word).ok()?;
+        (1..NUMBERS).contains(&word).then_some(Self(number))
+    }
+
+    pub fn word(self) -> u64 {
+        u64::from(self.0)
+    }
+
+    /// Records the making of a task of a team's, and gives it a number.
+    pub fn make(team: Team, site: u64) -> Option<Self> {
+        let number = Self::take()?;
+        number.record(Kind::DoacrossPost, team, (0, site));
+        Some(number)
+    }
+
+    /// Records that the task begins. Others may come first: on several CPUs they would do tasks meanwhile.
+    pub fn begin(self, team: Team, site: u64) {
+        turns::give_way_now();
+        self.record(Kind::DoacrossWait, team, (0, site));
+    }
+
+    /// Records that the task is done, whose number another may have then.
+    pub fn end(self, team: Team, site: u64) {
+        self.record(Kind::DoacrossPost, team, (1, site));
+        let word = &TAKEN[self.0 as usize / 64];
+        word.fetch_and(!(1 << (self.0 % 64)), Ordering::AcqRel);
+    }
+
+    fn record(self, kind: Kind, team: Team, (which, site): (u64, u64)) {
+        let operands = (2 * self.word() + which, 0);
+        record_extended(kind, team.semaphore(), OUTCOME_SUCCESS, site, operands);
+    }
+}
+
+/// Records that the task of a team's that the thread has just made reads what is there, or writes it: it waits for those that were made
+/// before in the same task and write it, or also for those that read it.
+pub fn needs(team: Team, address: *const c_void, writes: bool) {
+    let kind = NEEDS | if writes { WRITES } else { 0 };
+    let operands = (kind | address as u64 & ADDRESSES, 0);
+    let object = team.semaphore();
+    record_extended(Kind::DoacrossWait, object, OUTCOME_SUCCESS, 0, operands);
+}
 
 /// What is put before a task's own data.
 #[derive(Clone, Copy)]
@@ -35,8 +116,10 @@ struct Task {
     body: Body,
     /// How far behind this the data is.
     offset: usize,
-    /// Whether whoever makes it has to do it at once.
-    at_once: bool,
+    /// The barrier of its team; 0 if nothing is recorded of it: then it is part of what its thread does otherwise.
+    barrier: u64,
+    /// Without one it is no task that any other thread may be taken to do.
+    number: Option<Number>,
 }
 
 /// A task that is being made: what the library takes for its data.
@@ -45,39 +128,6 @@ struct Making {
     data: *mut c_void,
     bytes: usize,
     copy: Option<Copy>,
-}
-
-/// Calls a function that waits at a barrier.
-pub fn while_waiting<T>(barrier: u64, call: impl FnOnce() -> T) -> T {
-    let at_barrier = &ThreadState::current().at_barrier;
-    let before = at_barrier.replace(barrier);
-    ThreadState::current().piece_ended.set(false);
-    let result = call();
-    at_barrier.set(before);
-    result
-}
-
-/// Notes that tasks wait for others.
-pub fn note_order() {
-    ORDERED.store(1, Ordering::Relaxed);
-}
-
-/// Marks that a task begins, unless one ended just before; `waits` says whether its thread waits for its team.
-pub fn mark_begin(team: Team, waits: bool, site: u64) {
-    turns::give_way_now();
-    if !(waits && ThreadState::current().piece_ended.replace(false)) {
-        pieces::begin(team, site);
-    }
-}
-
-/// Marks that a task is done.
-pub fn mark_end(team: Team, site: u64) {
-    ThreadState::current().piece_ended.set(true);
-    if ORDERED.load(Ordering::Relaxed) == 0 {
-        pieces::end(team, site);
-    } else {
-        pieces::begin(team, site);
-    }
 }
 
 /// Marks the end of all tasks that may have been done while the thread waited at a barrier, if there are any whose own
@@ -112,31 +162,49 @@ unsafe extern "C-unwind" fn run(task: *mut c_void) {
     let Task {
         body,
         offset,
-        at_once,
+        barrier,
+        number,
     } = unsafe { task.cast::<Task>().read() };
-    let state = ThreadState::current();
-    let (waits_at, outer) = (state.at_barrier.get(), state.tasks.get());
-    let waits = waits_at != 0;
-    // One that is done at once within another is a part of that.
-    let is_piece = !at_once && (waits || outer == 0) && hook::recording();
-    let barrier = if waits {
-        Some(waits_at)
-    } else {
-        Member::barrier()
-    };
-    let team = barrier.filter(|_| is_piece).and_then(Team::of_barrier);
-    let site = body as usize as u64;
-    if let Some(team) = team {
-        mark_begin(team, waits, site);
-        state.at_barrier.set(0);
-        state.tasks.set(1);
-    }
     // SAFETY: the program's own function, with its data behind.
-    unsafe { body(task.cast::<u8>().add(offset).cast()) };
-    if let Some(team) = team {
-        state.at_barrier.set(waits_at);
-        state.tasks.set(outer);
-        mark_end(team, site);
+    let call = || unsafe { body(task.cast::<u8>().add(offset).cast()) };
+    let Some(team) = Team::of_barrier(barrier).filter(|_| hook::recording()) else {
+        return call();
+    };
+    let site = body as usize as u64;
+    match number {
+        Some(number) => number.begin(team, site),
+        None => pieces::begin(team, site),
+    }
+    let outer = ThreadState::current().task_barrier.replace(barrier);
+    call();
+    ThreadState::current().task_barrier.set(outer);
+    match number {
+        Some(number) => number.end(team, site),
+        None => pieces::begin(team, site),
+    }
+}
+
+/// Records what a task depends on: as libgomp's `gomp_task_handle_depend` reads it, how many there are, how many of them are written to,
+/// and the addresses, those first; or 0, and the same with more kinds.
+unsafe fn record_needs(team: Team, list: *const *const c_void) {
+    // SAFETY: by the caller's promise it is one; so is all that follows.
+    let word = |place: usize| unsafe { *list.add(place) };
+    let count = |place: usize| word(place) as usize;
+    let (first, all, written, plain) = if count(0) == 0 {
+        let written = count(2) + count(3);
+        (5, count(1), written, written + count(4))
+    } else {
+        (2, count(0), count(1), count(0))
+    };
+    for place in 0..plain.min(all) {
+        needs(team, word(first + place), place < written);
+    }
+    for place in plain..all {
+        // An object that holds an address and what is done there.
+        let object: *const *const c_void = word(first + place).cast();
+        // SAFETY: as above.
+        let (address, kind) = unsafe { (*object, *object.add(1) as usize) };
+        needs(team, address, kind != DEPEND_IN);
     }
 }
 
@@ -155,11 +223,11 @@ unsafe extern "C-unwind" fn make(
     site: u64,
 ) {
     let recording = recording(site);
-    if recording {
-        process::note_tasks();
-    }
     let is_large = copy_data.is_none() && bytes > MOST_COPIED;
     if !recording || is_large || flags & DETACH != 0 {
+        if recording {
+            process::note_tasks();
+        }
         UNSEEN.store(1, Ordering::Relaxed);
         // SAFETY: the program's own call.
         unsafe {
@@ -173,14 +241,20 @@ unsafe extern "C-unwind" fn make(
     // Both are powers of two.
     let align = align.max(align_of::<Task>());
     let offset = size_of::<Task>().next_multiple_of(align);
-    if flags & DEPEND != 0 {
-        note_order();
+    // One that has to be done at once is a part of what makes it.
+    let barrier = Member::barrier().filter(|_| deferred).unwrap_or(0);
+    let team = Team::of_barrier(barrier);
+    let number = team.and_then(|team| Number::make(team, site));
+    if let Some(team) = team.filter(|_| number.is_some() && flags & DEPEND != 0) {
+        // SAFETY: the program's own list.
+        unsafe { record_needs(team, depend.cast()) };
     }
     let mut making = Making {
         task: Task {
             body,
             offset,
-            at_once: !deferred,
+            barrier,
+            number,
         },
         data,
         bytes,

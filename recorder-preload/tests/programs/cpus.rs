@@ -84,8 +84,10 @@ fn gccs_openmp_believes_in_the_cpus_that_it_is_told_of() {
     let run = openmp("gcc", "omp_places_gcc");
     assert_eq!(run.stdout(), "6 threads, 6 processors, 6 places\n");
     let mut cpus: Vec<Option<u32>> = run.trace.threads.iter().map(|thread| thread.cpu).collect();
+    // The first thread is bound to the first CPU when it has started the program, which may be what takes it longest.
+    assert!(matches!(cpus.remove(0), None | Some(0)));
     cpus.sort();
-    assert_eq!(cpus, [0, 1, 2, 3, 4, 5].map(Some));
+    assert_eq!(cpus, [1, 2, 3, 4, 5].map(Some));
 }
 
 /// Records a program of OpenMP's that binds its threads, built by one of the two compilers.

@@ -19,7 +19,7 @@ fn record(source: &str) -> Run {
     run
 }
 
-/// The same for one with tasks, of which there is a warning.
+/// The same for one with tasks of which it is not known which others they wait for, of which there is a warning.
 fn record_tasks(source: &str) -> Run {
     let name = source.split('.').next().expect("split gives one part");
     let run = record_program(&compile(source, name, &["-fopenmp"]), "false");
@@ -89,7 +89,10 @@ fn check_barriers(run: &Run) {
         }
         let size = object.initial.expect("its size was recorded") as usize;
         let arrivals = run.count(&format!("barrier_wait {}", object.name.replace(' ', "")));
-        let without_effect = run.count("return busy") - run.count("sem_timedwait");
+        let waits_for_tasks = run.count("sem_timedwait");
+        let over =
+            ["busy", "failed:114", "failed:115"].map(|said| run.count(&format!("return {said}")));
+        let without_effect = over.iter().sum::<usize>() - waits_for_tasks;
         assert_eq!(
             (arrivals - without_effect) % size,
             0,
@@ -202,7 +205,7 @@ fn regions_within_regions_have_teams_of_their_own() {
 
 #[test]
 fn a_region_that_the_library_looks_into_keeps_its_data() {
-    let run = record_tasks("openmp_reduction.c");
+    let run = record("openmp_reduction.c");
     assert_eq!(run.stdout(), "345\n");
     assert_eq!(run.count("sem_wait semaphore1"), 2);
 }
@@ -331,10 +334,11 @@ fn a_loop_of_which_each_iteration_waits_for_the_one_before_is_not_predicted_to_b
 
 #[test]
 fn waits_for_tasks_are_recorded_and_take_nothing() {
-    let run = record_tasks("openmp_taskwait.c");
+    let run = record("openmp_taskwait.c");
     // Each call but the 89 that return at once waits for its two; one group does.
     assert_eq!(run.count("sem_timedwait semaphore1"), 88 + 1);
-    assert_eq!(run.count("return busy"), 88 + 1);
+    assert_eq!(run.count("return busy"), 88);
+    assert_eq!(run.count("return failed:115"), 1);
 }
 
 #[test]
@@ -392,7 +396,8 @@ pub fn check_pieces(run: &Run) {
         }
     }
     assert!(begun >= 3, "{begun} of three loops at least");
-    assert!(ended >= begun, "{ended} ends of {begun}");
+    // Who comes too late begins, and has none.
+    assert!(ended >= 3, "{ended} ends of {begun}");
 }
 
 #[test]

@@ -119,27 +119,30 @@ fn a_loop_of_which_each_iteration_waits_for_the_one_before_is_not_predicted_to_b
 #[test]
 fn waits_for_tasks_are_recorded_and_take_nothing() {
     let run = record("openmp_taskwait.c");
-    assert_eq!(run.trace.warnings.len(), 1, "{:?}", run.trace.warnings);
+    assert!(run.trace.warnings.is_empty(), "{:?}", run.trace.warnings);
     assert_eq!(run.count("sem_timedwait semaphore1"), 88 + 1);
-    assert_eq!(run.count("return busy"), 88 + 1);
+    assert_eq!(run.count("return failed:114"), 88);
+    assert_eq!(run.count("return failed:115"), 1);
 }
 
 #[test]
 fn tasks_of_all_kinds_are_done_while_the_team_waits() {
     let run = record("openmp_tasks.c");
-    assert!(run.count("sem_trywait semaphore1 busy") >= 200);
+    for part in ["doacross_post tasks1", "doacross_wait tasks1"] {
+        assert!(run.count(part) >= 200, "{part}");
+    }
 }
 
 #[test]
 fn functions_of_gcc_in_the_same_library_are_recorded_once() {
-    for (source, tasks) in [("openmp_barrier.c", 0), ("openmp_taskwait.c", 1)] {
+    for source in ["openmp_barrier.c", "openmp_taskwait.c"] {
         let name = source.split('.').next().expect("split gives one part");
         let object = compile(source, &format!("{name}_gcc.o"), &["-fopenmp", "-c"]);
         let object = object.to_str().expect("a path of ours");
         let output = format!("{name}_gcc_clang");
         let program = compile_with("clang", object, &output, &["-fopenmp"]);
         let run = record_program(&program, "false");
-        assert_eq!(run.trace.warnings.len(), tasks, "{:?}", run.trace.warnings);
+        assert!(run.trace.warnings.is_empty(), "{:?}", run.trace.warnings);
         assert_eq!(run.count("sem_wait semaphore1"), 3);
         let waits = run.trace.events.iter().map(|event| run.trace.call(event));
         let waits = waits.filter(|call| matches!(call.operation, Operation::BarrierWait(_)));

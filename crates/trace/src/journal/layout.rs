@@ -370,6 +370,14 @@ pub const OUTCOME_FAILED: u8 = 16;
 /// Of a failed try of an OpenMP team's semaphore ([`crate::Outcome::BEGINS`]): what its thread did since its event before is its own.
 /// With [`OUTCOME_BUSY`] it is a piece of work that any member of the team might have done.
 pub const OUTCOME_BEGINS: u8 = OUTCOME_FAILED + EINPROGRESS;
+/// Of a wait for OpenMP tasks ([`crate::Outcome::HELPED`]): it was for those that were made in the one that waits, whose thread did
+/// meanwhile also what these made. With [`OUTCOME_BUSY`] it did only these themselves.
+pub const OUTCOME_HELPED: u8 = OUTCOME_FAILED + EALREADY;
+/// Of a wait for OpenMP tasks ([`crate::Outcome::WAITED_FOR_ALL`]): it was for those that were made in the one that waits, and for all that
+/// these made.
+pub const OUTCOME_WAITED_FOR_ALL: u8 = OUTCOME_FAILED + EINPROGRESS;
+/// `EALREADY`.
+const EALREADY: u8 = 114;
 /// `EINPROGRESS`.
 const EINPROGRESS: u8 = 115;
 /// Outcome byte: not known yet; a [`Kind::Return`] will say.

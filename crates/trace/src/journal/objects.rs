@@ -65,13 +65,17 @@ impl Objects {
         let count = &mut self.counts[kind as usize];
         *count += 1;
         let id = ObjectId::from_index(self.table.len());
-        self.table.push(Object {
+        let mut object = Object {
             kind,
             name: format!("{} {count}", kind.name()),
             process: ProcessId(u32::try_from(process).unwrap_or(0)),
             address: Some(address),
             initial: known.initial,
-        });
+        };
+        if object.stands_for_tasks() {
+            object.name = format!("tasks {count}");
+        }
+        self.table.push(object);
         self.living.insert(key, id);
         id
     }

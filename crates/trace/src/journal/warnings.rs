@@ -30,7 +30,7 @@ impl Builder<'_> {
             }
             if journal.has_tasks {
                 warnings.push(format!(
-                    "{program}: it uses OpenMP tasks: whoever is free is taken to do the next, but each counts where it was run if several threads wait for tasks, and it is not known which wait is for which"
+                    "{program}: it uses OpenMP tasks that depend on each other or are made of loops (taskloop): each counts where it was run, since it is not known what others might have done"
                 ));
             }
             if let Some(library) = &journal.bypassing {

@@ -1,21 +1,24 @@
 //! What the library tells: callbacks, recorded as the hooks of GCC's library record the same (see `openmp`).
 //!
 //! Of each region and task the library keeps one word for us: of a region its team, and the most members that there are
-//! tokens for; of a task the barrier of its team.
+//! tokens for; of a task its number, by which the barrier of its team is found, or that itself if it has none.
 
 use core::ffi::{c_int, c_uint, c_void};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use foretrace_recorder::{
-    Kind, OUTCOME_BUSY, OUTCOME_PENDING, OUTCOME_SUCCESS, ThreadState, process, record, returned,
+    Kind, OUTCOME_HELPED, OUTCOME_PENDING, OUTCOME_SUCCESS, OUTCOME_WAITED_FOR_ALL, ThreadState,
+    process, record, returned,
 };
 
 use super::{BEGIN, Data, Endpoint};
 use crate::hook::recording;
 use crate::openmp::region::{self, AT_ONCE, BY_HOOK, SIZE_SHIFT, Team};
-use crate::openmp::tasks;
+use crate::openmp::tasks::{NUMBERS, Number};
+use crate::openmp::{pieces, tasks};
 
 /// Returns the callbacks with their numbers in the interface.
-pub fn callbacks() -> [(c_int, *const c_void); 8] {
+pub fn callbacks() -> [(c_int, *const c_void); 9] {
     [
         (3, parallel_begin as *const c_void),
         (4, parallel_end as *const c_void),
@@ -23,6 +26,7 @@ pub fn callbacks() -> [(c_int, *const c_void); 8] {
         (6, task_schedule as *const c_void),
         (7, implicit_task as *const c_void),
         (16, sync_region_wait as *const c_void),
+        (18, dependences as *const c_void),
         (26, mutex_acquire as *const c_void),
         (27, mutex_acquired as *const c_void),
     ]
@@ -56,6 +60,17 @@ unsafe fn read(data: *const Data) -> u64 {
     unsafe { data.as_ref() }.copied().unwrap_or(0)
 }
 
+/// The barrier of each task's team, by the task's number.
+static BARRIERS: [AtomicU64; NUMBERS as usize] = [const { AtomicU64::new(0) }; NUMBERS as usize];
+
+/// Returns the barrier of a task's team; 0 where there is none. `word` is the library's for the task.
+fn barrier_of(word: u64) -> u64 {
+    match Number::of(word) {
+        Some(number) => BARRIERS[number.word() as usize].load(Ordering::Relaxed),
+        None => word & !AT_ONCE,
+    }
+}
+
 unsafe extern "C" fn parallel_begin(
     encountering: *const Data,
     _frame: *const c_void,
@@ -68,7 +83,7 @@ unsafe extern "C" fn parallel_begin(
         return;
     }
     // SAFETY: the library's own word.
-    let task = unsafe { read(encountering) };
+    let task = barrier_of(unsafe { read(encountering) });
     let team = Team::of_current(Team::of_barrier(task).map_or(0, Team::depth_within));
     let caller = ThreadState::current().caller.replace(0);
     let site = if caller == 0 { site as u64 } else { caller };
@@ -134,15 +149,16 @@ unsafe extern "C" fn sync_region_wait(
     site: *const c_void,
 ) {
     // SAFETY: the library's own word.
-    let barrier = unsafe { read(task) } & !AT_ONCE;
+    let barrier = barrier_of(unsafe { read(task) });
     let Some(team) = Team::of_barrier(barrier) else {
         return;
     };
-    let (kind, object) = match kind {
+    let (kind, object, outcome) = match kind {
         REDUCTION => return,
-        TASKWAIT | TASKGROUP => (Kind::SemTimedWait, team.semaphore()),
+        TASKWAIT => (Kind::SemTimedWait, team.semaphore(), OUTCOME_HELPED),
+        TASKGROUP => (Kind::SemTimedWait, team.semaphore(), OUTCOME_WAITED_FOR_ALL),
         _ if Team::size_by(barrier) < 2 => return,
-        _ => (Kind::BarrierWait, barrier),
+        _ => (Kind::BarrierWait, barrier, OUTCOME_SUCCESS),
     };
     if !recording() {
         return;
@@ -158,19 +174,14 @@ unsafe extern "C" fn sync_region_wait(
             site as u64
         };
         record(kind, object, OUTCOME_PENDING, site);
-        state.waits.set(state.waits.get().saturating_add(1));
-        state.piece_ended.set(false);
         return;
     }
-    state.waits.set(state.waits.get().saturating_sub(1));
-    if kind == Kind::SemTimedWait {
-        returned(kind, object, OUTCOME_BUSY);
-    } else if parallel.is_null() {
+    if kind == Kind::BarrierWait && parallel.is_null() {
         // At the end of a region this tells only that there are no more tasks. The master is seen when it has put the
         // team away, for which it waits too; the others at the next region.
         state.region_end.set(barrier);
     } else {
-        returned(kind, object, OUTCOME_SUCCESS);
+        returned(kind, object, outcome);
     }
 }
 
@@ -179,24 +190,62 @@ unsafe extern "C" fn task_create(
     _frame: *const c_void,
     new: *mut Data,
     flags: c_int,
-    has_dependences: c_int,
+    _has_dependences: c_int,
     _site: *const c_void,
 ) {
     if new.is_null() || !recording() {
         return;
     }
-    process::note_tasks();
-    if has_dependences != 0 {
-        tasks::note_order();
-    }
     // SAFETY: the library's own word.
-    let barrier = unsafe { read(encountering) } & !AT_ONCE;
-    let at_once = flags & UNDEFERRED != 0 && barrier != 0;
+    let barrier = barrier_of(unsafe { read(encountering) });
+    let Some(team) = Team::of_barrier(barrier) else {
+        return;
+    };
+    let word = if flags & UNDEFERRED != 0 {
+        barrier | AT_ONCE
+    } else if let Some(number) = Number::make(team, team.site()) {
+        BARRIERS[number.word() as usize].store(barrier, Ordering::Relaxed);
+        number.word()
+    } else {
+        process::note_tasks();
+        barrier
+    };
     // SAFETY: as above.
-    unsafe { new.write(barrier | if at_once { AT_ONCE } else { 0 }) };
+    unsafe { new.write(word) };
 }
 
-/// Marks that a task begins or that one is done.
+/// What a task depends on.
+#[repr(C)]
+struct Dependence {
+    address: *const c_void,
+    kind: c_int,
+}
+
+/// The kinds of dependences: of what is only read, and of a loop's iterations.
+const READS: c_int = 1;
+const SOURCE: c_int = 5;
+const SINK: c_int = 6;
+
+/// Records what a task depends on, which was just made.
+unsafe extern "C" fn dependences(task: *const Data, list: *const Dependence, count: c_int) {
+    // SAFETY: the library's own word.
+    let word = unsafe { read(task) };
+    let Some(team) = Team::of_barrier(barrier_of(word)) else {
+        return;
+    };
+    if Number::of(word).is_none() || !recording() || list.is_null() {
+        return;
+    }
+    for place in 0..usize::try_from(count).unwrap_or(0) {
+        // SAFETY: the library's list, of so many.
+        let Dependence { address, kind } = unsafe { list.add(place).read() };
+        if ![SOURCE, SINK].contains(&kind) {
+            tasks::needs(team, address, kind != READS);
+        }
+    }
+}
+
+/// Records that a task begins or that one is done.
 unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_int, next: *mut Data) {
     if status == YIELD || !recording() {
         return;
@@ -204,23 +253,19 @@ unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_int, next: *mut D
     let begins = status == SWITCH;
     let task = if begins { next } else { prior };
     // SAFETY: the library's own word.
-    let barrier = unsafe { read(task) };
-    let Some(team) = Team::of_barrier(barrier).filter(|_| barrier & AT_ONCE == 0) else {
+    let word = unsafe { read(task) };
+    let Some(team) = Team::of_barrier(barrier_of(word)).filter(|_| word & AT_ONCE == 0) else {
         return;
     };
-    let state = ThreadState::current();
-    let waits = state.waits.get();
-    if !begins {
-        // The task that it is in again, if it is in one, began before the wait that this one was done in.
-        state.tasks.set(waits);
-        tasks::mark_end(team, team.site());
-    } else if waits < state.tasks.get() {
-        // One that is done at once within another is a part of that.
-        // SAFETY: as above.
-        unsafe { task.write(barrier | AT_ONCE) };
-    } else {
-        tasks::mark_begin(team, waits > 0, team.site());
-        state.tasks.set(waits.saturating_add(1));
+    match Number::of(word) {
+        Some(number) if begins => number.begin(team, team.site()),
+        Some(number) => {
+            number.end(team, team.site());
+            // SAFETY: as above.
+            unsafe { task.write(0) };
+        }
+        // It stays where it is done.
+        None => pieces::begin(team, team.site()),
     }
 }
 
