@@ -67,7 +67,7 @@ impl Teams {
     /// Returns for how long a thread stays awake that waits in an operation of its team's, in picoseconds; nothing of others.
     pub fn awake_for(&self, action: Action) -> Option<u64> {
         match action {
-            Action::TakeToken(object) | Action::Barrier(object) => {
+            Action::TakeToken(object) | Action::Barrier(object) | Action::AwaitWake(object) => {
                 self.waits_awake_at(object).then_some(self.spin)
             }
             _ => None,

@@ -339,6 +339,24 @@ fn waits_for_tasks_are_recorded_and_take_nothing() {
     assert_eq!(run.count("sem_timedwait semaphore1"), 88 + 1);
     assert_eq!(run.count("return busy"), 88);
     assert_eq!(run.count("return failed:115"), 1);
+    check_tasks(&run);
+}
+
+/// Checks what is recorded of the tasks of `openmp_taskwait.c`: two of each call that waits, those of the group, and those of the chain.
+pub fn check_tasks(run: &Run) {
+    let (mut made, mut begun, mut done, mut needs) = (0, 0, 0, 0);
+    for event in &run.trace.events {
+        match run.trace.call(event).operation {
+            // Of the highest bits the first says that the number holds an address, the second that it is written to.
+            Operation::DoacrossWait { iteration, .. } if iteration >> 62 == 0b11 => needs += 1,
+            Operation::DoacrossWait { .. } => begun += 1,
+            Operation::DoacrossPost { iteration, .. } if iteration % 2 == 0 => made += 1,
+            Operation::DoacrossPost { .. } => done += 1,
+            _ => {}
+        }
+    }
+    let tasks = 2 * 88 + 20 + 20;
+    assert_eq!((made, begun, done, needs), (tasks, tasks, tasks, 20));
 }
 
 #[test]

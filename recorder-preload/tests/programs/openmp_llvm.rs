@@ -5,7 +5,9 @@ use foretrace_sim::ModelKind;
 use foretrace_trace::{ObjectKind, Operation};
 
 use crate::harness::{Run, compile, compile_with, record_command};
-use crate::openmp::{check_doacross, check_pieces, check_pipeline, record_for, record_program};
+use crate::openmp::{
+    check_doacross, check_pieces, check_pipeline, check_tasks, record_for, record_program,
+};
 
 /// Compiles with Clang and records, as with GCC.
 fn record(source: &str) -> Run {
@@ -123,6 +125,7 @@ fn waits_for_tasks_are_recorded_and_take_nothing() {
     assert_eq!(run.count("sem_timedwait semaphore1"), 88 + 1);
     assert_eq!(run.count("return failed:114"), 88);
     assert_eq!(run.count("return failed:115"), 1);
+    check_tasks(&run);
 }
 
 #[test]
