@@ -2,6 +2,7 @@
 
 use foretrace_program::{Action, Program};
 use foretrace_testkit::trace;
+use proptest::prelude::*;
 
 /// The work of each thread until each barrier and until its end, in a team of two threads: `main`, the master, and T1.
 fn worked(rows: &str) -> Vec<Vec<u64>> {
@@ -112,4 +113,53 @@ fn regions_within_a_region_leave_its_pieces_where_they_were() {
     );
     let main = &worked(&rows)[0];
     assert_eq!(main.iter().sum::<u64>(), 867);
+}
+
+/// A call of a thread's that says something about its team and its tasks, sensible or not.
+fn call() -> impl Strategy<Value = String> {
+    let number = prop_oneof![2_u64..8, Just(1 << 63 | 64), Just(3 << 62 | 64)];
+    let of_tasks = (prop_oneof!["doacross_post", "doacross_wait"], number)
+        .prop_map(|(call, number)| format!("{call} t {number}"));
+    let plain = prop_oneof![
+        Just("sem_timedwait s|return busy"),
+        Just("sem_timedwait s|return failed:115"),
+        Just("barrier_wait b 2"),
+        Just("barrier_wait b 2|return"),
+        Just("sem_post s"),
+        Just("sem_wait s"),
+        Just("sem_trywait s busy"),
+        Just("sem_trywait s failed:115"),
+        Just("lock m"),
+        Just("unlock m"),
+        Just("io read file"),
+    ];
+    prop_oneof![3 => of_tasks, 2 => plain.prop_map(str::to_owned)]
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_said_of_tasks_no_operation_is_lost(
+        calls in proptest::collection::vec((any::<bool>(), call(), 0_u64..50), 1..80),
+    ) {
+        let mut rows = String::from(
+            "foretrace-text 1\nreturns explicit\nrecording command prog\nrecording cpu 0\nmodule prog /prog\nthread main\n\
+             thread T1\nsemaphore s 0 address=0x1000000001000\ndoacross t address=0x1000000001000\n\
+             barrier b 2 address=0x2000000001000\nmutex m\n0 main create T1 cpu=0\n0 main sem_post s cpu=0\n0 T1 sem_wait s cpu=0\n",
+        );
+        let mut cpu = [0, 0];
+        let mut now = 0;
+        for (is_main, call, work) in calls {
+            let thread = if is_main { "main" } else { "T1" };
+            cpu[usize::from(is_main)] += work;
+            now += work;
+            for call in call.split('|') {
+                rows += &format!("{now} {thread} {call} cpu={}\n", cpu[usize::from(is_main)]);
+            }
+        }
+        rows += &format!("{now} T1 terminate cpu={}\n{now} main terminate cpu={}\n", cpu[0], cpu[1]);
+        let trace = trace(&rows);
+        let program = Program::from_trace(&trace);
+        prop_assert!(program.work_nanos() <= cpu[0] + cpu[1]);
+        prop_assert!(program.operations.iter().all(|operation| (operation.event as usize) < trace.events.len()));
+    }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use foretrace_program::Program;
 use foretrace_sim::{Costs, Machine, ModelKind, predict_all};
 use foretrace_testkit::trace;
+use proptest::prelude::*;
 
 /// A team of two, of which `main` does all, each step 100 ns later than the one before.
 struct Recording {
@@ -251,4 +252,51 @@ fn what_cannot_be_moved_stays_and_so_do_its_tasks() {
         .map(|operation| operation.work_nanos)
         .sum();
     assert_eq!(work, 200, "{text}");
+}
+
+/// Makes tasks that make tasks as the choices say, does them all, and waits for them or not.
+fn family(
+    mut rows: Recording,
+    choices: &mut impl Iterator<Item = u8>,
+    next: &mut u64,
+) -> Recording {
+    let mut made = Vec::new();
+    let count = choices.next().unwrap_or(0) % 4;
+    for _ in 0..count {
+        let task = *next;
+        *next += 1;
+        rows = rows
+            .work(u64::from(choices.next().unwrap_or(0)))
+            .makes(task);
+        let used = choices.next().unwrap_or(0);
+        if used % 3 > 0 {
+            rows = rows.uses(u64::from(used % 4) + 64, used % 3 == 1);
+        }
+        made.push(task);
+    }
+    // Those that depend on others are done in the order in which they were made.
+    for task in made {
+        rows = rows
+            .starts(task)
+            .work(u64::from(choices.next().unwrap_or(0)));
+        rows = family(rows, choices, next);
+        rows = rows.finishes(task);
+    }
+    match choices.next().unwrap_or(0) % 4 {
+        0 => rows.waits("busy"),
+        1 => rows.waits("failed:114"),
+        2 => rows.waits("failed:115"),
+        _ => rows,
+    }
+}
+
+proptest! {
+    #[test]
+    fn all_tasks_are_done_once(choices in proptest::collection::vec(any::<u8>(), 1..120)) {
+        let rows = || family(Recording::new(), &mut choices.iter().copied(), &mut 1);
+        let work = rows().cpu;
+        prop_assert_eq!(rows().makespan(1), work);
+        let two = rows().makespan(2);
+        prop_assert!(two <= work && 2 * two >= work, "{} of {}", two, work);
+    }
 }

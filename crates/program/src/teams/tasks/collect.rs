@@ -324,8 +324,11 @@ impl Meeting {
                 let member = self.member(thread, index);
                 member.looks = true;
                 // What a member began with ends with its arrival.
-                self.is_unknown |= member.stack.len() < 2;
-                self.member(thread, index).stack.pop();
+                if member.stack.len() < 2 {
+                    self.is_unknown = true;
+                } else {
+                    member.stack.pop();
+                }
             }
             Mark::WaitsForTasks => {
                 self.add(thread, (NO_EVENT, work), work);
