@@ -269,7 +269,7 @@ fn family(
             .work(u64::from(choices.next().unwrap_or(0)))
             .makes(task);
         let used = choices.next().unwrap_or(0);
-        if used % 3 > 0 {
+        if !used.is_multiple_of(3) {
             rows = rows.uses(u64::from(used % 4) + 64, used % 3 == 1);
         }
         made.push(task);
