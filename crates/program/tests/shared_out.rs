@@ -1,5 +1,7 @@
 //! What an OpenMP team deals out piece by piece goes to whoever is free, whoever had it in the recording.
 
+use std::fmt::Write as _;
+
 use foretrace_program::{Action, Program};
 use foretrace_testkit::trace;
 use proptest::prelude::*;
@@ -153,10 +155,11 @@ proptest! {
             cpu[usize::from(is_main)] += work;
             now += work;
             for call in call.split('|') {
-                rows += &format!("{now} {thread} {call} cpu={}\n", cpu[usize::from(is_main)]);
+                // Writing to a string cannot fail.
+                let _ = writeln!(rows, "{now} {thread} {call} cpu={}", cpu[usize::from(is_main)]);
             }
         }
-        rows += &format!("{now} T1 terminate cpu={}\n{now} main terminate cpu={}\n", cpu[0], cpu[1]);
+        let _ = writeln!(rows, "{now} T1 terminate cpu={}\n{now} main terminate cpu={}", cpu[0], cpu[1]);
         let trace = trace(&rows);
         let program = Program::from_trace(&trace);
         prop_assert!(program.work_nanos() <= cpu[0] + cpu[1]);
