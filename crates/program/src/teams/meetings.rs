@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use foretrace_trace::{Call, Operation as Op, Outcome, ProcessId, ThreadId, Trace};
+use foretrace_trace::{Call, Event, Operation as Op, Outcome, ProcessId, ThreadId, Trace};
 
 /// A team: its process and its name.
 pub(super) type Team = (ProcessId, u64);
@@ -63,6 +63,22 @@ fn mark(trace: &Trace, call: &Call) -> Option<(Team, Mark)> {
         _ => return None,
     };
     Some(((object.process, team), mark))
+}
+
+/// The CPU time of each thread by its last event.
+pub(super) struct CpuTimes(Vec<u64>);
+
+impl CpuTimes {
+    pub fn new(threads: usize) -> Self {
+        Self(vec![0; threads])
+    }
+
+    /// Returns the CPU time of a thread since its event before this one, which is gone on to.
+    pub fn before(&mut self, thread: ThreadId, event: &Event) -> u64 {
+        let last = &mut self.0[thread.index()];
+        let now = event.cpu().map_or(*last, |cpu| cpu.0.max(*last));
+        now - std::mem::replace(last, now)
+    }
 }
 
 /// The meetings of all teams that are not over, and what is known of each.

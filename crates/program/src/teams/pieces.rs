@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use foretrace_trace::{Operation as Op, ThreadId, Trace};
 
-use super::meetings::{Mark, Meetings, Team, marks};
+use super::meetings::{CpuTimes, Mark, Meetings, Team, marks};
 
 /// The CPU times before events that are others than recorded.
 #[derive(Debug, Default)]
@@ -59,6 +59,7 @@ impl SharedOut {
 /// The way through the events.
 struct Sweep {
     meetings: Meetings<Meeting>,
+    cpu: CpuTimes,
     threads: Vec<Standing>,
     changes: Vec<(u32, u64)>,
 }
@@ -66,8 +67,6 @@ struct Sweep {
 /// Where a thread stands.
 #[derive(Clone, Debug, Default)]
 struct Standing {
-    /// Its CPU time by its last event.
-    cpu: u64,
     /// Its last event.
     last_event: u32,
     /// The mark that this was.
@@ -109,6 +108,7 @@ impl Sweep {
     fn new(trace: &Trace) -> Self {
         Self {
             meetings: Meetings::new(trace.threads.len()),
+            cpu: CpuTimes::new(trace.threads.len()),
             threads: vec![Standing::default(); trace.threads.len()],
             changes: Vec::new(),
         }
@@ -118,12 +118,8 @@ impl Sweep {
         let event = &trace.events[index as usize];
         let call = trace.call(event);
         let thread = call.thread;
+        let work = self.cpu.before(thread, event);
         let standing = &mut self.threads[thread.index()];
-        let work = event.cpu().map_or(0, |cpu| {
-            let spent = cpu.0.saturating_sub(standing.cpu);
-            standing.cpu = cpu.0.max(standing.cpu);
-            spent
-        });
         let last = std::mem::replace(&mut standing.last, marked.map(|(_, mark)| mark));
         let began = std::mem::replace(&mut standing.last_event, index);
         let Some((team, mark)) = marked else {

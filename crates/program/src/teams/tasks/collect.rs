@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, ThreadId, Trace};
 
 use super::{
-    super::meetings::{Mark, Meetings, Team},
+    super::meetings::{CpuTimes, Mark, Meetings, Team},
     schedule,
 };
 
@@ -102,7 +102,8 @@ pub(super) fn blocks(trace: &Trace, marks: &[Option<(Team, Mark)>]) -> Vec<Block
     let mut sweep = Sweep {
         trace,
         meetings: Meetings::new(trace.threads.len()),
-        threads: vec![Standing::default(); trace.threads.len()],
+        cpu: CpuTimes::new(trace.threads.len()),
+        last: vec![None; trace.threads.len()],
         blocks: Vec::new(),
     };
     for (index, event) in (0..).zip(&trace.events) {
@@ -115,16 +116,10 @@ pub(super) fn blocks(trace: &Trace, marks: &[Option<(Team, Mark)>]) -> Vec<Block
 struct Sweep<'t> {
     trace: &'t Trace,
     meetings: Meetings<Meeting>,
-    threads: Vec<Standing>,
+    cpu: CpuTimes,
+    /// The mark that each thread's last event was.
+    last: Vec<Option<Mark>>,
     blocks: Vec<Block>,
-}
-
-/// Where a thread stands.
-#[derive(Clone, Debug, Default)]
-struct Standing {
-    /// Its CPU time by its last event.
-    cpu: u64,
-    last: Option<Mark>,
 }
 
 /// What is known of all that happened between two meetings.
@@ -156,18 +151,13 @@ impl Sweep<'_> {
         let event = &self.trace.events[index as usize];
         let call = *self.trace.call(event);
         let thread = call.thread;
-        let standing = &mut self.threads[thread.index()];
-        let work = event.cpu().map_or(0, |cpu| {
-            let spent = cpu.0.saturating_sub(standing.cpu);
-            standing.cpu = cpu.0.max(standing.cpu);
-            spent
-        });
+        let work = self.cpu.before(thread, event);
         if let Some(meeting) = self.meetings.arrived_at(thread) {
             // It goes on before all are there, as far as is recorded.
             meeting.is_unknown = true;
         }
         let mark = marked.map(|(_, mark)| mark);
-        let last = std::mem::replace(&mut standing.last, mark);
+        let last = std::mem::replace(&mut self.last[thread.index()], mark);
         if let Some((team, mark)) = marked {
             if self.meetings.is_elsewhere(thread, team) {
                 if let Some(meeting) = self.meetings.of(thread) {

@@ -7,7 +7,7 @@ use foretrace_trace::{
 };
 
 use super::{
-    super::meetings::{Mark, Team},
+    super::meetings::{CpuTimes, Mark, Team},
     DealtOut,
     collect::{Block, NO_EVENT, Then},
     schedule::Part,
@@ -28,15 +28,12 @@ pub(super) fn rewrite(trace: &Trace, marks: &[Option<(Team, Mark)>], blocks: &[B
     };
     let is_moved = moved(trace, blocks);
     let mut blocks = blocks.iter().peekable();
-    let mut cpu = vec![0; trace.threads.len()];
+    let mut cpu = CpuTimes::new(trace.threads.len());
     for (index, event) in (0..).zip(&trace.events) {
         if let Some(block) = blocks.next_if(|block| block.at == index) {
             writer.block(block);
         }
-        let thread = trace.call(event).thread;
-        let now = event.cpu().map_or(cpu[thread.index()], |cpu| cpu.0);
-        let work = now.saturating_sub(cpu[thread.index()]);
-        cpu[thread.index()] = now.max(cpu[thread.index()]);
+        let work = cpu.before(trace.call(event).thread, event);
         if !is_moved[index as usize] {
             writer.as_recorded(index, work);
         }
