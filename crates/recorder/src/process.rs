@@ -222,7 +222,7 @@ pub fn stop() {
     }
 }
 
-/// Notes that the program makes OpenMP tasks.
+/// Notes that the program makes OpenMP tasks that are not seen one by one.
 pub fn note_tasks() {
     if let Some(header) = file::header()
         && header.flags.load(Ordering::Relaxed) & FLAG_TASKS == 0

@@ -8,7 +8,9 @@
 use core::ffi::{c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use foretrace_recorder::{Kind, OUTCOME_SUCCESS, ThreadState, process, record_extended, turns};
+use foretrace_recorder::{
+    Kind, OUTCOME_SUCCESS, TASK_NEEDS, TASK_WRITES, ThreadState, process, record_extended, turns,
+};
 
 use super::functions::{self, Body, Copy};
 use super::region::{Member, Team};
@@ -36,9 +38,7 @@ static TAKEN: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
 /// One more than the largest number that a task may have.
 pub const NUMBERS: u64 = 64 * TAKEN.len() as u64;
 
-/// Set in place of a task's number with an address that it depends on, and with one that it writes to.
-const NEEDS: u64 = 1 << 63;
-const WRITES: u64 = 1 << 62;
+/// The bits of an address that a task depends on.
 const ADDRESSES: u64 = (1 << 48) - 1;
 
 /// The number of a task that was made and is not done: from 1 and below [`NUMBERS`].
@@ -103,7 +103,7 @@ impl Number {
 /// Records that the task of a team's that the thread has just made reads what is there, or writes it: it waits for those that were made
 /// before in the same task and write it, or also for those that read it.
 pub fn needs(team: Team, address: *const c_void, writes: bool) {
-    let kind = NEEDS | if writes { WRITES } else { 0 };
+    let kind = TASK_NEEDS | if writes { TASK_WRITES } else { 0 };
     let operands = (kind | address as u64 & ADDRESSES, 0);
     let object = team.semaphore();
     record_extended(Kind::DoacrossWait, object, OUTCOME_SUCCESS, 0, operands);

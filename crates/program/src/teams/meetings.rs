@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use foretrace_trace::{Call, Event, Operation as Op, Outcome, ProcessId, ThreadId, Trace};
+use foretrace_trace::{
+    Call, Event, Operation as Op, Outcome, ProcessId, ThreadId, Trace,
+    journal::layout::{TASK_NEEDS, TASK_WRITES},
+};
 
 /// A team: its process and its name.
 pub(super) type Team = (ProcessId, u64);
@@ -32,10 +35,6 @@ pub(super) enum Mark {
     Arrives(u32),
 }
 
-/// Set in place of a task's number with an address that it depends on, and with one that it writes to.
-const NEEDS: u64 = 1 << 63;
-const WRITES: u64 = 1 << 62;
-
 /// Returns what each call of a trace says about the team whose it is.
 pub(super) fn marks(trace: &Trace) -> Vec<Option<(Team, Mark)>> {
     trace.calls.iter().map(|call| mark(trace, call)).collect()
@@ -52,8 +51,9 @@ fn mark(trace: &Trace, call: &Call) -> Option<(Team, Mark)> {
         (Op::SemTryWait(_), Outcome::BEGINS) => Mark::Begins,
         (Op::SemTimedWait(_), _) => Mark::WaitsForTasks,
         (Op::BarrierWait(_), _) => Mark::Arrives(size),
-        (Op::DoacrossWait { iteration, .. }, _) if of_tasks && iteration & NEEDS != 0 => {
-            Mark::Needs(iteration & !(NEEDS | WRITES), iteration & WRITES != 0)
+        (Op::DoacrossWait { iteration, .. }, _) if of_tasks && iteration & TASK_NEEDS != 0 => {
+            let address = iteration & !(TASK_NEEDS | TASK_WRITES);
+            Mark::Needs(address, iteration & TASK_WRITES != 0)
         }
         (Op::DoacrossWait { iteration, .. }, _) if of_tasks => Mark::Starts(iteration / 2),
         (Op::DoacrossPost { iteration, .. }, _) if of_tasks && iteration % 2 == 0 => {

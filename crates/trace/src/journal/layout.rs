@@ -376,6 +376,11 @@ pub const OUTCOME_HELPED: u8 = OUTCOME_FAILED + EALREADY;
 /// Of a wait for OpenMP tasks ([`crate::Outcome::WAITED_FOR_ALL`]): it was for those that were made in the one that waits, and for all that
 /// these made.
 pub const OUTCOME_WAITED_FOR_ALL: u8 = OUTCOME_FAILED + EINPROGRESS;
+/// In the number of a [`Kind::DoacrossWait`] on what stands for an OpenMP team's tasks: it is no task's, but holds an address that the task
+/// depends on which its thread made last.
+pub const TASK_NEEDS: u64 = 1 << 63;
+/// Beside [`TASK_NEEDS`]: the task writes there, and does not only read.
+pub const TASK_WRITES: u64 = 1 << 62;
 /// `EALREADY`.
 const EALREADY: u8 = 114;
 /// `EINPROGRESS`.

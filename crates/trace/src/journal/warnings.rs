@@ -30,7 +30,7 @@ impl Builder<'_> {
             }
             if journal.has_tasks {
                 warnings.push(format!(
-                    "{program}: it uses OpenMP tasks that depend on each other or are made of loops (taskloop): each counts where it was run, since it is not known what others might have done"
+                    "{program}: it has OpenMP tasks that are made of loops (taskloop) or that another thread ends (detach): each counts where it was run, since they are not seen one by one"
                 ));
             }
             if let Some(library) = &journal.bypassing {
