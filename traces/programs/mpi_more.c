@@ -60,6 +60,7 @@ static void others(int rank, int size)
     MPI_File_open(MPI_COMM_WORLD, "numbers", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
     MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
     MPI_File_write_at(file, rank * sizeof rank, &rank, 1, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_write_at_all(file, rank * sizeof rank, &rank, 1, MPI_INT, MPI_STATUS_IGNORE);
     MPI_File_close(&file);
 }
 

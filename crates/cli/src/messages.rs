@@ -325,6 +325,14 @@ pub fn work(messages: &Messages) -> u64 {
     }
 }
 
+/// Returns how long all ranks take on one CPU, in picoseconds: what a speed-up is relative to.
+pub fn on_one_cpu(messages: &Messages) -> u64 {
+    match messages {
+        Messages::Program(program) => program.on_one_cpu(),
+        Messages::Graph(graph) => graph.work(),
+    }
+}
+
 /// Returns what limits a prediction.
 pub fn warnings(messages: &Messages) -> &[String] {
     match messages {

@@ -304,6 +304,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             self.begun(index, op);
             let goes_on = match op.kind {
                 Kind::Work => self.work(index, op.value),
+                Kind::Pause => self.pause(index, op.value),
                 Kind::Send => self.send(index, op),
                 Kind::Receive => self.receive(index, op),
                 Kind::Wait => self.wait(index, op),
@@ -372,6 +373,16 @@ impl<'a, O: Observer> Engine<'a, O> {
         lane.clock = start.saturating_add(picos);
         let end = lane.clock;
         self.busy(index, start, end);
+        self.step(index);
+        true
+    }
+
+    fn pause(&mut self, index: u32, picos: u64) -> bool {
+        let lane = &mut self.lanes[index as usize];
+        let start = lane.clock;
+        lane.clock = start.saturating_add(picos);
+        let end = lane.clock;
+        self.waited(index, start, end, Why::Time);
         self.step(index);
         true
     }
@@ -474,7 +485,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
         let lane = &self.lanes[index as usize];
         if lane.script == NIL && lane.owner.0 == NIL {
-            let is_call = op.kind != Kind::Work;
+            let is_call = !matches!(op.kind, Kind::Work | Kind::Pause);
             self.observer
                 .operation(lane.rank, lane.clock, lane.position, is_call);
         }

@@ -37,6 +37,7 @@ mod graph;
 mod master_slave;
 mod observer;
 mod operation;
+mod pauses;
 mod point;
 mod program;
 mod recorded;

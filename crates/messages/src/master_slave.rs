@@ -89,7 +89,8 @@ pub fn dealt(program: &Program) -> Result<Dealt, NoFarm> {
         return Err(NoFarm::NoTasks(master));
     }
     let mean = |bytes: fn(&Task) -> u64| order.iter().map(bytes).sum::<u64>().div_ceil(count);
-    let own = program.of_rank(master).filter(|op| op.kind == Kind::Work);
+    let takes_time = |op: &Operation| matches!(op.kind, Kind::Work | Kind::Pause);
+    let own = program.of_rank(master).filter(takes_time);
     Ok(Dealt {
         master,
         slaves,
@@ -113,7 +114,8 @@ fn tasks_of(program: &Program, rank: u32, master: u32) -> Result<Vec<Task>, NoFa
     let mut open: Option<Task> = None;
     for op in program.of_rank(rank) {
         match op.kind {
-            Kind::Work => {
+            // Many a program sleeps where another would work.
+            Kind::Work | Kind::Pause => {
                 if let Some(task) = &mut open {
                     task.work.0 += op.value;
                 }

@@ -27,6 +27,8 @@ pub(crate) enum Why {
     Receiver,
     /// For the others of a collective.
     Others,
+    /// For time to pass.
+    Time,
 }
 
 /// Watches nothing.

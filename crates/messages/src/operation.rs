@@ -11,7 +11,7 @@ pub const BLOCKING: u32 = u32::MAX;
 /// One step of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Operation {
-    /// Of work: picoseconds. Of a send or a receive: bytes. Of a receive from anybody: the recorded source, [`ANY`] where
+    /// Of work and pauses: picoseconds. Of a send or a receive: bytes. Of a receive from anybody: the recorded source, [`ANY`] where
     /// it is not known. Of a collective: a position in [`Program::collectives`](crate::Program::collectives).
     pub value: u64,
     /// The other rank, of the world; [`ANY`] for a receive from anybody.
@@ -33,6 +33,8 @@ pub struct Operation {
 pub enum Kind {
     /// Works for a time.
     Work,
+    /// Lets time pass without working: sleeps, or waits for a disk.
+    Pause,
     /// Sends a message.
     Send,
     /// Receives one.
@@ -70,6 +72,14 @@ impl Operation {
             communicator: 0,
             kind: Kind::Work,
             mode: Mode::Standard,
+        }
+    }
+
+    /// Makes one that lets so many picoseconds pass without working.
+    pub fn pause(picos: u64) -> Self {
+        Self {
+            kind: Kind::Pause,
+            ..Self::work(picos)
         }
     }
 
@@ -131,6 +141,7 @@ impl Operation {
     pub fn name(&self) -> &'static str {
         match (self.kind, self.request == BLOCKING, self.mode) {
             (Kind::Work, ..) => "work",
+            (Kind::Pause, ..) => "pause",
             (Kind::Send, true, Mode::Synchronous) => "ssend",
             (Kind::Send, false, Mode::Synchronous) => "issend",
             (Kind::Send, true, Mode::Buffered) => "bsend",

@@ -95,6 +95,21 @@ impl Program {
         let work = self.operations().filter(|op| op.kind == Kind::Work);
         work.map(|op| op.value).fold(0, u64::saturating_add)
     }
+
+    /// Returns how long all ranks take at least on one CPU whose messages take no time, in picoseconds: their work, or the
+    /// work and the pauses of one rank, since others may work while it pauses.
+    pub fn on_one_cpu(&self) -> u64 {
+        if !self.distinct.iter().any(|op| op.kind == Kind::Pause) {
+            return self.work();
+        }
+        let takes_time = |op: &Operation| matches!(op.kind, Kind::Work | Kind::Pause);
+        let of_rank = |rank| {
+            let times = self.of_rank(rank).filter(takes_time).map(|op| op.value);
+            times.fold(0, u64::saturating_add)
+        };
+        let longest = (0..self.ranks()).map(of_rank).max();
+        self.work().max(longest.unwrap_or_default())
+    }
 }
 
 /// Makes a program of what ranks do, in any order of ranks.

@@ -12,6 +12,7 @@ use foretrace_trace::{
 
 use crate::{
     ANY, Builder, Collective, Mode, Operation, Program, Threads,
+    pauses::Pauses,
     teams::Reached,
     windows::{Fate, Windows},
 };
@@ -176,6 +177,34 @@ fn of_other_worlds(trace: &Trace, owners: &[Option<u32>]) -> usize {
         .count()
 }
 
+/// Functions by which a rank reads or writes a file without waiting for others.
+const FILE_ACCESSES: [&str; 12] = [
+    "file_read",
+    "file_read_at",
+    "file_read_shared",
+    "file_write",
+    "file_write_at",
+    "file_write_shared",
+    "file_iread",
+    "file_iread_at",
+    "file_iread_shared",
+    "file_iwrite",
+    "file_iwrite_at",
+    "file_iwrite_shared",
+];
+
+/// Returns the name of a call's function, without what says that it counts in 64 bits.
+pub(crate) fn name_of(message: &Message) -> &str {
+    let name = message.name.as_str();
+    name.strip_suffix("_c").unwrap_or(name)
+}
+
+/// Returns whether a call reads or writes a file by itself. It does not look for messages meanwhile, so that the CPU time in it is what that
+/// needs.
+fn accesses_file_alone(message: &Message) -> bool {
+    FILE_ACCESSES.contains(&name_of(message))
+}
+
 /// Returns the first number of a request that no call has.
 fn unused_request(trace: &Trace) -> u32 {
     let requests = trace.messages.iter().flat_map(|message| {
@@ -250,9 +279,9 @@ impl OwnTime {
         let is_loading =
             !self.begun[rank as usize] && call.site.is_some_and(|site| trace.is_in_transport(site));
         if let Event::Message(message) = call.operation {
-            life.inside = true;
-            let action = &trace.messages[message.index()].action;
-            if matches!(action, Action::Begin { .. } | Action::BeginThreaded { .. }) {
+            let message = &trace.messages[message.index()];
+            life.inside = !accesses_file_alone(message);
+            if matches!(message.action, Action::Begin { .. } | Action::BeginThreaded { .. }) {
                 self.begun[rank as usize] = true;
             }
         }
@@ -267,6 +296,7 @@ struct Lowering<'t> {
     /// The program's numbers of the trace's communicators.
     communicators: Vec<Option<u16>>,
     own: OwnTime,
+    pauses: Pauses,
     /// How far each rank's threads have come, where that is known.
     reached: Vec<Option<Progress>>,
     /// The CPU time of all, in picoseconds.
@@ -305,6 +335,7 @@ impl<'t> Lowering<'t> {
             builder,
             communicators,
             own: OwnTime::new(trace, ranks),
+            pauses: Pauses::new(trace, ranks),
             reached: vec![None; ranks as usize],
             work: 0,
             void: HashSet::new(),
@@ -331,7 +362,9 @@ impl<'t> Lowering<'t> {
         let call = self.trace.call(event);
         let thread = call.thread.index();
         let rank = self.owners[thread]?;
-        let used = self.own.used(self.trace, event, rank) * PICOS;
+        let used = self.own.used(self.trace, event, rank);
+        let paused = self.pauses.before(self.trace, event, rank, used) * PICOS;
+        let used = used * PICOS;
         self.work += used;
         let used = match &mut self.reached[rank as usize] {
             None => used,
@@ -343,10 +376,14 @@ impl<'t> Lowering<'t> {
         if used > 0 {
             self.builder.push(rank, Operation::work(used));
         }
+        // The times that are reached hold them already.
+        if paused > 0 && self.reached[rank as usize].is_none() {
+            self.builder.push(rank, Operation::pause(paused));
+        }
         if let Event::Message(message) = call.operation {
             let message = &self.trace.messages[message.index()];
             self.settle_window(rank, message);
-            self.action(rank, &message.action);
+            self.action(rank, message);
         } else if matches!(call.operation, Event::Create(_)) {
             self.has_threads = true;
         }
@@ -366,10 +403,14 @@ impl<'t> Lowering<'t> {
         }
     }
 
-    fn action(&mut self, rank: u32, action: &Action) {
-        match action {
+    fn action(&mut self, rank: u32, message: &Message) {
+        match &message.action {
             Action::Begin { .. } | Action::BeginThreaded { .. } | Action::Tries { .. } => {}
-            Action::Span { bytes } => self.spans += u64::from(*bytes > 0),
+            Action::Span { bytes } => {
+                // Partitions go with the last of their message.
+                let is_told = accesses_file_alone(message) || message.name.starts_with("pready");
+                self.spans += u64::from(*bytes > 0 && !is_told);
+            }
             Action::Point(point) => self.point(rank, point),
             Action::Several(points) => {
                 for point in points {
@@ -504,7 +545,7 @@ impl<'t> Lowering<'t> {
         }
         if self.spans > 0 {
             self.builder.warnings.push(format!(
-                "{} calls of MPI move data in ways that are not replayed (one-sided communication, files, both sides of an \
+                "{} calls of MPI move data in ways that are not replayed (one-sided communication, files that all access together, both sides of an \
                  intercommunicator): they take no time",
                 self.spans
             ));

@@ -177,6 +177,7 @@ impl Observer for Lanes {
             Why::Message => WaitKind::Wait,
             Why::Receiver => WaitKind::Send,
             Why::Others => WaitKind::Barrier,
+            Why::Time => WaitKind::Timeout,
         };
         self.push(rank, start, end, State::Blocked(kind), operation);
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use foretrace_trace::{Action, End, Message, Operation as Event, Peer, Point, Trace};
 
-use crate::{Mode, Operation};
+use crate::{Mode, Operation, recorded::name_of};
 
 /// Functions that put data into a window or get them from there.
 const MOVES: [&str; 6] = ["put", "rput", "accumulate", "raccumulate", "get", "rget"];
@@ -41,8 +41,7 @@ pub(crate) struct Windows {
 
 /// Returns what a call puts into a window or gets from there.
 fn moved(message: &Message) -> Option<&Point> {
-    let name = message.name.as_str();
-    let moves = MOVES.contains(&name.strip_suffix("_c").unwrap_or(name));
+    let moves = MOVES.contains(&name_of(message));
     match &message.action {
         Action::Point(point) if moves => Some(point),
         _ => None,

@@ -4,10 +4,8 @@ use foretrace_trace::{Call, IoKind, Nanos, ObjectId, Operation as Op, Outcome, T
 
 use crate::{
     Action, GateId, Opener,
-    idle::may_wait_for_others,
     lower::{Lowering, NONE, Open, OpenKind},
     matching::{Acquired, Edge, OpRef},
-    sleeps::is_sleep,
 };
 
 /// The outcome of a wait that ended by its thread's cancellation: `ECANCELED`.
@@ -15,19 +13,6 @@ const CANCELLED: Outcome = Outcome::Failed(125);
 
 /// The outcome of a call that a signal interrupted: `EINTR`.
 const INTERRUPTED: Outcome = Outcome::Failed(4);
-
-/// By how many nanoseconds Linux's timers are late, to let several ring at once: the default of `prctl(PR_SET_TIMERSLACK)`.
-const TIMER_SLACK: u64 = 50_000;
-
-/// Returns what came of a call that says this, and whose return, where it has one, says that.
-pub(crate) fn outcome_by(call: Outcome, back: Option<Outcome>) -> Outcome {
-    match (back, call) {
-        // A recorder may mark a call that had to wait as busy; its return counts.
-        (Some(Outcome::Success), Outcome::Busy) => Outcome::Success,
-        (None | Some(Outcome::Success), said) => said,
-        (Some(other), _) => other,
-    }
-}
 
 impl Lowering<'_> {
     /// Lowers one call.
@@ -61,7 +46,7 @@ impl Lowering<'_> {
             _ if outcome == Outcome::TimedOut && self.goes_on_waiting(index) => {
                 self.pass_time((index, index), thread);
             }
-            operation if is_sleep(operation, outcome) => self.sleep(index, thread),
+            operation if operation.is_sleep(outcome) => self.sleep(index, thread),
             Op::Io { .. } if self.waits_for_pipe(index) => {
                 self.push(index, thread, Action::Pass);
                 self.open_if_blocked(index, thread, OpenKind::Other);
@@ -117,7 +102,8 @@ impl Lowering<'_> {
 
     /// Returns what came of a call: what its return says where it has one, else what it says itself.
     pub fn outcome(&self, index: usize, call: Call) -> Outcome {
-        outcome_by(call.outcome, self.return_of(index).map(|back| back.outcome))
+        let back = self.return_of(index).map(|back| back.outcome);
+        call.outcome.with_return(back)
     }
 
     /// Returns the explicit return of an event's call, where one follows at once.
@@ -393,15 +379,11 @@ impl Lowering<'_> {
     /// the last of the waits that only continued the one at `begin`.
     pub fn pass_time(&mut self, (begin, end): (usize, usize), thread: u32) {
         let call = *self.trace.call(&self.trace.events[end]);
-        let mut nanos = self.recorded_delay(begin, end);
-        if let Op::SleepFor(Nanos(asked)) = call.operation {
-            // It came back later where others had the CPU.
-            nanos = nanos.min(asked.saturating_add(TIMER_SLACK));
-        }
+        let Nanos(mut nanos) = call.gone_by_itself(Nanos(self.recorded_delay(begin, end)));
         // One that looks again and again waits for what others do.
         if begin != end
             || self.goes_on_waiting(end)
-            || may_wait_for_others(call.operation, self.outcome(end, call))
+            || call.operation.may_wait_for_threads(self.outcome(end, call))
         {
             nanos = self.busy.idle(nanos, begin, self.next.after(end) as usize);
         }

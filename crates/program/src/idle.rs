@@ -5,7 +5,7 @@
 //! On one CPU the writer's work lies within the wait; on several it would not. What surely came from outside is the time
 //! in which no recorded thread could have run.
 
-use foretrace_trace::{Event, FileKind, IoKind, Operation, Outcome, Trace};
+use foretrace_trace::{Event, Operation, Trace};
 
 use crate::{events::Following, retries::has_time_outs};
 
@@ -89,19 +89,4 @@ fn works_between(event: &Event, used: u64, following: &Event) -> bool {
 
 fn cpu(event: &Event) -> u64 {
     event.cpu().unwrap_or_default().0
-}
-
-/// Returns whether a thread of the recording may be what a blocked call waited for. Disks, clocks and people are none.
-pub(crate) fn may_wait_for_others(operation: Operation, outcome: Outcome) -> bool {
-    let Operation::Io { kind, file } = operation else {
-        return false;
-    };
-    match kind {
-        IoKind::Sync => false,
-        IoKind::Read | IoKind::Write | IoKind::Copy => matches!(
-            file,
-            FileKind::Pipe | FileKind::Socket | FileKind::Event | FileKind::Epoll | FileKind::None
-        ),
-        _ => outcome != Outcome::TimedOut,
-    }
 }

@@ -2,10 +2,7 @@
 
 use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, SiteId};
 
-use crate::{
-    lower::{Lowering, NONE},
-    sleeps::is_sleep,
-};
+use crate::lower::{Lowering, NONE};
 
 /// A thread that waits again after a time-out did nothing of its own meanwhile if it worked less than the wait took,
 /// divided by this.
@@ -41,7 +38,7 @@ impl Lowering<'_> {
         let call = *self.trace.call(&self.trace.events[wait]);
         let outcome = self.outcome(wait, call);
         let by_time = match waited {
-            Waited::Asleep(_) => is_sleep(call.operation, outcome),
+            Waited::Asleep(_) => call.operation.is_sleep(outcome),
             Waited::Condition(..) | Waited::Futex(_) => outcome == Outcome::TimedOut,
         };
         if !by_time {
@@ -86,7 +83,7 @@ impl Lowering<'_> {
                 let failed = matches!(outcome, Outcome::Failed(_) | Outcome::Busy);
                 (!failed).then_some(Waited::Futex(futex))
             }
-            operation if is_sleep(operation, outcome) => Some(Waited::Asleep(call.site)),
+            operation if operation.is_sleep(outcome) => Some(Waited::Asleep(call.site)),
             _ => None,
         }
     }

@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use foretrace_trace::{Call, IoKind, ObjectId, Operation as Op, Outcome, SiteId, ThreadId, Trace};
 
 use crate::{
-    calls::outcome_by,
     events::{EventSet, Following},
 };
 
@@ -52,7 +51,7 @@ impl Retries {
             let call = trace.call(event);
             let back = is_answered.contains(index).then(|| next.after(index));
             let back = back.and_then(|back| trace.events.get(back as usize));
-            match outcome_by(call.outcome, back.map(|back| trace.call(back).outcome)) {
+            match call.outcome.with_return(back.map(|back| trace.call(back).outcome)) {
                 Outcome::TimedOut => {
                     for awaited in awaited(call).into_iter().flatten() {
                         retries.last.entry((call.thread, awaited)).or_insert(0);

@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foretrace_trace::{IoKind, Operation as Op, Outcome, ThreadId};
+use foretrace_trace::{Operation as Op, ThreadId};
 
 use crate::{
     Action, GateId, Opener,
@@ -224,16 +224,5 @@ impl Lowering<'_> {
         let gate = GateId::of(Opener::Progress(number), threads);
         self.sleeps.opens.entry(event).or_default().push(gate);
         gate
-    }
-}
-
-/// Returns whether a call is a sleep: also a wait for files that ends by the clock alone.
-pub(crate) fn is_sleep(operation: Op, outcome: Outcome) -> bool {
-    match operation {
-        Op::Sleep | Op::SleepFor(_) => !matches!(outcome, Outcome::Failed(_)),
-        Op::Io {
-            kind: IoKind::Poll, ..
-        } => outcome == Outcome::TimedOut,
-        _ => false,
     }
 }

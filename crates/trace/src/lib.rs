@@ -40,6 +40,8 @@ mod open;
 #[cfg(feature = "std")]
 mod operands;
 #[cfg(feature = "std")]
+mod pauses;
+#[cfg(feature = "std")]
 mod recording;
 #[cfg(feature = "std")]
 pub mod sealed;

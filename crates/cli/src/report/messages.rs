@@ -8,7 +8,7 @@ use foretrace_schedule::SimTime;
 use serde_json::{Value, json};
 
 use crate::{
-    messages::{Replay, answered, cpus_per_rank, ranks, warnings, work},
+    messages::{Replay, answered, cpus_per_rank, on_one_cpu, ranks, warnings, work},
     table::{Align, render},
 };
 
@@ -23,6 +23,7 @@ struct Counts {
     wildcards: usize,
     collectives: BTreeMap<&'static str, u64>,
     work: Vec<SimTime>,
+    paused: SimTime,
 }
 
 fn counted(messages: &Messages) -> Counts {
@@ -33,6 +34,7 @@ fn counted(messages: &Messages) -> Counts {
         wildcards: 0,
         collectives: BTreeMap::new(),
         work: vec![SimTime::ZERO; ranks(messages) as usize],
+        paused: SimTime::ZERO,
     };
     match messages {
         Messages::Program(program) => {
@@ -44,6 +46,7 @@ fn counted(messages: &Messages) -> Counts {
                 for op in program.of_rank(rank) {
                     match op.kind {
                         Kind::Work => counts.work[rank as usize].0 += op.value,
+                        Kind::Pause => counts.paused.0 += op.value,
                         Kind::Collective => {
                             let kind = program.collectives[op.value as usize].kind;
                             *counts.collectives.entry(kind.name()).or_default() += 1;
@@ -109,6 +112,10 @@ pub fn info(messages: &Messages) -> String {
     rows.push(["work of a rank: least".to_owned(), least.to_string()]);
     rows.push(["work of a rank: mean".to_owned(), mean.to_string()]);
     rows.push(["work of a rank: most".to_owned(), most.to_string()]);
+    if counts.paused > SimTime::ZERO {
+        let paused = counts.paused.to_string();
+        rows.push(["pauses of all ranks".to_owned(), paused]);
+    }
     let table = render([("", Align::Left), ("", Align::Right)], rows);
     text += table.trim_start_matches('\n');
     for warning in warnings(messages) {
@@ -130,6 +137,7 @@ pub fn trace_json(messages: &Messages) -> Value {
         "wildcard_receives": counts.wildcards,
         "collective_calls": counts.collectives,
         "work_ns": SimTime(work(messages)).as_nanos(),
+        "pause_ns": counts.paused.as_nanos(),
         "rank_work_ns": counts.work.iter().map(|work| work.as_nanos()).collect::<Vec<_>>(),
         "warnings": warnings(messages),
     })
@@ -139,7 +147,7 @@ fn speedup(replay: &Replay, makespan: SimTime) -> f64 {
     if makespan == SimTime::ZERO {
         1.0
     } else {
-        work(&replay.messages) as f64 / makespan.0 as f64
+        on_one_cpu(&replay.messages) as f64 / makespan.0 as f64
     }
 }
 

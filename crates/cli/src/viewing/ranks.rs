@@ -112,9 +112,9 @@ impl Ranks {
         Ok(description)
     }
 
-    /// Returns the speed-up's numerator: all work, one after the other, on a CPU as recorded.
-    fn work(&self) -> SimTime {
-        SimTime(messages::work(&self.messages))
+    /// Returns the speed-up's numerator: how long all ranks take on one CPU.
+    fn on_one_cpu(&self) -> SimTime {
+        SimTime(messages::on_one_cpu(&self.messages))
     }
 
     fn course(
@@ -142,7 +142,7 @@ impl Ranks {
             warnings: warnings(&course.attempts),
             schedule: course.schedule,
             marks: course.marks,
-            one_cpu: Some(self.work()),
+            one_cpu: Some(self.on_one_cpu()),
             machine: brief(&description, messages::ranks(&self.messages)),
         })
     }
@@ -174,7 +174,7 @@ impl Ranks {
             let run = answer
                 .as_ref()
                 .and_then(|course| answered(&course.attempts));
-            let speedup = |end: SimTime| self.work().0 as f64 / end.0.max(1) as f64;
+            let speedup = |end: SimTime| self.on_one_cpu().0 as f64 / end.0.max(1) as f64;
             Ok(Curve {
                 model: network.clone(),
                 points: run
@@ -197,7 +197,7 @@ impl Ranks {
         // Work leads to the call after it, as far as anybody cares.
         let is_last = program.starts.get(lane + 1) == Some(&(position + 1));
         let op = match own.kind {
-            Kind::Work if !is_last => program.at(position + 1),
+            Kind::Work | Kind::Pause if !is_last => program.at(position + 1),
             _ => own,
         };
         let recorded = self.recording.as_ref().and_then(|(events, calls)| {
@@ -221,7 +221,7 @@ impl Ranks {
         Some(EventInfo {
             operation,
             class: match own.kind {
-                Kind::Work => EventClass::Other,
+                Kind::Work | Kind::Pause => EventClass::Other,
                 Kind::Send | Kind::Receive => EventClass::Message,
                 Kind::Wait | Kind::Probe | Kind::Collective => EventClass::Wait,
             },
@@ -270,7 +270,7 @@ fn said(op: &Operation) -> Option<String> {
         Kind::Send => Some(format!("{} bytes to {}, {tag}", op.value, op.peer)),
         Kind::Receive | Kind::Probe if op.peer == ANY => Some(format!("from anybody, {tag}")),
         Kind::Receive | Kind::Probe => Some(format!("from {}, {tag}", op.peer)),
-        Kind::Work | Kind::Wait | Kind::Collective => None,
+        Kind::Work | Kind::Pause | Kind::Wait | Kind::Collective => None,
     }
 }
 

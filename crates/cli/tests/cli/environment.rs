@@ -81,6 +81,18 @@ impl TestEnvironment {
         command
     }
 
+    /// Returns the same for one that starts a launcher of MPI.
+    pub fn launching(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(arguments);
+        command
+            // Open MPI does not like to be run by root, as tests in containers are.
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+            // Launchers of one user that start while others end take each other's directories away.
+            .env("OMPI_MCA_orte_tmpdir_base", self.home.path());
+        command
+    }
+
     /// Runs foretrace, and returns its exit code and what it printed, as one text for a snapshot.
     pub fn run(&self, arguments: &[&str]) -> String {
         let output = self

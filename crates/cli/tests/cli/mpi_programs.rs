@@ -13,11 +13,8 @@ fn record(environment: &TestEnvironment, family: &str, ranks: u32, program: &[&s
     arguments.extend([launcher.as_str(), "-np", &ranks]);
     arguments.extend(program);
     let output = environment
-        .command(&arguments)
+        .launching(&arguments)
         .env("OMP_NUM_THREADS", "1")
-        // Open MPI does not like to be run by root, as tests in containers are.
-        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
         .output()
         .expect("foretrace was built");
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -453,7 +453,8 @@ fn write_task(program: &Program, task: u32, body: &mut Vec<u8>) -> Result<(), Ex
         };
         let bytes = if op.peer == ANY { 0 } else { op.value };
         match op.kind {
-            Kind::Work => writeln!(
+            // It knows bursts of work only.
+            Kind::Work | Kind::Pause => writeln!(
                 body,
                 "1:{task}:0:{}.{:012}",
                 op.value / 1_000_000_000_000,

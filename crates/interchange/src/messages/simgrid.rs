@@ -24,6 +24,9 @@ use crate::ExportError;
 /// SimGrid's time-independent traces.
 pub(crate) struct TimeIndependent;
 
+/// Picoseconds in a second.
+const PICOS_PER_SECOND: f64 = 1e12;
+
 const LINES: &str = "write lines as in `0 send 1 0 1e6`: rank, action and its arguments";
 
 impl MessageFormat for TimeIndependent {
@@ -211,11 +214,13 @@ impl Reader {
             }
             "compute" => {
                 let flops = decimal(cursor)?;
-                self.work(rank, flops * PICOS_PER_FLOP);
+                let work = Operation::work(picos(flops * PICOS_PER_FLOP));
+                self.builder.push(rank, work);
             }
             "sleep" => {
                 let seconds = decimal(cursor)?;
-                self.work(rank, seconds * 1e12);
+                let pause = Operation::pause(picos(seconds * PICOS_PER_SECOND));
+                self.builder.push(rank, pause);
             }
             action @ ("send" | "isend" | "Isend" | "recv" | "irecv") => {
                 self.message(rank, action, cursor)?;
@@ -230,12 +235,6 @@ impl Reader {
             action => return self.collective(rank, action, cursor, &at),
         }
         cursor.end()
-    }
-
-    fn work(&mut self, rank: u32, picos: f64) {
-        #[expect(clippy::cast_sign_loss, reason = "what was read is not negative")]
-        let picos = picos.round() as u64;
-        self.builder.push(rank, Operation::work(picos));
     }
 
     fn rank(&self, cursor: &mut Cursor<'_>) -> Result<u32, Error> {
@@ -393,6 +392,12 @@ impl Reader {
     }
 }
 
+/// Returns a number of picoseconds that was read.
+#[expect(clippy::cast_sign_loss, reason = "what was read is not negative")]
+fn picos(number: f64) -> u64 {
+    number.round() as u64
+}
+
 fn decimal(cursor: &mut Cursor<'_>) -> Result<f64, Error> {
     cursor.spaces();
     cursor.decimal("a number")
@@ -427,6 +432,9 @@ fn write(program: &Program, out: &mut dyn io::Write) -> Result<(), ExportError> 
             match op.kind {
                 Kind::Work => {
                     writeln!(text, "{rank} compute {}", op.value as f64 / PICOS_PER_FLOP)?;
+                }
+                Kind::Pause => {
+                    writeln!(text, "{rank} sleep {}", op.value as f64 / PICOS_PER_SECOND)?;
                 }
                 Kind::Send => writeln!(text, "{rank} {i}send {} {} {}", op.peer, op.tag, op.value)?,
                 Kind::Receive => writeln!(
