@@ -67,7 +67,10 @@ impl Program {
         }
         for rank in 0..ranks {
             for (number, op) in self.of_rank(rank).enumerate() {
-                let names_peer = matches!(op.kind, Kind::Send | Kind::Receive | Kind::Probe);
+                let names_peer = matches!(
+                    op.kind,
+                    Kind::Send | Kind::Receive | Kind::Probe | Kind::Alone
+                );
                 let is_open = op.peer == ANY && op.kind != Kind::Send;
                 if names_peer && op.peer >= ranks && !is_open {
                     return Err(ProgramError::Peer {

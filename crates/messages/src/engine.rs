@@ -305,6 +305,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             let goes_on = match op.kind {
                 Kind::Work => self.work(index, op.value),
                 Kind::Pause => self.pause(index, op.value),
+                Kind::Alone => self.alone(index, op),
                 Kind::Send => self.send(index, op),
                 Kind::Receive => self.receive(index, op),
                 Kind::Wait => self.wait(index, op),

@@ -135,7 +135,7 @@ fn tasks_of(program: &Program, rank: u32, master: u32) -> Result<Vec<Task>, NoFa
                     });
                 }
             }
-            Kind::Send | Kind::Receive => {
+            Kind::Send | Kind::Receive | Kind::Alone => {
                 return Err(NoFarm::NoSlave {
                     rank,
                     call: op.name(),

@@ -33,6 +33,8 @@ pub struct Operation {
 pub enum Kind {
     /// Works for a time.
     Work,
+    /// Moves data to the memory of another rank or from there, which takes no part in that; over when that has been there and back.
+    Alone,
     /// Lets time pass without working: sleeps, or waits for a disk.
     Pause,
     /// Sends a message.
@@ -59,6 +61,10 @@ pub enum Mode {
     Buffered,
     /// The wait goes on with the next operation.
     More,
+    /// The data come from the other rank.
+    Back,
+    /// As many go there and come from there.
+    Both,
 }
 
 impl Operation {
@@ -102,6 +108,14 @@ impl Operation {
         }
     }
 
+    /// Makes one that moves so many bytes to the memory of another rank.
+    pub fn alone(to: u32, bytes: u64) -> Self {
+        Self {
+            kind: Kind::Alone,
+            ..Self::send(to, 0, bytes)
+        }
+    }
+
     /// Makes a wait.
     pub fn wait(request: u32) -> Self {
         Self {
@@ -142,6 +156,9 @@ impl Operation {
         match (self.kind, self.request == BLOCKING, self.mode) {
             (Kind::Work, ..) => "work",
             (Kind::Pause, ..) => "pause",
+            (Kind::Alone, _, Mode::Back) => "get",
+            (Kind::Alone, _, Mode::Both) => "get_accumulate",
+            (Kind::Alone, ..) => "put",
             (Kind::Send, true, Mode::Synchronous) => "ssend",
             (Kind::Send, false, Mode::Synchronous) => "issend",
             (Kind::Send, true, Mode::Buffered) => "bsend",

@@ -6,7 +6,9 @@
 use foretrace_trace::{Action, Call, Event, Message, Nanos, Operation, Trace};
 
 /// Functions that look whether something is there.
-const LOOKS: [&str; 6] = ["test", "testall", "testany", "testsome", "iprobe", "improbe"];
+const LOOKS: [&str; 6] = [
+    "test", "testall", "testany", "testsome", "iprobe", "improbe",
+];
 
 /// The pauses of all ranks, as far as events have been gone through.
 pub(crate) struct Pauses {
@@ -80,7 +82,9 @@ impl Pauses {
                 if waited { 0 } else { paused }
             }
             // Before its first call, libraries may wait for a set time while they are loaded.
-            Operation::Sleep | Operation::SleepFor(_) | Operation::Io { .. } if of_rank.calls > 0 => {
+            Operation::Sleep | Operation::SleepFor(_) | Operation::Io { .. }
+                if of_rank.calls > 0 =>
+            {
                 thread.begun = Some(Begun {
                     call: *call,
                     at: event.time,

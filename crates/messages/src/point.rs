@@ -75,6 +75,38 @@ impl<O: Observer> Engine<'_, O> {
         true
     }
 
+    /// Moves data to or from another rank's memory, without that rank. Other messages are not in its way. Returns whether the lane goes on: it does.
+    pub fn alone(&mut self, index: u32, op: Operation) -> bool {
+        let lane = &self.lanes[index as usize];
+        let (rank, start) = (lane.rank, lane.clock);
+        let (there, back) = match op.mode {
+            Mode::Back => (0, op.value),
+            Mode::Both => (op.value, op.value),
+            _ => (op.value, 0),
+        };
+        let request = self.costs.of(self.link(rank, op.peer), there);
+        let answer = self.costs.of(self.link(op.peer, rank), back);
+        let sent = start + request.send;
+        let arrived = sent + request.transit;
+        let over = arrived + answer.transit;
+        self.sent += 1;
+        self.busy(index, start, sent);
+        if O::WATCHES {
+            let (from, to) = ((rank, start), (op.peer, arrived));
+            self.observer.message(from.0, from.1, to.0, to.1, op.value);
+        }
+        let lane = &mut self.lanes[index as usize];
+        lane.clock = sent;
+        let all = &mut lane.requests[op.request as usize];
+        let before = match all.state() {
+            RequestState::Done(at) => at,
+            _ => 0,
+        };
+        *all = Request::done(before.max(over));
+        self.step(index);
+        true
+    }
+
     /// Returns whether messages between two ranks get in each other's way.
     #[inline]
     pub fn is_shared(&self, from: u32, to: u32) -> bool {

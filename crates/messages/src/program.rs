@@ -78,12 +78,12 @@ impl Program {
 
     /// Returns the number of messages that are sent one to one.
     pub fn messages(&self) -> u64 {
-        self.operations().filter(|op| op.kind == Kind::Send).count() as u64
+        self.operations().filter(is_message).count() as u64
     }
 
     /// Returns the bytes of those messages.
     pub fn bytes(&self) -> u64 {
-        let sends = self.operations().filter(|op| op.kind == Kind::Send);
+        let sends = self.operations().filter(is_message);
         sends.map(|op| op.value).fold(0, u64::saturating_add)
     }
 
@@ -110,6 +110,11 @@ impl Program {
         let longest = (0..self.ranks()).map(of_rank).max();
         self.work().max(longest.unwrap_or_default())
     }
+}
+
+/// Returns whether an operation sends something to one other rank, or asks it for something.
+fn is_message(operation: &Operation) -> bool {
+    matches!(operation.kind, Kind::Send | Kind::Alone)
 }
 
 /// Makes a program of what ranks do, in any order of ranks.

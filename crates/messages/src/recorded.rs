@@ -14,7 +14,7 @@ use crate::{
     ANY, Builder, Collective, Mode, Operation, Program, Threads,
     pauses::Pauses,
     teams::Reached,
-    windows::{Fate, Windows},
+    windows::{Fate, Windows, moved},
 };
 
 /// Picoseconds in a nanosecond.
@@ -87,7 +87,8 @@ fn of_recording(trace: &Trace, reached: Option<&Reached>) -> Result<Program, NoR
         ));
     }
     for (number, event) in trace.events.iter().enumerate() {
-        lowering.event(event, times.get(number).copied().flatten());
+        let time = times.get(number).copied().flatten();
+        lowering.event(number as u32, event, time);
     }
     Ok(lowering.finish(reached.map(|reached| reached.cpus)))
 }
@@ -103,7 +104,7 @@ pub fn recorded_with_calls(trace: &Trace) -> Result<(Program, Vec<u32>), NoRanks
     let mut lowering = Lowering::new(trace, ranks, owners);
     let mut calls = vec![Vec::new(); ranks as usize];
     for (number, event) in trace.events.iter().enumerate() {
-        if let Some(rank) = lowering.event(event, None) {
+        if let Some(rank) = lowering.event(number as u32, event, None) {
             let of_rank: &mut Vec<u32> = &mut calls[rank as usize];
             of_rank.resize(lowering.builder.operations(rank), number as u32);
         }
@@ -281,7 +282,10 @@ impl OwnTime {
         if let Event::Message(message) = call.operation {
             let message = &trace.messages[message.index()];
             life.inside = !accesses_file_alone(message);
-            if matches!(message.action, Action::Begin { .. } | Action::BeginThreaded { .. }) {
+            if matches!(
+                message.action,
+                Action::Begin { .. } | Action::BeginThreaded { .. }
+            ) {
                 self.begun[rank as usize] = true;
             }
         }
@@ -303,7 +307,9 @@ struct Lowering<'t> {
     work: u64,
     /// Requests, with their ranks, that nothing was begun by: waits for them are none.
     void: HashSet<(u32, u32)>,
-    /// The first number of a request that no recorded call has.
+    /// The request of all that a rank does to windows without their ranks; no recorded call has it.
+    alone: u32,
+    /// The first number of a request that no recorded call has, nor that.
     unused_request: u32,
     has_threads: bool,
     windows: Windows,
@@ -329,6 +335,7 @@ impl<'t> Lowering<'t> {
             });
         let communicators = communicators.collect();
         let windows = Windows::of(trace, |thread| owners[thread]);
+        let alone = unused_request(trace);
         Self {
             trace,
             owners,
@@ -339,7 +346,8 @@ impl<'t> Lowering<'t> {
             reached: vec![None; ranks as usize],
             work: 0,
             void: HashSet::new(),
-            unused_request: unused_request(trace),
+            alone,
+            unused_request: alone + 1,
             has_threads: false,
             windows,
             spans: 0,
@@ -357,8 +365,13 @@ impl<'t> Lowering<'t> {
         }
     }
 
-    /// Takes an event, and when it is reached, where that is known; returns the rank that it is of.
-    fn event(&mut self, event: &foretrace_trace::Event, time: Option<u64>) -> Option<u32> {
+    /// Takes an event of this number, and when it is reached, where that is known; returns the rank that it is of.
+    fn event(
+        &mut self,
+        number: u32,
+        event: &foretrace_trace::Event,
+        time: Option<u64>,
+    ) -> Option<u32> {
         let call = self.trace.call(event);
         let thread = call.thread.index();
         let rank = self.owners[thread]?;
@@ -382,24 +395,60 @@ impl<'t> Lowering<'t> {
         }
         if let Event::Message(message) = call.operation {
             let message = &self.trace.messages[message.index()];
-            self.settle_window(rank, message);
-            self.action(rank, message);
+            self.settle_window(rank, number);
+            match moved(message) {
+                Some(points) => self.moved(rank, number, points),
+                None => self.action(rank, message),
+            }
         } else if matches!(call.operation, Event::Create(_)) {
             self.has_threads = true;
         }
         Some(rank)
     }
 
-    /// Sends and receives what is got from the rank's window and put there, where a call is a fence of it.
-    fn settle_window(&mut self, rank: u32, message: &Message) {
-        let Some((window, operations)) = self.windows.fence(rank, message) else {
+    /// Sends and receives what is got from the rank's window and put there, or waits for what it did to those of others, where an event
+    /// ends that.
+    fn settle_window(&mut self, rank: u32, event: u32) {
+        let Some(settlement) = self.windows.before(event) else {
             return;
         };
-        let Some(communicator) = self.communicators[window as usize] else {
-            return;
-        };
-        for operation in operations {
-            self.builder.push(rank, operation.on(communicator));
+        if settlement.waits {
+            self.builder.wait_all(rank, &[self.alone]);
+        }
+        if let Some(communicator) = self.communicators[settlement.communicator as usize] {
+            for operation in settlement.operations() {
+                self.builder.push(rank, operation.on(communicator));
+            }
+        }
+    }
+
+    /// Puts into a window what goes there, and asks for what comes from there.
+    fn moved(&mut self, rank: u32, event: u32, points: &[Point]) {
+        let puts = || points.iter().filter(|point| point.end != End::Receive);
+        match (self.windows.fate(event), points.first()) {
+            (Fate::Settled, _) => {
+                for point in puts() {
+                    self.point(rank, point);
+                }
+            }
+            (
+                Fate::Alone,
+                Some(&Point {
+                    peer: Peer::Rank(peer),
+                    bytes,
+                    communicator,
+                    ..
+                }),
+            ) if let Some(communicator) = self.communicators[communicator as usize] => {
+                let mode = match (puts().count(), points.len()) {
+                    (0, _) => Mode::Back,
+                    (1, 2..) => Mode::Both,
+                    _ => Mode::Standard,
+                };
+                let operation = Operation::alone(peer, bytes).in_mode(mode).on(communicator);
+                self.builder.push(rank, operation.with_request(self.alone));
+            }
+            _ => self.spans += 1,
         }
     }
 
@@ -457,12 +506,7 @@ impl<'t> Lowering<'t> {
     }
 
     fn point(&mut self, rank: u32, point: &Point) {
-        let fate = self.windows.fate(rank, point);
-        if fate == Fate::AtFence {
-            return self.nothing(rank, point);
-        }
-        let communicator = self.communicators[point.communicator as usize];
-        let Some(communicator) = communicator.filter(|_| fate == Fate::Usual) else {
+        let Some(communicator) = self.communicators[point.communicator as usize] else {
             self.spans += 1;
             self.nothing(rank, point);
             return;
@@ -545,8 +589,8 @@ impl<'t> Lowering<'t> {
         }
         if self.spans > 0 {
             self.builder.warnings.push(format!(
-                "{} calls of MPI move data in ways that are not replayed (one-sided communication, files that all access together, both sides of an \
-                 intercommunicator): they take no time",
+                "{} calls of MPI move data in ways that are not replayed (into windows and from there with nothing that ends it, files that all \
+                 access together, both sides of an intercommunicator): they take no time",
                 self.spans
             ));
         }

@@ -1,167 +1,299 @@
 //! One-sided communication: what ranks put into each other's windows and get from there, and when that is done.
 //!
-//! What is put between two fences of a window is there after the second one: it is replayed as a message that is received when its
-//! target comes to that. What is got is there then, too: it is a message from the target, which sends it when it comes to that
-//! fence. What is put or got without a fence to follow is not replayed.
-
-use std::collections::BTreeMap;
+//! What is put is sent at once, and is over with the first call of its rank that follows and ends such things:
+//!
+//! - A fence: what is put is received by its target when that comes to the same fence, and what is got is a message that the target sends then.
+//! - The end of an epoch (`MPI_Win_complete`): what is put is received by its target when that waits for the end, and what is got is a
+//!   message that the target sends when it lets its part be used (`MPI_Win_post`).
+//! - An unlock or a flush: targets have no part in that; a rank waits until what it put and what it asked for have been there and back.
+//!
+//! What nothing of these follows is not replayed.
 
 use foretrace_trace::{Action, End, Message, Operation as Event, Peer, Point, Trace};
+use rustc_hash::FxHashMap;
 
 use crate::{Mode, Operation, recorded::name_of};
 
 /// Functions that put data into a window or get them from there.
-const MOVES: [&str; 6] = ["put", "rput", "accumulate", "raccumulate", "get", "rget"];
+const MOVES: [&str; 10] = [
+    "put",
+    "rput",
+    "accumulate",
+    "raccumulate",
+    "get",
+    "rget",
+    "get_accumulate",
+    "rget_accumulate",
+    "fetch_and_op",
+    "compare_and_swap",
+];
 
-/// The function after which these are there.
-const FENCE: &str = "win_fence";
+/// Functions after which those that were called before are over, without the target.
+const ALONE: [&str; 6] = [
+    "win_unlock",
+    "win_unlock_all",
+    "win_flush",
+    "win_flush_all",
+    "win_flush_local",
+    "win_flush_local_all",
+];
 
 /// The tags of what is put and of what is got.
 const PUT: u32 = 0;
 const GOT: u32 = 1;
 
-/// A window, by the number of its communicator, and a rank.
-type Side = (u32, u32);
-
-/// What a rank does when it comes to a fence, before it waits for the others.
-#[derive(Clone, Debug, Default)]
-struct Fence {
-    sends: Vec<Operation>,
-    receives: Vec<Operation>,
-}
-
 /// The windows of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Windows {
-    /// What each rank does at each of its fences of a window.
-    fences: BTreeMap<Side, Vec<Fence>>,
-    /// How many of them it has called until now.
-    called: BTreeMap<Side, usize>,
+    /// What is done before an event's own action.
+    before: FxHashMap<u32, Settlement>,
+    /// What becomes of events that put data or get them.
+    fates: FxHashMap<u32, Fate>,
 }
 
-/// Returns what a call puts into a window or gets from there.
-fn moved(message: &Message) -> Option<&Point> {
-    let moves = MOVES.contains(&name_of(message));
+/// What a rank does when it comes to a call that ends something: sends before it receives.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settlement {
+    sends: Vec<Operation>,
+    receives: Vec<Operation>,
+    /// The number of the window's communicator.
+    pub communicator: u32,
+    /// Whether it waits for what it does alone.
+    pub waits: bool,
+}
+
+impl Settlement {
+    pub fn operations(&self) -> impl Iterator<Item = Operation> + '_ {
+        self.sends.iter().chain(&self.receives).copied()
+    }
+}
+
+/// What becomes of what is put or got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is sent and received as the calls say that end it: what is put is sent at once.
+    Settled,
+    /// It goes there and back without the target.
+    Alone,
+    /// Nothing ends it: it is not replayed.
+    Lost,
+}
+
+/// A pair of ranks: who acts, and on whom.
+type Pair = (u32, u32);
+
+/// A call by which a rank takes part in what two ranks do with a window, of each kind the n-th.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Step {
+    Fence,
+    Post,
+    Complete,
+    Wait,
+}
+
+/// What is put or got and not over.
+struct Move {
+    event: u32,
+    points: Vec<Point>,
+}
+
+/// Goes through the events.
+#[derive(Default)]
+struct Search {
+    windows: Windows,
+    /// The windows that communicators stand for the epochs of.
+    window_of: FxHashMap<u32, u32>,
+    /// The events of each kind of step by a window's communicator and who acts on whom; of fences, each on itself.
+    steps: FxHashMap<(Step, u32, Pair), Vec<u32>>,
+    /// What each rank has not ended.
+    open: FxHashMap<u32, Vec<Move>>,
+    /// What was ended together with its target: the steps, of the rank and of the target, that settle what is put and got.
+    settled: Vec<(Move, u32, Step, usize)>,
+}
+
+/// Returns what a call puts into a window and gets from there.
+pub(crate) fn moved(message: &Message) -> Option<&[Point]> {
+    if !MOVES.contains(&name_of(message)) {
+        return None;
+    }
     match &message.action {
-        Action::Point(point) if moves => Some(point),
+        Action::Point(point) => Some(std::slice::from_ref(point)),
+        Action::Exchanges(points) => Some(points),
         _ => None,
     }
 }
 
 impl Windows {
-    /// Finds out what is moved before which fence. `rank_of` tells of which rank a thread is.
+    /// Finds out what is moved when. `rank_of` tells of which rank a thread is.
     pub fn of(trace: &Trace, rank_of: impl Fn(usize) -> Option<u32>) -> Self {
-        let mut windows = Self::default();
-        for point in trace.messages.iter().filter_map(moved) {
-            for &member in &trace.communicators[point.communicator as usize].members {
-                windows.called.insert((point.communicator, member), 0);
-            }
-        }
-        if windows.called.is_empty() {
-            return windows;
-        }
-        let mut all: Vec<(usize, u32, Point)> = Vec::new();
-        for event in &trace.events {
-            let call = trace.call(event);
-            let (Event::Message(id), Some(rank)) = (call.operation, rank_of(call.thread.index()))
-            else {
-                continue;
-            };
-            let message = &trace.messages[id.index()];
-            match moved(message) {
-                Some(point) => {
-                    let called = windows.called.get(&(point.communicator, rank));
-                    all.extend(called.map(|&called| (called, rank, *point)));
-                }
-                None => {
-                    windows.fence(rank, message);
-                }
-            }
-        }
-        for (side, called) in &mut windows.called {
-            let fences = vec![Fence::default(); std::mem::take(called)];
-            windows.fences.insert(*side, fences);
-        }
-        for (fence, rank, point) in all {
-            windows.add(fence, rank, &point);
-        }
-        windows
-    }
-
-    /// Adds what a rank moves before its fence of this number to what is done then.
-    fn add(&mut self, fence: usize, rank: u32, point: &Point) {
-        let Peer::Rank(other) = point.peer else {
-            return;
-        };
-        let (from, to, tag) = match point.end {
-            End::Receive => (other, rank, GOT),
-            _ => (rank, other, PUT),
-        };
-        if self.at(point, from, fence).is_none() {
-            return;
-        }
-        let Some(receiver) = self.at(point, to, fence) else {
-            return;
-        };
-        let receive = Operation::receive(from, tag, point.bytes);
-        receiver.receives.push(receive);
-        if tag == GOT
-            && let Some(sender) = self.at(point, from, fence)
+        if !trace
+            .messages
+            .iter()
+            .any(|message| moved(message).is_some())
         {
-            let send = Operation::send(to, tag, point.bytes).in_mode(Mode::Buffered);
-            sender.sends.push(send);
+            return Self::default();
         }
+        let mut search = Search {
+            window_of: windows_of_epochs(trace),
+            ..Search::default()
+        };
+        for (number, event) in (0..).zip(&trace.events) {
+            let call = trace.call(event);
+            if let (Event::Message(id), Some(rank)) = (call.operation, rank_of(call.thread.index()))
+            {
+                search.call(rank, number, &trace.messages[id.index()]);
+            }
+        }
+        search.finish()
     }
 
-    /// Returns a rank's fence of this number of a message's window.
-    fn at(&mut self, point: &Point, rank: u32, fence: usize) -> Option<&mut Fence> {
-        let fences = self.fences.get_mut(&(point.communicator, rank))?;
-        fences.get_mut(fence)
+    /// Returns what a rank does before what an event says.
+    pub fn before(&mut self, event: u32) -> Option<Settlement> {
+        self.before.remove(&event)
     }
 
-    /// A rank calls something: returns what it does first, where that is a fence, and the number of the window's communicator.
-    pub fn fence(&mut self, rank: u32, message: &Message) -> Option<(u32, Vec<Operation>)> {
-        let Action::Collective(call) = &message.action else {
-            return None;
-        };
-        let side = (call.communicator, rank);
-        let called = self.called.get_mut(&side)?;
-        if message.name != FENCE {
-            return None;
-        }
-        *called += 1;
-        let fence = self.fences.get_mut(&side)?.get_mut(*called - 1)?;
-        let Fence { sends, receives } = std::mem::take(fence);
-        Some((call.communicator, [sends, receives].concat()))
-    }
-
-    /// Returns what becomes of a message that a rank sends or receives.
-    pub fn fate(&self, rank: u32, point: &Point) -> Fate {
-        let side = |rank| (point.communicator, rank);
-        let (Peer::Rank(other), Some(&called)) = (point.peer, self.called.get(&side(rank))) else {
-            return Fate::Usual;
-        };
-        let has_fence = |rank| {
-            let fences = self.fences.get(&side(rank));
-            fences.is_some_and(|fences| fences.len() > called)
-        };
-        if !has_fence(other) || !has_fence(rank) {
-            Fate::Lost
-        } else if point.end == End::Receive {
-            Fate::AtFence
-        } else {
-            Fate::Usual
-        }
+    /// Returns what becomes of what an event puts or gets.
+    pub fn fate(&self, event: u32) -> Fate {
+        self.fates.get(&event).copied().unwrap_or(Fate::Lost)
     }
 }
 
-/// What becomes of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// What its call says.
-    Usual,
-    /// It is sent and received at the next fence of its window.
-    AtFence,
-    /// There is no such fence: it is not replayed.
-    Lost,
+impl Search {
+    /// Goes on to a call.
+    fn call(&mut self, rank: u32, event: u32, message: &Message) {
+        if let Some(points) = moved(message) {
+            let open = self.open.entry(rank).or_default();
+            open.push(Move {
+                event,
+                points: points.to_vec(),
+            });
+            return;
+        }
+        match (message.name.as_str(), &message.action) {
+            ("win_fence", Action::Collective(fence)) => {
+                let count = self.step(Step::Fence, fence.communicator, (rank, rank), event);
+                self.end(rank, Step::Fence, |point| {
+                    (point.communicator == fence.communicator).then_some(count)
+                });
+            }
+            ("win_post" | "win_wait" | "win_test" | "win_complete", Action::Exchanges(points)) => {
+                let step = match message.name.as_str() {
+                    "win_post" => Step::Post,
+                    "win_complete" => Step::Complete,
+                    _ => Step::Wait,
+                };
+                let mut counts = Vec::new();
+                for point in points {
+                    let window = self.window_of.get(&point.communicator).copied();
+                    let (Peer::Rank(peer), Some(window)) = (point.peer, window) else {
+                        continue;
+                    };
+                    let pair = if step == Step::Complete {
+                        (rank, peer)
+                    } else {
+                        (peer, rank)
+                    };
+                    counts.push((window, peer, self.step(step, window, pair, event)));
+                }
+                if step == Step::Complete {
+                    self.end(rank, Step::Complete, |point| {
+                        let with = |&&(window, peer, _): &&(u32, u32, usize)| {
+                            point.communicator == window && point.peer == Peer::Rank(peer)
+                        };
+                        counts.iter().find(with).map(|&(_, _, count)| count)
+                    });
+                }
+            }
+            (name, _) if ALONE.contains(&name) => self.end_alone(rank, event),
+            _ => {}
+        }
+    }
+
+    /// Notes a step, and returns which one of its kind it is.
+    fn step(&mut self, step: Step, window: u32, pair: Pair, event: u32) -> usize {
+        let steps = self.steps.entry((step, window, pair)).or_default();
+        steps.push(event);
+        steps.len() - 1
+    }
+
+    /// Ends what a rank began, as far as the call is for it: then it is known which one of such calls it is.
+    fn end(&mut self, rank: u32, step: Step, nth: impl Fn(&Point) -> Option<usize>) {
+        let open = self.open.entry(rank).or_default();
+        for ended in std::mem::take(open) {
+            match ended.points.first().and_then(&nth) {
+                Some(count) => self.settled.push((ended, rank, step, count)),
+                None => open.push(ended),
+            }
+        }
+    }
+
+    /// Ends all that a rank began, without the targets.
+    fn end_alone(&mut self, rank: u32, event: u32) {
+        let open = self.open.get_mut(&rank).map(std::mem::take);
+        for ended in open.unwrap_or_default() {
+            self.windows.fates.insert(ended.event, Fate::Alone);
+            self.windows.before.entry(event).or_default().waits = true;
+        }
+    }
+
+    fn finish(mut self) -> Windows {
+        for (ended, rank, step, count) in std::mem::take(&mut self.settled) {
+            for point in &ended.points {
+                if self.settle(point, rank, step, count).is_some() {
+                    self.windows.fates.insert(ended.event, Fate::Settled);
+                }
+            }
+        }
+        self.windows
+    }
+
+    /// Lets a message be sent and received where that belongs. Returns `None` where the recording does not hold the calls for it.
+    fn settle(&mut self, point: &Point, rank: u32, step: Step, count: usize) -> Option<()> {
+        let Peer::Rank(target) = point.peer else {
+            return None;
+        };
+        let window = point.communicator;
+        let at = |step, pair| self.steps.get(&(step, window, pair))?.get(count).copied();
+        let with_target = |own: Step| match step {
+            Step::Fence => at(Step::Fence, (target, target)),
+            _ => at(own, (rank, target)),
+        };
+        let (sender, receiver) = match point.end {
+            End::Receive => {
+                let own = match step {
+                    Step::Fence => at(Step::Fence, (rank, rank)),
+                    _ => at(step, (rank, target)),
+                };
+                (Some(with_target(Step::Post)?), own?)
+            }
+            _ => (None, with_target(Step::Wait)?),
+        };
+        let (from, tag) = match sender {
+            Some(_) => (target, GOT),
+            None => (rank, PUT),
+        };
+        let to = self.windows.before.entry(receiver).or_default();
+        to.communicator = window;
+        to.receives.push(Operation::receive(from, tag, point.bytes));
+        if let Some(sender) = sender {
+            let from = self.windows.before.entry(sender).or_default();
+            from.communicator = window;
+            let send = Operation::send(rank, GOT, point.bytes).in_mode(Mode::Buffered);
+            from.sends.push(send);
+        }
+        Some(())
+    }
+}
+
+/// Returns, of communicators whose messages stand for epochs, the numbers of their windows.
+fn windows_of_epochs(trace: &Trace) -> FxHashMap<u32, u32> {
+    let names = (0..).zip(trace.communicators.iter().map(|known| known.name.as_str()));
+    let numbers: FxHashMap<&str, u32> =
+        names.clone().map(|(number, name)| (name, number)).collect();
+    names
+        .filter_map(|(number, name)| {
+            let window = name.strip_suffix(".epochs")?;
+            Some((number, *numbers.get(window)?))
+        })
+        .collect()
 }

@@ -48,6 +48,27 @@ pub const LIBRARIES: [(&CStr, Family); 6] = [
     (c"libmpi_abi.so", Family::Abi),
 ];
 
+/// How the names of libraries begin that pass messages: those of MPI itself, and those that they do it by.
+const PARTS: [&str; 10] = [
+    "libmpi.",
+    "libmpi_",
+    "libmpich",
+    "libopen-pal.",
+    "libopen-rte.",
+    "libucp.",
+    "libucs.",
+    "libuct.",
+    "libfabric.",
+    "mca_",
+];
+
+/// Returns whether the file of this name, without directories, is of a library that passes messages. Such look again and again while they
+/// wait.
+#[must_use]
+pub fn passes_messages(file: &str) -> bool {
+    PARTS.iter().any(|part| file.starts_with(part))
+}
+
 /// As many bytes as `MPI_Get_library_version` writes at most, in any family.
 pub const MOST_VERSION_BYTES: usize = 8_192;
 

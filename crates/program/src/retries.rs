@@ -12,9 +12,7 @@ use std::collections::BTreeMap;
 
 use foretrace_trace::{Call, IoKind, ObjectId, Operation as Op, Outcome, SiteId, ThreadId, Trace};
 
-use crate::{
-    events::{EventSet, Following},
-};
+use crate::events::{EventSet, Following};
 
 /// What a thread waits for with an eye on the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +49,10 @@ impl Retries {
             let call = trace.call(event);
             let back = is_answered.contains(index).then(|| next.after(index));
             let back = back.and_then(|back| trace.events.get(back as usize));
-            match call.outcome.with_return(back.map(|back| trace.call(back).outcome)) {
+            match call
+                .outcome
+                .with_return(back.map(|back| trace.call(back).outcome))
+            {
                 Outcome::TimedOut => {
                     for awaited in awaited(call).into_iter().flatten() {
                         retries.last.entry((call.thread, awaited)).or_insert(0);

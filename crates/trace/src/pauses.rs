@@ -65,7 +65,9 @@ impl Call {
     #[must_use]
     pub fn gone_by_itself(&self, recorded: Nanos) -> Nanos {
         match self.operation {
-            Operation::SleepFor(asked) => Nanos(recorded.0.min(asked.0.saturating_add(TIMER_SLACK))),
+            Operation::SleepFor(asked) => {
+                Nanos(recorded.0.min(asked.0.saturating_add(TIMER_SLACK)))
+            }
             _ => recorded,
         }
     }

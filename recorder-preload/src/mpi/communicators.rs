@@ -168,6 +168,19 @@ struct Telling<'w> {
     count: usize,
 }
 
+/// Fills in the ranks of a group's members, by their numbers in the world, behind words that stand there already. Returns
+/// how many words there are then.
+pub fn tell_group(words: &mut [u64], count: usize, group: usize, members: usize) -> usize {
+    let mut telling = Telling { words, count };
+    telling.push_members(group, members);
+    telling.count
+}
+
+/// Returns the number of a group's members.
+pub fn group_size(group: usize) -> usize {
+    usize::try_from(ask(&GROUP_SIZE, group)).unwrap_or(0)
+}
+
 impl Telling<'_> {
     fn push(&mut self, word: u64) {
         if let Some(place) = self.words.get_mut(self.count) {
@@ -176,11 +189,16 @@ impl Telling<'_> {
         }
     }
 
-    /// Adds the ranks of a group, by their numbers in the world.
+    /// Adds the ranks of a communicator's group, by their numbers in the world.
     fn push_group(&mut self, communicator: usize, service: &Service, members: usize) {
         let mut group: usize = 0;
-        let mut world = SESSIONS_WORLD.load(Ordering::Relaxed);
         service.call([communicator, &raw mut group as usize, 0, 0, 0]);
+        self.push_members(group, members);
+        GROUP_FREE.call([&raw mut group as usize, 0, 0, 0, 0]);
+    }
+
+    fn push_members(&mut self, group: usize, members: usize) {
+        let mut world = SESSIONS_WORLD.load(Ordering::Relaxed);
         let has_world = BEGUN.load(Ordering::Relaxed) == 2;
         if has_world {
             let own = constants().comm_world;
@@ -204,7 +222,6 @@ impl Telling<'_> {
             }
             first += count;
         }
-        GROUP_FREE.call([&raw mut group as usize, 0, 0, 0, 0]);
         if has_world {
             GROUP_FREE.call([&raw mut world as usize, 0, 0, 0, 0]);
         }

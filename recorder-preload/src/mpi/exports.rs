@@ -115,6 +115,7 @@ super::export! {
     MPI_Win_start PMPI_Win_start Win_start;
     MPI_Win_complete PMPI_Win_complete Win_complete;
     MPI_Win_wait PMPI_Win_wait Win_wait;
+    MPI_Win_test PMPI_Win_test Win_test;
     MPI_Put PMPI_Put Put;
     MPI_Get PMPI_Get Get;
     MPI_Accumulate PMPI_Accumulate Accumulate;

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use foretrace_mpi::MOST_STATUS_BYTES;
 use foretrace_recorder::message;
-use foretrace_trace::journal::mpi::{ANY, Ends, NOBODY, envelope, position};
+use foretrace_trace::journal::mpi::{ANY, Ends, InWindow, NOBODY, envelope, position};
 
 use super::arguments::Arguments;
 use super::library::{Service, constants};
@@ -173,14 +173,18 @@ pub fn ready(arguments: &Arguments) -> c_int {
 
 /// Records a look whether a partition was received.
 pub fn arrived(arguments: &Arguments) -> c_int {
-    let words = [named(arguments.handle(0))];
+    look(arguments, &[named(arguments.handle(0))], 2)
+}
+
+/// Records a look for something, of which the argument at this place tells whether it is there.
+pub fn look(arguments: &Arguments, words: &[u64], flag: usize) -> c_int {
     let tsc = message::begin();
     let result = message::trying(|| arguments.forward());
-    if result == foretrace_mpi::SUCCESS && arguments.int_at(2) == 0 {
-        failed(tsc, arguments, &words);
+    if result == foretrace_mpi::SUCCESS && arguments.int_at(flag) == 0 {
+        failed(tsc, arguments, words);
         return result;
     }
-    message::put_call(tsc, arguments.position, arguments.site, &words);
+    message::put_call(tsc, arguments.position, arguments.site, words);
     finish(arguments, result, |_| 0);
     result
 }
@@ -189,15 +193,15 @@ pub fn arrived(arguments: &Arguments) -> c_int {
 pub fn transfer(
     arguments: &Arguments,
     (count, datatype): (Option<u8>, u8),
-    window: Option<u8>,
+    window: Option<InWindow>,
 ) -> c_int {
     let count = count.map_or(1, |count| arguments.count(usize::from(count)));
     let bytes = bytes(count, arguments.handle(usize::from(datatype)));
     let Some(window) = window else {
         return blocking(arguments, &[bytes], |_| 0);
     };
-    let whose = u64::from(rank(arguments.int(3)));
-    let window = arguments.handle(usize::from(window)) as u64;
+    let whose = u64::from(rank(arguments.int(usize::from(window.rank))));
+    let window = arguments.handle(usize::from(window.window)) as u64;
     blocking(arguments, &[bytes, whose, window], |_| 0)
 }
 

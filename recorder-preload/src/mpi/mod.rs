@@ -19,6 +19,7 @@ mod neighbours;
 mod progress;
 mod requests;
 mod waiting;
+mod windows;
 
 use core::ffi::c_int;
 
@@ -123,8 +124,8 @@ pub unsafe extern "C-unwind" fn call(position: u16, words: *const usize) -> c_in
             count,
             datatype,
             window,
-            ..
         } => messages::transfer(&arguments, (count, datatype), window),
+        Class::Epoch(sort) => windows::epoch(&arguments, sort),
         Class::Probe { tries, .. } => messages::probe(&arguments, tries),
         Class::Start => requests::start(&arguments),
         Class::Wait { waits, tries } => requests::wait(&arguments, waits, tries),

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use foretrace_mpi::passes_messages;
 use foretrace_trace::{CallSite, Module, ModuleId, Nanos, SiteId, Trace};
 
 use super::{
@@ -42,6 +43,14 @@ pub struct WaitingLoop {
     pub cpu: Nanos,
     /// How often it was seen.
     samples: u32,
+}
+
+impl WaitingLoop {
+    /// Returns whether it is worth telling. What libraries of MPI do while they wait is no work of the program's.
+    fn is_told(&self) -> bool {
+        let file = self.module.rsplit('/').next().unwrap_or_default();
+        self.samples >= SEEN_OFTEN && !passes_messages(file)
+    }
 }
 
 /// Watches a program; [`Watch::end`] tells what was found.
@@ -157,7 +166,7 @@ impl Tally {
                 found.offset,
             )
         };
-        self.loops.retain(|found| found.samples >= SEEN_OFTEN);
+        self.loops.retain(WaitingLoop::is_told);
         self.loops.sort_by_key(key);
         self.loops
     }
@@ -213,6 +222,21 @@ pub fn add_sites(trace: &mut Trace, loops: &[WaitingLoop]) -> Vec<SiteId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loops_in_which_messages_are_waited_for_are_not_told() {
+        let found = |module: &str, samples| WaitingLoop {
+            module: module.to_owned(),
+            offset: 0,
+            cpu: Nanos(1),
+            samples,
+        };
+        let told = |module, samples| found(module, samples).is_told();
+        assert!(told("/usr/bin/prog", SEEN_OFTEN) && told("/usr/lib/libmpv.so.2", SEEN_OFTEN));
+        assert!(!told("/usr/bin/prog", SEEN_OFTEN - 1));
+        assert!(!told("/usr/lib/libmpich.so.12.2.2", SEEN_OFTEN));
+        assert!(!told("/usr/lib/openmpi/lib/libmpi.so.40", SEEN_OFTEN));
+    }
 
     #[test]
     fn an_address_is_found_in_the_file_that_was_mapped_there() {

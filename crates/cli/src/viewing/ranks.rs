@@ -217,12 +217,12 @@ impl Ranks {
                 _ => (op.name().into(), said(&op)),
             },
         };
-        let is_end = matches!(op.kind, Kind::Send | Kind::Receive) && op.peer != ANY;
+        let is_end = matches!(op.kind, Kind::Send | Kind::Receive | Kind::Alone) && op.peer != ANY;
         Some(EventInfo {
             operation,
             class: match own.kind {
                 Kind::Work | Kind::Pause => EventClass::Other,
-                Kind::Send | Kind::Receive => EventClass::Message,
+                Kind::Send | Kind::Receive | Kind::Alone => EventClass::Message,
                 Kind::Wait | Kind::Probe | Kind::Collective => EventClass::Wait,
             },
             lane: lane as u32,
@@ -268,6 +268,7 @@ fn said(op: &Operation) -> Option<String> {
     let tag = tag_text(op.tag);
     match op.kind {
         Kind::Send => Some(format!("{} bytes to {}, {tag}", op.value, op.peer)),
+        Kind::Alone => Some(format!("{} bytes, memory of {}", op.value, op.peer)),
         Kind::Receive | Kind::Probe if op.peer == ANY => Some(format!("from anybody, {tag}")),
         Kind::Receive | Kind::Probe => Some(format!("from {}, {tag}", op.peer)),
         Kind::Work | Kind::Pause | Kind::Wait | Kind::Collective => None,

@@ -460,6 +460,12 @@ fn write_task(program: &Program, task: u32, body: &mut Vec<u8>) -> Result<(), Ex
                 op.value / 1_000_000_000_000,
                 op.value % 1_000_000_000_000
             )?,
+            Kind::Alone => {
+                let name = op.name();
+                return Err(refused(format!(
+                    "knows no one-sided communication, and rank {task} calls {name}"
+                )));
+            }
             Kind::Send => {
                 let how = match (op.request == BLOCKING, op.mode) {
                     (true, Mode::Synchronous) => 1,

@@ -436,6 +436,12 @@ fn write(program: &Program, out: &mut dyn io::Write) -> Result<(), ExportError> 
                 Kind::Pause => {
                     writeln!(text, "{rank} sleep {}", op.value as f64 / PICOS_PER_SECOND)?;
                 }
+                Kind::Alone => {
+                    let name = op.name();
+                    return Err(refused(format!(
+                        "knows no one-sided communication, and rank {rank} calls {name}"
+                    )));
+                }
                 Kind::Send => writeln!(text, "{rank} {i}send {} {} {}", op.peer, op.tag, op.value)?,
                 Kind::Receive => writeln!(
                     text,

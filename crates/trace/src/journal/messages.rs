@@ -57,12 +57,16 @@ impl Messages {
         let apart = match function.class {
             Class::Neighbours(..) => words.first().zip(Some(Apart::Neighbours)),
             Class::Partitioned { .. } => words.get(2).zip(Some(Apart::Partitions)),
+            Class::Epoch(_) => words.first().zip(Some(Apart::Epochs)),
             _ => None,
         };
         if let Some((&communicator, apart)) = apart {
             self.know_apart(process, communicator, apart);
         }
         let rank = self.ranks.entry(process).or_default();
+        if let Class::Epoch(sort) = function.class {
+            rank.begin_epoch(sort, &words);
+        }
         let action = rank.called(function, &words);
         if action.is_none() {
             self.unclear += 1;
@@ -266,7 +270,7 @@ impl Messages {
             number,
             peers,
             has_sides,
-            apart: [None; 2],
+            apart: [None; Apart::COUNT],
         };
         rank.communicators.insert(handle, known);
     }

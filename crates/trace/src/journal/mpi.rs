@@ -23,6 +23,7 @@
 //! | [`Class::Make`] | communicator, where it is made from one | the new one's handle, its members' number, that of the remote group's, all their ranks in the world |
 //! | [`Class::Drop`] | communicator | |
 //! | [`Class::Transfer`] | bytes; where they are put into a window or come from there, its rank, and the window | |
+//! | [`Class::Epoch`] | window; where it begins, the ranks in the world that it is with | |
 //! | [`Class::End`], [`Class::Span`] | | |
 //!
 //! A window of one-sided communication is told as a communicator of its own, with the members of the one that it is made of.
@@ -209,11 +210,37 @@ pub enum Class {
         count: Option<u8>,
         /// The argument that says of which type.
         datatype: u8,
-        /// The argument that says in which window that is, of the rank that the fourth says; in other ways it is not replayed.
-        window: Option<u8>,
-        /// Whether data come from there.
-        gets: bool,
+        /// Where that is not a file.
+        window: Option<InWindow>,
     },
+    /// Begins or ends the time in which some ranks may use a window.
+    Epoch(Epochs),
+}
+
+/// Moves data from or to a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InWindow {
+    /// The argument that says of which rank.
+    pub rank: u8,
+    /// The argument that says which window.
+    pub window: u8,
+    /// Whether data go there.
+    pub puts: bool,
+    /// Whether data come from there.
+    pub gets: bool,
+}
+
+/// Begins or ends the time in which some ranks may use a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Epochs {
+    /// Lets a group use the own part.
+    Post,
+    /// Begins to use the parts of a group.
+    Start,
+    /// Ends that.
+    Complete,
+    /// Waits until all have ended that may use the own part, or looks whether they have.
+    Wait,
 }
 
 /// A function of MPI.
@@ -262,8 +289,8 @@ macro_rules! functions {
 }
 
 use Class::{
-    Arrived, Begin, Collective, Drop, End, Free, Make, Neighbours, Probe, Ready, Receive, Send,
-    Span, Start, Wait,
+    Arrived, Begin, Collective, Drop, End, Epoch, Free, Make, Neighbours, Probe, Ready, Receive,
+    Send, Span, Start, Wait,
 };
 use Ends::{ByRequest, Itself, Persistent};
 
@@ -279,7 +306,6 @@ const fn transfer(count: u8, datatype: u8) -> Class {
         count: Some(count),
         datatype,
         window: None,
-        gets: false,
     }
 }
 
@@ -287,24 +313,37 @@ const fn put(window: u8) -> Class {
     Class::Transfer {
         count: Some(1),
         datatype: 2,
-        window: Some(window),
-        gets: false,
+        window: Some(InWindow {
+            rank: 3,
+            window,
+            puts: true,
+            gets: false,
+        }),
     }
 }
 
 const GET: Class = Class::Transfer {
     count: Some(1),
     datatype: 2,
-    window: Some(7),
-    gets: true,
+    window: Some(InWindow {
+        rank: 3,
+        window: 7,
+        puts: false,
+        gets: true,
+    }),
 };
 
-const fn transfer_one(datatype: u8) -> Class {
+/// Puts what comes back as it was before.
+const fn exchange_in(count: Option<u8>, datatype: u8, rank: u8, window: u8) -> Class {
     Class::Transfer {
-        count: None,
+        count,
         datatype,
-        window: None,
-        gets: false,
+        window: Some(InWindow {
+            rank,
+            window,
+            puts: true,
+            gets: true,
+        }),
     }
 }
 
@@ -432,16 +471,16 @@ functions! {
     Win_lock_all: Span,
     Win_unlock_all: Span,
     Win_flush: Span,
-    Win_post: Span,
-    Win_start: Span,
-    Win_complete: Span,
-    Win_wait: Span,
+    Win_post: Epoch(Epochs::Post),
+    Win_start: Epoch(Epochs::Start),
+    Win_complete: Epoch(Epochs::Complete),
+    Win_wait: Epoch(Epochs::Wait),
     Put: put(7),
     Get: GET,
     Accumulate: put(8),
-    Get_accumulate: transfer(4, 5),
-    Fetch_and_op: transfer_one(2),
-    Compare_and_swap: transfer_one(3),
+    Get_accumulate: exchange_in(Some(4), 5, 6, 11),
+    Fetch_and_op: exchange_in(None, 2, 3, 6),
+    Compare_and_swap: exchange_in(None, 3, 4, 6),
     Neighbor_allgather: Neighbours(Exchanges::Allgather, Itself),
     Ineighbor_allgather: Neighbours(Exchanges::Allgather, ByRequest),
     Neighbor_allgatherv: Neighbours(Exchanges::Allgatherv, Itself),
@@ -487,7 +526,7 @@ functions! {
     Rput: put(7),
     Rget: GET,
     Raccumulate: put(8),
-    Rget_accumulate: transfer(4, 5),
+    Rget_accumulate: exchange_in(Some(4), 5, 6, 11),
     Win_flush_all: Span,
     Win_flush_local: Span,
     Win_flush_local_all: Span,
@@ -595,7 +634,7 @@ functions! {
     Put_c: put(7),
     Get_c: GET,
     Accumulate_c: put(8),
-    Get_accumulate_c: transfer(4, 5),
+    Get_accumulate_c: exchange_in(Some(4), 5, 6, 11),
     Neighbor_allgather_c: Neighbours(Exchanges::Allgather, Itself),
     Ineighbor_allgather_c: Neighbours(Exchanges::Allgather, ByRequest),
     Neighbor_allgatherv_c: Neighbours(Exchanges::Allgatherv, Itself),
@@ -629,7 +668,7 @@ functions! {
     Rput_c: put(7),
     Rget_c: GET,
     Raccumulate_c: put(8),
-    Rget_accumulate_c: transfer(4, 5),
+    Rget_accumulate_c: exchange_in(Some(4), 5, 6, 11),
     Isendrecv_c: exchange(false, ByRequest),
     Isendrecv_replace_c: exchange(true, ByRequest),
     Bcast_init_c: Collective(Collects::Bcast, Persistent),
@@ -661,4 +700,5 @@ functions! {
     File_seek_shared: Span,
     File_delete: Span,
     Buffer_detach: Span,
+    Win_test: Epoch(Epochs::Wait),
 }

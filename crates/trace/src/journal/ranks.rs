@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use super::hash::FastMap;
 use super::mpi::{
-    ANY, Class, Collects, Ends, Function, NO_REQUEST, NOBODY, Sends, Waits, envelope, opened,
-    position,
+    ANY, Class, Collects, Ends, Epochs, Function, InWindow, NO_REQUEST, NOBODY, Sends, Waits,
+    envelope, opened, position,
 };
 use crate::{Action, Collective, CollectiveKind, End, Peer, Point, SendMode};
 
@@ -20,7 +20,7 @@ pub(super) struct Known {
     /// Whether those are others than its members.
     pub has_sides: bool,
     /// The numbers of those for messages that meet no others, where there are any.
-    pub apart: [Option<u32>; 2],
+    pub apart: [Option<u32>; Apart::COUNT],
 }
 
 /// Messages that meet no others of their communicator.
@@ -30,15 +30,34 @@ pub(super) enum Apart {
     Neighbours,
     /// Those that come in partitions.
     Partitions,
+    /// Those that stand for the times in which windows may be used.
+    Epochs,
 }
 
 impl Apart {
+    /// How many kinds there are.
+    pub const COUNT: usize = 3;
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Neighbours => "neighbours",
             Self::Partitions => "partitions",
+            Self::Epochs => "epochs",
         }
     }
+}
+
+/// The tags of the messages that stand for the beginning and the end of a time in which a window may be used.
+const BEGINS: u32 = 0;
+const ENDS: u32 = 1;
+
+/// Who is meant of those that use a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Side {
+    /// Those whose parts a rank uses.
+    Targets,
+    /// Those that use its own.
+    Origins,
 }
 
 /// A request that was begun and not waited for.
@@ -77,6 +96,8 @@ pub(super) struct Rank {
     pub peers: FastMap<u32, Rc<[u32]>>,
     /// How many communicators there were with the same members.
     pub made: FastMap<(Vec<u32>, usize), u32>,
+    /// With whom it may use a window, and who may use its own part, as ranks of the world.
+    pub epochs: FastMap<(u64, Side), Rc<[u32]>>,
     pub requests: FastMap<u64, VecDeque<Open>>,
     pub persistent: FastMap<u64, Lasting>,
     /// Numbers of requests that are no longer used, and the first that never was.
@@ -219,9 +240,9 @@ impl Rank {
                 Action::Point(self.set_apart(point, *communicator, Apart::Partitions)?)
             }
             Class::Neighbours(..) => Action::Exchanges(self.neighbours(words)?),
-            Class::Transfer { gets, .. } => {
-                let moved = match words {
-                    [bytes, whose, window] => self.moved(gets, *bytes, *whose, *window),
+            Class::Transfer { window, .. } => {
+                let moved = match (window, words) {
+                    (Some(how), [bytes, whose, window]) => self.moved(how, *bytes, *whose, *window),
                     _ => None,
                 };
                 moved.unwrap_or(span(words.first().copied().unwrap_or(0)))
@@ -252,8 +273,11 @@ impl Rank {
             Class::Wait { .. } => Action::Wait {
                 requests: self.waited_for(words),
             },
-            // Earlier recorders did not tell whose window it was.
-            Class::Collective(..) | Class::Make { .. } if words.is_empty() => span(0),
+            // Earlier recorders did not tell which window it was.
+            Class::Collective(..) | Class::Make { .. } | Class::Epoch(_) if words.is_empty() => {
+                span(0)
+            }
+            Class::Epoch(sort) => Action::Exchanges(self.epoch(sort, *words.first()?)?),
             Class::Collective(collects, _) => {
                 let [communicator, root, given, got] = words else {
                     return None;
@@ -315,15 +339,47 @@ impl Rank {
         })
     }
 
-    /// Returns the message that stands for what is put into a window or got from there: a fence tells when that is done.
-    fn moved(&self, gets: bool, bytes: u64, whose: u64, window: u64) -> Option<Action> {
-        let end = if gets {
-            End::Receive
-        } else {
-            End::Send(SendMode::Buffered)
+    /// Returns the messages that stand for what is put into a window and got from there: what follows tells when that is done.
+    fn moved(&self, how: InWindow, bytes: u64, whose: u64, window: u64) -> Option<Action> {
+        let point = |end| self.point(end, envelope(whose as u32, 0), bytes, window);
+        let put = || point(End::Send(SendMode::Buffered));
+        let got = || point(End::Receive);
+        Some(match (how.puts, how.gets) {
+            (true, true) => Action::Exchanges(vec![put()?, got()?]),
+            (true, false) => Action::Point(put()?),
+            _ => Action::Point(got()?),
+        })
+    }
+
+    /// Notes with whom the time begins in which a window may be used.
+    pub fn begin_epoch(&mut self, sort: Epochs, words: &[u64]) {
+        let (Some(side), [window, ranks @ ..]) = (begins(sort), words) else {
+            return;
         };
-        let point = self.point(end, envelope(whose as u32, 0), bytes, window)?;
-        Some(Action::Point(point))
+        let ranks = ranks.iter().map(|&rank| rank as u32).collect();
+        self.epochs.insert((*window, side), ranks);
+    }
+
+    /// Returns the messages that stand for the beginning or the end of such a time: who lets others use its part tells them, and
+    /// these tell it when they are done.
+    fn epoch(&self, sort: Epochs, window: u64) -> Option<Vec<Point>> {
+        let (side, tag, end) = match sort {
+            Epochs::Post => (Side::Origins, BEGINS, End::Send(SendMode::Buffered)),
+            Epochs::Start => (Side::Targets, BEGINS, End::Receive),
+            Epochs::Complete => (Side::Targets, ENDS, End::Send(SendMode::Buffered)),
+            Epochs::Wait => (Side::Origins, ENDS, End::Receive),
+        };
+        let communicator = self.communicators.get(&window)?.apart[Apart::Epochs as usize]?;
+        let ranks = self.epochs.get(&(window, side))?;
+        let point = |&rank: &u32| Point {
+            end,
+            peer: Peer::Rank(rank),
+            tag: Some(tag),
+            bytes: 0,
+            communicator,
+            request: None,
+        };
+        Some(ranks.iter().map(point).collect())
     }
 
     /// Puts a message where it meets no others.
@@ -543,6 +599,15 @@ fn send_mode(sends: Sends) -> SendMode {
     }
 }
 
+/// Whose ranks a call tells.
+fn begins(sort: Epochs) -> Option<Side> {
+    match sort {
+        Epochs::Post => Some(Side::Origins),
+        Epochs::Start => Some(Side::Targets),
+        Epochs::Complete | Epochs::Wait => None,
+    }
+}
+
 fn sort(collects: Collects) -> CollectiveKind {
     match collects {
         Collects::Barrier => CollectiveKind::Barrier,
@@ -571,7 +636,7 @@ mod tests {
             number: 0,
             peers: vec![0, 1, 2].into(),
             has_sides: false,
-            apart: [Some(1), Some(2)],
+            apart: [Some(1), Some(2), Some(3)],
         };
         rank.communicators.insert(COMMUNICATOR, known);
         rank
