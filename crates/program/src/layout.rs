@@ -112,6 +112,7 @@ impl Lowering<'_> {
                 "still blocked in {call} when the program or the recording ended: {threads}; taken to end there"
             ));
         }
+        self.tell_spins();
         self.tell_sleeps();
     }
 

@@ -39,7 +39,9 @@ mod refill;
 mod retries;
 mod roles;
 mod sections;
+mod shares;
 mod sleeps;
+mod spins;
 mod structure;
 mod teams;
 mod tries;
@@ -50,7 +52,7 @@ pub use {
     operations::Operations,
     pool::{NoPool, Origin, Queue, Task, WorkPool, Worker},
     position_set::PositionSet,
-    program::{Program, Thread},
+    program::{Program, Progress, Thread},
     refill::take_out_refills,
     structure::{Pattern, Structure},
 };

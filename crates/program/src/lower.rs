@@ -19,6 +19,7 @@ use crate::{
     plain::PlainCalls,
     retries::Retries,
     sleeps::Sleeps,
+    spins::Spins,
     structure::{self, Roles},
     teams::{self, SharedOut},
     work::Work,
@@ -102,6 +103,8 @@ pub(crate) struct Lowering<'t> {
     pub retries: Retries,
     /// Waits by sleeping.
     pub sleeps: Sleeps,
+    /// Waits by spinning.
+    pub spins: Spins,
     /// What went through pipes.
     pub pipes: Pipes,
     /// Tokens that each thread takes by the section that it is about to begin: known to be granted at its next event.
@@ -277,6 +280,7 @@ impl<'t> Lowering<'t> {
             tried_until: BTreeSet::new(),
             polls: Vec::new(),
             sleeps: Sleeps::default(),
+            spins: Spins::of(trace),
             taking: vec![Vec::new(); threads],
             structures,
             roles: plan.into_roles(),

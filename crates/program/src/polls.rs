@@ -8,6 +8,12 @@ use crate::lower::{Lowering, NONE};
 /// divided by this.
 const POLL_RATIO: u64 = 20;
 
+/// Of as many looks one may use what they may, where those before it used less.
+const MOST_SHARES: u64 = 4;
+
+/// A thread that spins uses no more CPU time than this from one nap to the next, in nanoseconds: else it does something else.
+pub(crate) const SPIN: u64 = 50_000;
+
 /// What a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
@@ -19,22 +25,38 @@ pub(crate) enum Waited {
     Asleep(Option<SiteId>),
 }
 
+/// A thread that waits in several looks, as far as it has come.
+pub(crate) struct Looks {
+    /// The CPU time that it had used by its last event.
+    cpu: u64,
+    /// How much it may use until it waits again, in nanoseconds. What looks did not use is left for those that follow, since now and
+    /// then one takes long: a page was missing, or another program had the CPU.
+    allowed: u64,
+}
+
+impl Looks {
+    /// Begins with a thread that had used so much CPU time when it began to wait.
+    pub fn after(cpu: u64) -> Self {
+        Self { cpu, allowed: 0 }
+    }
+}
+
 impl Lowering<'_> {
     /// Returns the last of the waits that a wait goes on with: one that timed out, and whose thread then only looked
     /// and waited again for the same, is the same wait. How often it looks depends on how long it has to wait, so a
     /// replay must not repeat it.
     pub fn end_of_wait(&self, begin: usize, waited: Waited) -> usize {
         let thread = self.trace.call(&self.trace.events[begin]).thread.0;
-        let mut cpu = self.work.last_cpu(thread);
+        let mut looks = Looks::after(self.work.last_cpu(thread));
         let mut last = begin;
-        while let Some(next) = self.next_look(last, waited, &mut cpu) {
+        while let Some(next) = self.next_look(last, waited, &mut looks) {
             last = next;
         }
         last
     }
 
-    /// Returns the wait that goes on with one by which its thread had used so much CPU time; moves that on, too.
-    pub fn next_look(&self, wait: usize, waited: Waited, cpu: &mut u64) -> Option<usize> {
+    /// Returns the wait that goes on with another, and goes on to that.
+    pub fn next_look(&self, wait: usize, waited: Waited, looks: &mut Looks) -> Option<usize> {
         let call = *self.trace.call(&self.trace.events[wait]);
         let outcome = self.outcome(wait, call);
         let by_time = match waited {
@@ -48,21 +70,31 @@ impl Lowering<'_> {
             Waited::Condition(_, mutex) => Some(mutex),
             Waited::Futex(_) | Waited::Asleep(_) => None,
         };
-        let allowed = self.recorded_delay(wait, wait) / POLL_RATIO;
+        let share = self.recorded_delay(wait, wait) / POLL_RATIO;
+        looks.allowed = (looks.allowed + share).min(MOST_SHARES * share);
+        let spins = call.operation.is_spin();
+        if spins {
+            looks.allowed = SPIN;
+        }
         let mut worked = 0;
         // It may look at several things, each under its own mutex.
         let mut held = Vec::new();
         let mut index = self.next.after(wait);
         while index != NONE {
-            worked += self.work.before(self.trace, index as usize, cpu);
+            worked += self.work.before(self.trace, index as usize, &mut looks.cpu);
             let call = self.trace.call(&self.trace.events[index as usize]);
+            if spins && index == self.next.after(wait) {
+                // What falling asleep and waking up takes is not the program's.
+                worked = 0;
+            }
             match call.operation {
-                _ if worked > allowed => return None,
+                _ if worked > looks.allowed => return None,
                 Op::Return => {}
                 Op::Lock(mutex) | Op::Unlock(mutex) if Some(mutex) == own => {}
                 Op::Lock(mutex) => held.push(mutex),
                 Op::Unlock(mutex) if held.contains(&mutex) => held.retain(|&other| other != mutex),
                 _ => {
+                    looks.allowed -= worked;
                     let again = self.waits_for(index as usize, *call) == Some(waited);
                     return (again && held.is_empty()).then_some(index as usize);
                 }

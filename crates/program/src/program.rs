@@ -29,8 +29,8 @@ pub struct Program {
     pub(crate) dependents: OnceLock<Links>,
     /// Delays.
     pub delays: Vec<Delay>,
-    /// The threads for whose progress others wait by sleeping, one for each gate of the kind.
-    pub progress: Vec<ThreadId>,
+    /// The progress of threads for which others wait by sleeping or spinning, one for each gate of the kind.
+    pub progress: Vec<Progress>,
     /// The condition variables that are waited on, and what each was found to be.
     pub structures: Vec<Structure>,
     /// Threads that take tasks from a shared queue, so that the Pool model can let any of them run any task.
@@ -56,6 +56,15 @@ pub struct Thread {
     pub operations: Range<u32>,
     /// Whether a thread of the program creates it; it is there from the beginning otherwise.
     pub created: bool,
+}
+
+/// How far a thread has to come until another goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Whether the other looks again and again; else it sleeps in between.
+    pub spun_for: bool,
 }
 
 impl Program {
@@ -107,6 +116,7 @@ impl Program {
                 Opener::End(_) => "join",
                 Opener::Cancellation(_) => "cancelled wait",
                 Opener::Once(_) => "once",
+                Opener::Progress(number) if self.progress[number as usize].spun_for => "spin",
                 Opener::Progress(_) => "sleep",
             },
             Action::Open(gate) => match self.opener(gate) {
@@ -170,7 +180,7 @@ impl Program {
             }
             Opener::Once(once) => &self.objects[once.index()].name,
             Opener::Progress(number) => {
-                let thread = self.progress[number as usize];
+                let thread = self.progress[number as usize].thread;
                 &self.threads[thread.index()].name
             }
         }

@@ -15,12 +15,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foretrace_trace::{Operation as Op, ThreadId};
+use foretrace_trace::Operation as Op;
 
 use crate::{
-    Action, GateId, Opener,
+    Action, GateId, Opener, Progress,
     lower::{Lowering, NONE, OpenKind},
-    polls::Waited,
+    polls::{Looks, Waited},
 };
 
 /// Threads that sleep fewer times than this in a row are taken by their word.
@@ -30,23 +30,31 @@ const LEAST: u32 = 4;
 const BUSY: u64 = 2;
 
 /// A thread that worked less than one part in so many of what others did on average is none that is waited for.
-const WORKS: u64 = 4;
+pub(crate) const WORKS: u64 = 4;
 
 /// Waits by sleeping, as far as the sweep has come.
 #[derive(Default)]
 pub(crate) struct Sleeps {
-    /// The gates that open when a thread comes to an event.
-    opens: BTreeMap<u32, Vec<GateId>>,
+    /// The gates that open when a thread comes to an event, or in the work before it.
+    opens: BTreeMap<u32, Vec<Opening>>,
     /// The gates that a thread waits for when its last sleep is over, by the event of that.
-    awaits: BTreeMap<u32, Vec<GateId>>,
+    pub awaits: BTreeMap<u32, Vec<GateId>>,
     /// Gates that nobody opens: their events became part of a longer wait.
     void: BTreeSet<GateId>,
-    /// Whose progress each gate stands for.
-    pub progress: Vec<ThreadId>,
+    /// What each gate stands for.
+    pub progress: Vec<Progress>,
     /// Until which event each thread's sleeps are known to be meant as they are.
     meant: BTreeMap<u32, u32>,
     /// How often each thread slept that is taken to have waited so.
     counts: BTreeMap<u32, u64>,
+}
+
+/// A gate that opens when its thread has come somewhere.
+#[derive(Clone, Copy)]
+struct Opening {
+    gate: GateId,
+    /// The CPU time that the thread has used by then, in nanoseconds; the end of time stands for the event itself.
+    cpu: u64,
 }
 
 impl Sleeps {
@@ -54,6 +62,17 @@ impl Sleeps {
     pub fn are_awaited(&self) -> bool {
         !(self.opens.is_empty() && self.awaits.is_empty())
     }
+}
+
+/// How far a thread has come.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// The event that it came to, or the one that it was on its way to.
+    pub event: u32,
+    /// The CPU time that it had used, in nanoseconds.
+    pub cpu: u64,
+    /// Whether it was on its way.
+    pub is_within: bool,
 }
 
 /// What another thread did while one slept again and again.
@@ -70,6 +89,14 @@ struct Other {
 impl Lowering<'_> {
     /// Lowers a sleep, or a wait for files that timed out; with those that follow it, where all of them are one wait for others.
     pub fn sleep(&mut self, begin: usize, thread: u32) {
+        if self
+            .trace
+            .call(&self.trace.events[begin])
+            .operation
+            .is_spin()
+        {
+            return self.spin(begin, thread);
+        }
         let Some((end, gates)) = self.waited_asleep(begin, thread) else {
             self.pass_time((begin, begin), thread);
             return;
@@ -88,8 +115,17 @@ impl Lowering<'_> {
     pub fn reach(&mut self, index: usize, thread: u32) {
         let event = index as u32;
         let is_return = self.trace.call(&self.trace.events[index]).operation == Op::Return;
-        for gate in self.sleeps.opens.remove(&event).unwrap_or_default() {
-            if is_return {
+        let mut opens = self.sleeps.opens.remove(&event).unwrap_or_default();
+        opens.sort_by_key(|opening| opening.cpu);
+        for Opening { gate, cpu } in opens {
+            if cpu < u64::MAX {
+                // What the thread used by then is before it, the rest behind.
+                let left = self.work.left();
+                let behind = self.work.last_cpu(thread).saturating_sub(cpu).min(left);
+                let carried = std::mem::take(&mut self.carried[thread as usize]);
+                self.work.set_left(behind);
+                self.push_with_work(index, thread, Action::Open(gate), left - behind + carried);
+            } else if is_return {
                 // The CPU time before a return is the call's to count.
                 self.push_with_work(index, thread, Action::Open(gate), 0);
             } else {
@@ -105,8 +141,9 @@ impl Lowering<'_> {
 
     /// Gives up the gates of an event that became part of a longer wait, whose end may be later than those who wait for the event.
     pub fn pass_over(&mut self, index: usize) {
-        let gates = self.sleeps.opens.remove(&(index as u32));
-        self.sleeps.void.extend(gates.unwrap_or_default());
+        let opens = self.sleeps.opens.remove(&(index as u32));
+        let gates = opens.into_iter().flatten().map(|opening| opening.gate);
+        self.sleeps.void.extend(gates);
     }
 
     /// Tells which threads are taken to have waited by sleeping.
@@ -145,11 +182,11 @@ impl Lowering<'_> {
     }
 
     /// Returns the last of the sleeps between which a thread only looks, and how many they are.
-    fn sleeps_on(&self, begin: usize) -> (usize, u32) {
+    pub fn sleeps_on(&self, begin: usize) -> (usize, u32) {
         let call = self.trace.call(&self.trace.events[begin]);
-        let mut cpu = self.work.last_cpu(call.thread.0);
+        let mut looks = Looks::after(self.work.last_cpu(call.thread.0));
         let (mut end, mut count) = (begin, 1);
-        while let Some(next) = self.next_look(end, Waited::Asleep(call.site), &mut cpu) {
+        while let Some(next) = self.next_look(end, Waited::Asleep(call.site), &mut looks) {
             end = next;
             count += 1;
         }
@@ -214,15 +251,30 @@ impl Lowering<'_> {
 
     /// Returns a gate that opens when the thread of an event has come to it.
     fn gate_at(&mut self, event: u32) -> GateId {
+        let at = Place {
+            event,
+            cpu: 0,
+            is_within: false,
+        };
+        self.gate_in(at, false)
+    }
+
+    /// Returns a gate that opens when a thread has come somewhere.
+    pub fn gate_in(&mut self, place: Place, spun_for: bool) -> GateId {
         let threads = self.trace.threads.len();
-        let call = self.trace.call(&self.trace.events[event as usize]);
-        if call.operation == Op::Terminate {
+        let call = self.trace.call(&self.trace.events[place.event as usize]);
+        if call.operation == Op::Terminate && !place.is_within {
             return GateId::of(Opener::End(call.thread), threads);
         }
         let number = self.sleeps.progress.len() as u32;
-        self.sleeps.progress.push(call.thread);
+        self.sleeps.progress.push(Progress {
+            thread: call.thread,
+            spun_for,
+        });
         let gate = GateId::of(Opener::Progress(number), threads);
-        self.sleeps.opens.entry(event).or_default().push(gate);
+        let cpu = if place.is_within { place.cpu } else { u64::MAX };
+        let opens = self.sleeps.opens.entry(place.event).or_default();
+        opens.push(Opening { gate, cpu });
         gate
     }
 }

@@ -97,10 +97,14 @@ pub struct ThreadState {
     pub loops: [Cell<u32>; SITES],
     /// The record of the latest burst of calls; see [`spun`](crate::spun).
     pub(crate) burst: Cell<u64>,
-    /// The counter at the latest `sched_yield`.
-    pub last_yield: Cell<u64>,
-    /// How many in quick succession were made without effect.
-    pub yields: Cell<u32>,
+    /// The counter's lower half at the latest `sched_yield`.
+    pub last_yield: Cell<u32>,
+    /// The lower half of [`Self::place`] then.
+    pub yielded_at: Cell<u32>,
+    /// How many in quick succession there were.
+    pub yields: Cell<u16>,
+    /// Whether the thread takes short turns, since it spins.
+    pub turns_are_short: Cell<bool>,
     /// How many since the thread last waited for a futex.
     pub spared_yields: Cell<u32>,
     /// Of the first 64 CPUs that the program believes in, those that it bound this thread to; 0 where it did not. Other
@@ -210,6 +214,12 @@ impl ThreadState {
             );
         }
         taken
+    }
+
+    /// Returns a number that changes with all that the thread records, and with what is counted in place of that.
+    pub fn place(&self) -> u64 {
+        let times = self.repeated.times.get();
+        self.cursor.get().wrapping_add(times.into())
     }
 
     /// Moves the cursor by one instruction, unless a signal handler moved it meanwhile. Returns whether it did.

@@ -88,6 +88,8 @@ pub(crate) struct Core<'p> {
     polls: bool,
     /// Who waits awake.
     pub teams: Teams,
+    /// Whether threads spin until others have come somewhere.
+    spins: bool,
     memory: Memory,
 }
 
@@ -117,6 +119,7 @@ impl<'p> Core<'p> {
             delays: Vec::new(),
             polls: machine.cpus > 1 && program.operations.polls(),
             teams: Teams::new(program, machine),
+            spins: program.progress.iter().any(|progress| progress.spun_for),
             memory: machine.memory,
         };
         for thread in 0..core.threads.len() {
@@ -201,12 +204,23 @@ impl<'p> Core<'p> {
         state.cold -= state.cold.min(state.work_left);
     }
 
-    /// Returns for how long a thread stays awake that waits in its current operation, if that is one of its team's, in picoseconds.
+    /// Returns for how long a thread stays awake that waits in its current operation, if that is one of its team's or it spins, in picoseconds.
     pub fn awake_for(&self, thread: u32) -> Option<u64> {
+        if self.spins
+            && let Action::Await(gate) = self.action(thread)
+            && let Opener::Progress(number) = self.program.opener(gate)
+        {
+            return self.spins_for(number).then_some(u64::MAX);
+        }
         if !self.teams.wait_awake() {
             return None;
         }
         self.teams.awake_for(self.action(thread))
+    }
+
+    /// Returns whether a thread spins that waits for such progress.
+    fn spins_for(&self, number: u32) -> bool {
+        self.program.progress[number as usize].spun_for
     }
 
     /// Returns whether a thread does not give its CPU up while it waits around its current operation: it polls.
@@ -241,6 +255,7 @@ impl<'p> Core<'p> {
                 let kind = match self.program.opener(gate) {
                     Opener::End(_) | Opener::Cancellation(_) => WaitKind::Join,
                     Opener::Once(_) => WaitKind::Once,
+                    Opener::Progress(number) if self.spins_for(number) => WaitKind::Wait,
                     Opener::Progress(_) => WaitKind::Timeout,
                 };
                 Flow::Block(kind, None)

@@ -29,11 +29,14 @@ pub enum IoKind {
     Process,
     /// A message queue or a set of semaphores of System V's whose other side is not known.
     Queue,
+    /// Looking at memory again and again and giving up the CPU in between (`sched_yield`): others run for some time between two
+    /// looks.
+    Yield,
 }
 
 impl IoKind {
     /// All of them, in the order of their bytes.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Read,
         Self::Write,
         Self::Copy,
@@ -45,6 +48,7 @@ impl IoKind {
         Self::Signal,
         Self::Process,
         Self::Queue,
+        Self::Yield,
     ];
 
     /// Returns the name used in text traces.
@@ -61,6 +65,7 @@ impl IoKind {
             Self::Signal => "signal",
             Self::Process => "process",
             Self::Queue => "queue",
+            Self::Yield => "yield",
         }
     }
 }

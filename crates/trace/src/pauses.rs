@@ -26,8 +26,19 @@ impl Operation {
             Self::Io {
                 kind: IoKind::Poll, ..
             } => outcome == Outcome::TimedOut,
-            _ => false,
+            _ => self.is_spin(),
         }
+    }
+
+    /// Returns whether its thread gave up the CPU between two looks at memory.
+    pub fn is_spin(self) -> bool {
+        matches!(
+            self,
+            Self::Io {
+                kind: IoKind::Yield,
+                ..
+            }
+        )
     }
 
     /// Returns whether a thread of the recording may be what a blocked call waited for. Disks, clocks and people are none.

@@ -1,6 +1,8 @@
 //! Raw system calls: they leave `errno` alone, cannot be interposed, and are safe in signal handlers.
 
 use core::arch::asm;
+use core::ffi::c_int;
+use core::sync::atomic::AtomicU32;
 
 mod files;
 mod memory;
@@ -169,6 +171,92 @@ pub fn semaphore_value(set: i32, number: u16) -> Result<u64, Errno> {
         )
     })
     .map(|value| value as u64)
+}
+
+/// Waits until [`wake_all`] is called for a word that held a value when this began, and no longer than so many nanoseconds. The kernel is
+/// not allowed to be late by more than that takes.
+pub fn wait_briefly(word: &AtomicU32, value: u32, nanos: u32) {
+    let option = |option: c_int, value: usize| {
+        // SAFETY: these options take and give numbers.
+        unsafe { syscall(libc::SYS_prctl, [option as usize, value, 0, 0, 0, 0]) }
+    };
+    let slack = option(libc::PR_GET_TIMERSLACK, 0);
+    option(libc::PR_SET_TIMERSLACK, 1);
+    let time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(nanos),
+    };
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word outlives the call, and the kernel reads one timespec.
+    unsafe {
+        syscall(
+            libc::SYS_futex,
+            [
+                word.as_ptr() as usize,
+                operation as usize,
+                value as usize,
+                (&raw const time) as usize,
+                0,
+                0,
+            ],
+        );
+    }
+    option(libc::PR_SET_TIMERSLACK, slack.max(1) as usize);
+}
+
+/// The arguments of `sched_setattr`, as far as Linux 3.14 knew them.
+#[repr(C)]
+#[derive(Default)]
+struct SchedAttr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// Asks the kernel to let the calling thread have the CPU for about so many nanoseconds at a time where others want it, too. Linux before
+/// 6.12 does nothing of that kind, and threads of real-time policies are left alone.
+pub fn take_short_turns(nanos: u64) {
+    let mut attr = SchedAttr::default();
+    let (address, size) = ((&raw mut attr) as usize, size_of::<SchedAttr>());
+    // SAFETY: the kernel writes no more than that size.
+    let known = unsafe { syscall(libc::SYS_sched_getattr, [0, address, size, 0, 0, 0]) };
+    let is_usual = [libc::SCHED_OTHER, libc::SCHED_BATCH].contains(&attr.policy.cast_signed());
+    if known != 0 || !is_usual {
+        return;
+    }
+    let short = SchedAttr {
+        runtime: nanos,
+        ..attr
+    };
+    // SAFETY: the kernel reads as much as the size says.
+    unsafe {
+        let address = (&raw const short) as usize;
+        syscall(libc::SYS_sched_setattr, [0, address, 0, 0, 0, 0]);
+    }
+}
+
+/// Wakes all that wait for a word in [`wait_briefly`].
+pub fn wake_all(word: &AtomicU32) {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: waking touches no memory.
+    unsafe {
+        syscall(
+            libc::SYS_futex,
+            [
+                word.as_ptr() as usize,
+                operation as usize,
+                c_int::MAX as usize,
+                0,
+                0,
+                0,
+            ],
+        );
+    }
 }
 
 /// Sleeps.

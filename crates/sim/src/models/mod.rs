@@ -70,7 +70,7 @@ fn common_culprit(core: &Core<'_>, thread: u32) -> Option<u32> {
     match core.action(thread) {
         Action::Await(gate) => match core.program.opener(gate) {
             Opener::End(thread) => Some(thread.0),
-            Opener::Progress(number) => Some(core.program.progress[number as usize].0),
+            Opener::Progress(number) => Some(core.program.progress[number as usize].thread.0),
             Opener::Cancellation(_) | Opener::Once(_) => None,
         },
         Action::AwaitWake(_) | Action::Poll(_) => {

@@ -1,0 +1,121 @@
+//! Who ran when: how much CPU time each thread had used at some events of others.
+//!
+//! A thread's CPU time is known at its own events. In between, on one CPU, it ran while no other did. So the time between two events of a
+//! recording goes to the thread of the second one as far as that used so much, and the rest to the others that had something left to do until their
+//! own next events: each as it has to hurry, by what is left and how long until then. Of two threads that is exact.
+
+use std::collections::BTreeMap;
+
+use foretrace_trace::{Event, Trace};
+
+/// The CPU times of all threads at some events, in nanoseconds.
+#[derive(Default)]
+pub(crate) struct Shares {
+    at: BTreeMap<u32, Vec<u64>>,
+}
+
+/// A thread on its way to its next event.
+#[derive(Clone, Copy)]
+struct Way {
+    /// The CPU time that it has used.
+    cpu: u64,
+    /// What it will have used at that event, and when that is.
+    next_cpu: u64,
+    next_at: u64,
+    /// Which of its events that is.
+    next: usize,
+}
+
+impl Way {
+    fn left(&self) -> u64 {
+        self.next_cpu.saturating_sub(self.cpu)
+    }
+
+    /// Goes on to the event after the next one.
+    fn go_on(&mut self, trace: &Trace, events: &[u32]) {
+        self.next += 1;
+        if let Some(&event) = events.get(self.next) {
+            let event = &trace.events[event as usize];
+            self.next_cpu = event.cpu().map_or(self.next_cpu, |cpu| cpu.0.max(self.cpu));
+            self.next_at = event.time.0;
+        }
+    }
+}
+
+impl Shares {
+    /// Finds them out at the events that are wanted, in order. `events` are those of each thread.
+    pub fn at(trace: &Trace, events: &[Vec<u32>], wanted: &[u32]) -> Self {
+        let start = |events: &Vec<u32>| {
+            let first = events.first().map(|&event| &trace.events[event as usize]);
+            Way {
+                cpu: 0,
+                next_cpu: first.and_then(Event::cpu).map_or(0, |cpu| cpu.0),
+                next_at: first.map_or(0, |first| first.time.0),
+                next: 0,
+            }
+        };
+        let mut ways: Vec<Way> = events.iter().map(start).collect();
+        let mut wanted = wanted.iter().copied().peekable();
+        let mut shares = Self::default();
+        let mut now = 0;
+        for (number, event) in (0..).zip(&trace.events) {
+            if wanted.peek().is_none() {
+                break;
+            }
+            let thread = trace.call(event).thread.index();
+            let own = ways[thread].left();
+            let left = event.time.0.saturating_sub(now).saturating_sub(own);
+            ways[thread].cpu += own;
+            share_out(&mut ways, left, now);
+            now = event.time.0;
+            ways[thread].go_on(trace, &events[thread]);
+            if wanted.next_if_eq(&number).is_some() {
+                let cpu = ways.iter().map(|way| way.cpu);
+                shares.at.insert(number, cpu.collect());
+            }
+        }
+        shares
+    }
+
+    /// Returns the CPU time of a thread at an event that was wanted.
+    pub fn of(&self, event: u32, thread: u32) -> Option<u64> {
+        self.at.get(&event)?.get(thread as usize).copied()
+    }
+}
+
+/// Gives a time to those that have something left, as they have to hurry from now on.
+fn share_out(ways: &mut [Way], time: u64, now: u64) {
+    let hurry = |way: &Way| way.left() as f64 / way.next_at.saturating_sub(now).max(1) as f64;
+    let all: f64 = ways.iter().map(hurry).sum();
+    if time == 0 || all <= 0.0 {
+        return;
+    }
+    for way in ways {
+        #[expect(clippy::cast_sign_loss, reason = "no share is negative")]
+        let share = (time as f64 * (hurry(way) / all)).round() as u64;
+        way.cpu += share.min(way.left());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use foretrace_trace::text;
+
+    use super::*;
+
+    #[test]
+    fn who_ran_while_another_slept_is_known() {
+        // A and B share the CPU for 100 us, of which B has 30; then B sleeps for 50, and again they share it.
+        let listing = "foretrace-text 1\nunit 1us\nreturns explicit\nprocess A\nprocess B\n0 A create B cpu=0\n0 A return cpu=0\n\
+                       100 B sleep cpu=30\n150 B return cpu=31\n300 A terminate cpu=199\n320 B terminate cpu=121\n";
+        let trace = text::parse(listing, "test").expect("it is well formed");
+        let mut events = vec![Vec::new(); 2];
+        for (number, event) in (0..).zip(&trace.events) {
+            events[trace.call(event).thread.index()].push(number);
+        }
+        let shares = Shares::at(&trace, &events, &[2, 3]);
+        let micros = |event| shares.of(event, 0).map(|cpu| cpu / 1_000);
+        assert_eq!((micros(2), micros(3)), (Some(70), Some(119)));
+        assert_eq!((shares.of(3, 1), shares.of(4, 1)), (Some(31_000), None));
+    }
+}

@@ -1,0 +1,232 @@
+//! Threads that look at memory again and again, and give up the CPU in between, until others have changed it.
+//!
+//! How often such a thread looks depends on how long the others take. While it is recorded, it takes a short nap between two looks, and what the
+//! others have come to meanwhile is known (`shares`). So it waits until those that worked have come about as far as they had when it looked
+//! last in vain.
+//!
+//! Who spins for locks waits for whoever has it, and that may be nobody on more CPUs; such waits are short beside the work. So only the spins of threads that spin
+//! for long are taken for waits.
+//!
+//! # Source
+//!
+//! `docs/models.md`, "What is assumed, and said".
+
+use std::collections::BTreeMap;
+
+use foretrace_trace::{Event, Operation as Op, Trace};
+
+use crate::{
+    Action,
+    lower::{Lowering, OpenKind},
+    polls::SPIN,
+    shares::Shares,
+    sleeps::{Place, WORKS},
+};
+
+/// As long as a nap is at most that a spinning thread takes, in nanoseconds.
+const LONGEST_NAP: u64 = 500_000;
+
+/// The naps of a thread that waits by spinning last for one part in so many of its own CPU time at least.
+const LEAST_SHARE: u64 = 8;
+
+/// The spins of a trace.
+#[derive(Default)]
+pub(crate) struct Spins {
+    /// The events of each thread, where some spin, and how far all had come at those of the spins.
+    events: Vec<Vec<u32>>,
+    shares: Shares,
+    /// Whether each thread's spins are taken for waits.
+    waits: Vec<bool>,
+    /// How often each thread looked in those.
+    looks: BTreeMap<u32, u64>,
+}
+
+impl Spins {
+    /// Goes through a trace.
+    pub fn of(trace: &Trace) -> Self {
+        if !trace.calls.iter().any(|call| call.operation.is_spin()) {
+            return Self::default();
+        }
+        let mut events = vec![Vec::new(); trace.threads.len()];
+        for (number, event) in (0..).zip(&trace.events) {
+            events[trace.call(event).thread.index()].push(number);
+        }
+        let waits = events.iter().map(|own| waits(trace, own)).collect();
+        let mut wanted: Vec<u32> = events
+            .iter()
+            .flat_map(|own| ends_of_spins(trace, own))
+            .collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        Self {
+            shares: Shares::at(trace, &events, &wanted),
+            events,
+            waits,
+            looks: BTreeMap::new(),
+        }
+    }
+}
+
+/// Returns whether a thread spins for long.
+fn waits(trace: &Trace, own: &[u32]) -> bool {
+    let event = |place: usize| own.get(place).map(|&event| &trace.events[event as usize]);
+    let nap = |place: usize| {
+        let (call, back) = (event(place)?, event(place + 1)?);
+        let spins = trace.call(call).operation.is_spin();
+        spins.then(|| back.time.0.saturating_sub(call.time.0))
+    };
+    let napped: u64 = (0..own.len()).filter_map(nap).sum();
+    let last = own.len().checked_sub(1).and_then(event);
+    let used = last.and_then(Event::cpu).unwrap_or_default();
+    napped.saturating_mul(LEAST_SHARE) >= used.0
+}
+
+/// Returns the events of a thread at which a spin may begin, and the last nap of one, and its return.
+fn ends_of_spins<'t>(trace: &'t Trace, own: &'t [u32]) -> impl Iterator<Item = u32> + 't {
+    let spins = |place: usize| {
+        let event = own.get(place);
+        event.is_some_and(|&event| {
+            trace
+                .call(&trace.events[event as usize])
+                .operation
+                .is_spin()
+        })
+    };
+    (0..own.len())
+        .filter(move |&place| spins(place))
+        .flat_map(move |place| {
+            let is_first = !place
+                .checked_sub(2)
+                .is_some_and(|before| spins(before) && only_looks(trace, own, before));
+            let is_last = !(spins(place + 2) && only_looks(trace, own, place));
+            let call = (is_first || is_last).then_some(own[place]);
+            let back = is_last.then(|| own.get(place + 1)).flatten();
+            call.into_iter().chain(back.copied())
+        })
+}
+
+/// Returns whether a thread does nothing but look between the nap at this place of its events and the next one.
+fn only_looks(trace: &Trace, own: &[u32], nap: usize) -> bool {
+    let cpu = |place: usize| {
+        let event = own.get(place)?;
+        trace.events[*event as usize].cpu()
+    };
+    let (Some(back), Some(next)) = (cpu(nap + 1), cpu(nap + 2)) else {
+        return false;
+    };
+    next.0.saturating_sub(back.0) <= SPIN
+}
+
+impl Lowering<'_> {
+    /// Lowers a spin: a wait for those that worked meanwhile, until they have come as far as they had come about when the last look but one
+    /// found that it was not over yet.
+    pub fn spin(&mut self, begin: usize, thread: u32) {
+        let (end, count) = self.sleeps_on(begin);
+        let back = self.next.after(end);
+        let returns = self.return_of(end).is_some();
+        let others = if returns {
+            self.others_by_then((begin, end), thread)
+        } else {
+            Vec::new()
+        };
+        let at = if others.is_empty() {
+            // Nobody worked: it waited for time to pass, or for something outside.
+            let slept = self.recorded_delay(begin, end);
+            let idle = self.busy.idle(slept, begin, back as usize);
+            let delay = self.delay(idle);
+            self.push(begin, thread, delay)
+        } else {
+            self.push(begin, thread, Action::Pass)
+        };
+        if returns {
+            self.set_open(at, OpenKind::Other);
+        }
+        if !others.is_empty() && self.spins.waits[thread as usize] {
+            let gates = others.into_iter().map(|place| self.gate_in(place, true));
+            let gates = gates.collect();
+            self.sleeps.awaits.insert(back, gates);
+            *self.spins.looks.entry(thread).or_default() += u64::from(count);
+        }
+        self.resumes_at[thread as usize] = end as u32 + 1;
+    }
+
+    /// Returns how far those had come that worked in a spin, by the middle of the last of its naps.
+    fn others_by_then(&self, (begin, end): (usize, usize), spinner: u32) -> Vec<Place> {
+        let time = |event: usize| self.trace.events[event].time.0;
+        let back = self.next.after(end);
+        let napped = time(back as usize) - time(end);
+        // A nap that is much longer than it was meant to be tells little.
+        let half = napped.min(LONGEST_NAP) / 2;
+        let mut others = Vec::new();
+        for thread in (0..self.spins.events.len() as u32).filter(|&thread| thread != spinner) {
+            let cpu = |event: u32| self.spins.shares.of(event, thread);
+            let known = (cpu(begin as u32), cpu(end as u32), cpu(back));
+            let (Some(before), Some(last), Some(then)) = known else {
+                continue;
+            };
+            let used = last + then.saturating_sub(last) * half / napped.max(1);
+            if used > before
+                && let Some(place) = self.place_at(thread, time(end) + half, used)
+            {
+                others.push((place, used - before));
+            }
+        }
+        let all: u64 = others.iter().map(|(_, worked)| worked).sum();
+        let count = others.len() as u64;
+        others
+            .into_iter()
+            .filter(|(_, worked)| worked.saturating_mul(WORKS * count) >= all)
+            .map(|(place, _)| place)
+            // What others came to before the spin is past.
+            .filter(|place| place.event > begin as u32)
+            .collect()
+    }
+
+    /// Returns how far a thread had come at a time, by when it had used so much CPU time; `None` where it was not there, or would never come to anything again.
+    fn place_at(&self, thread: u32, time: u64, cpu: u64) -> Option<Place> {
+        let events = &self.trace.events;
+        let own = &self.spins.events[thread as usize];
+        let call = |event: u32| self.trace.call(&events[event as usize]);
+        let at = |event, is_within| Place {
+            event,
+            cpu,
+            is_within,
+        };
+        let mut next = own.partition_point(|&event| events[event as usize].time.0 <= time);
+        let mut last = *own.get(next.checked_sub(1)?)?;
+        if call(last).operation == Op::Terminate {
+            return Some(at(last, false));
+        }
+        let following = *own.get(next)?;
+        let spins = |place: usize| call(own[place]).operation.is_spin();
+        let looks =
+            next >= 2 && spins(next - 2) && spins(next) && only_looks(self.trace, own, next - 2);
+        if looks {
+            next -= 1;
+            last = own[next - 1];
+        } else if call(following).operation != Op::Return {
+            return Some(at(following, true));
+        }
+        // It is in a call. Where that is one of several looks, it came to the first.
+        while next >= 3
+            && spins(next - 1)
+            && spins(next - 3)
+            && only_looks(self.trace, own, next - 3)
+        {
+            next -= 2;
+            last = own[next - 1];
+        }
+        Some(at(last, false))
+    }
+
+    /// Tells which threads are taken to have waited by spinning.
+    pub fn tell_spins(&mut self) {
+        for (thread, count) in std::mem::take(&mut self.spins.looks) {
+            let name = &self.trace.threads[thread as usize].name;
+            self.warnings.push(format!(
+                "{name} looked at memory and yielded (sched_yield) {count} times while others worked: taken to wait until these come as \
+                 far as they had come then"
+            ));
+        }
+    }
+}
