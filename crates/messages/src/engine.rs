@@ -378,6 +378,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         true
     }
 
+    #[cold]
     fn pause(&mut self, index: u32, picos: u64) -> bool {
         let lane = &mut self.lanes[index as usize];
         let start = lane.clock;

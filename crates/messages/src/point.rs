@@ -76,6 +76,7 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// Moves data to or from another rank's memory, without that rank. Other messages are not in its way. Returns whether the lane goes on: it does.
+    #[cold]
     pub fn alone(&mut self, index: u32, op: Operation) -> bool {
         let lane = &self.lanes[index as usize];
         let (rank, start) = (lane.rank, lane.clock);

@@ -85,9 +85,12 @@ impl Shares {
 
 /// Gives a time to those that have something left, as they have to hurry from now on.
 fn share_out(ways: &mut [Way], time: u64, now: u64) {
+    if time == 0 {
+        return;
+    }
     let hurry = |way: &Way| way.left() as f64 / way.next_at.saturating_sub(now).max(1) as f64;
     let all: f64 = ways.iter().map(hurry).sum();
-    if time == 0 || all <= 0.0 {
+    if all <= 0.0 {
         return;
     }
     for way in ways {

@@ -59,6 +59,7 @@
 //!                                                     so many locks and unlocks, or tries, and nothing else, since
 //!                                                     the thread's row before; a "trylocks" must say its OUTCOME
 //! IO        = "read" | "write" | "copy" | "poll" | "accept" | "connect" | "sync" | "lock" | "signal" | "process" | "queue"
+//!           | "yield"
 //! FILE      = "none" | "file" | "pipe" | "socket" | "terminal" | "device" | "event" | "timer" | "epoll" | "other"
 //! OUTCOME   = "ok" | "busy" | "timedout" | "chosen" | "ownerdied" | "failed:" ERRNO
 //!                                                     "ok" if not said; a "try" must say it
