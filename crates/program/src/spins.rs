@@ -1,11 +1,11 @@
 //! Threads that look at memory again and again, and give up the CPU in between, until others have changed it.
 //!
-//! How often such a thread looks depends on how long the others take. While it is recorded, it takes a short nap between two looks, and what the
-//! others have come to meanwhile is known (`shares`). So it waits until those that worked have come about as far as they had when it looked
-//! last in vain.
+//! How often such a thread looks depends on how long the others take. While it is recorded, it takes a short nap between two looks, and
+//! what the others have come to meanwhile is known (`shares`). So it waits until those that worked have come as far as they had between the
+//! last look that was in vain and the one that was not.
 //!
-//! Who spins for locks waits for whoever has it, and that may be nobody on more CPUs; such waits are short beside the work. So only the spins of threads that spin
-//! for long are taken for waits.
+//! Who spins for a lock waits for whoever has it, and that may be nobody on more CPUs; such waits are short beside the work. So only the
+//! spins of threads that spin for long are taken for waits.
 //!
 //! # Source
 //!
@@ -118,8 +118,7 @@ fn only_looks(trace: &Trace, own: &[u32], nap: usize) -> bool {
 }
 
 impl Lowering<'_> {
-    /// Lowers a spin: a wait for those that worked meanwhile, until they have come as far as they had come about when the last look but one
-    /// found that it was not over yet.
+    /// Lowers a spin: a wait for those that worked meanwhile, until they have come as far as they had in the middle of its last nap.
     pub fn spin(&mut self, begin: usize, thread: u32) {
         let (end, count) = self.sleeps_on(begin);
         let back = self.next.after(end);
@@ -182,7 +181,8 @@ impl Lowering<'_> {
             .collect()
     }
 
-    /// Returns how far a thread had come at a time, by when it had used so much CPU time; `None` where it was not there, or would never come to anything again.
+    /// Returns how far a thread had come at a time, by when it had used so much CPU time; `None` where it was not there, or would never
+    /// come to anything again.
     fn place_at(&self, thread: u32, time: u64, cpu: u64) -> Option<Place> {
         let events = &self.trace.events;
         let own = &self.spins.events[thread as usize];
