@@ -12,6 +12,7 @@ mod help;
 mod machines;
 mod messages;
 mod mpi_programs;
+mod one_sided;
 mod pipes;
 mod polling;
 mod pools;

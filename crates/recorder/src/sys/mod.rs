@@ -186,21 +186,7 @@ pub fn wait_briefly(word: &AtomicU32, value: u32, nanos: u32) {
         tv_sec: 0,
         tv_nsec: i64::from(nanos),
     };
-    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word outlives the call, and the kernel reads one timespec.
-    unsafe {
-        syscall(
-            libc::SYS_futex,
-            [
-                word.as_ptr() as usize,
-                operation as usize,
-                value as usize,
-                (&raw const time) as usize,
-                0,
-                0,
-            ],
-        );
-    }
+    futex(word, libc::FUTEX_WAIT, value, (&raw const time) as usize);
     option(libc::PR_SET_TIMERSLACK, slack.max(1) as usize);
 }
 
@@ -242,21 +228,22 @@ pub fn take_short_turns(nanos: u64) {
 
 /// Wakes all that wait for a word in [`wait_briefly`].
 pub fn wake_all(word: &AtomicU32) {
-    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: waking touches no memory.
-    unsafe {
-        syscall(
-            libc::SYS_futex,
-            [
-                word.as_ptr() as usize,
-                operation as usize,
-                c_int::MAX as usize,
-                0,
-                0,
-                0,
-            ],
-        );
-    }
+    futex(word, libc::FUTEX_WAKE, c_int::MAX as u32, 0);
+}
+
+/// Waits for a word of this process, or wakes those that do; `time` is the address of a `timespec`, or 0.
+fn futex(word: &AtomicU32, operation: c_int, value: u32, time: usize) {
+    let operation = (operation | libc::FUTEX_PRIVATE_FLAG) as usize;
+    let arguments = [
+        word.as_ptr() as usize,
+        operation,
+        value as usize,
+        time,
+        0,
+        0,
+    ];
+    // SAFETY: the word outlives the call, and the kernel only reads the time.
+    unsafe { syscall(libc::SYS_futex, arguments) };
 }
 
 /// Sleeps.

@@ -50,6 +50,8 @@ mod shared;
 mod shares;
 #[cfg(feature = "std")]
 mod warnings;
+#[cfg(feature = "std")]
+mod windows;
 
 #[cfg(test)]
 mod tests;

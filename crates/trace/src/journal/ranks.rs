@@ -6,9 +6,10 @@ use std::rc::Rc;
 
 use super::hash::FastMap;
 use super::mpi::{
-    ANY, Class, Collects, Ends, Epochs, Function, InWindow, NO_REQUEST, NOBODY, Sends, Waits,
-    envelope, opened, position,
+    ANY, Class, Collects, Ends, Function, NO_REQUEST, NOBODY, Sends, Waits, envelope, opened,
+    position,
 };
+use super::windows::Side;
 use crate::{Action, Collective, CollectiveKind, End, Peer, Point, SendMode};
 
 /// What is known about a communicator in one process.
@@ -45,19 +46,6 @@ impl Apart {
             Self::Epochs => "epochs",
         }
     }
-}
-
-/// The tags of the messages that stand for the beginning and the end of a time in which a window may be used.
-const BEGINS: u32 = 0;
-const ENDS: u32 = 1;
-
-/// Who is meant of those that use a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Side {
-    /// Those whose parts a rank uses.
-    Targets,
-    /// Those that use its own.
-    Origins,
 }
 
 /// A request that was begun and not waited for.
@@ -321,7 +309,7 @@ impl Rank {
         }))
     }
 
-    fn point(&self, end: End, envelope: u64, bytes: u64, communicator: u64) -> Option<Point> {
+    pub fn point(&self, end: End, envelope: u64, bytes: u64, communicator: u64) -> Option<Point> {
         let known = self.communicators.get(&communicator)?;
         let (rank, tag) = opened(envelope);
         let peer = match rank {
@@ -337,49 +325,6 @@ impl Rank {
             communicator: known.number,
             request: None,
         })
-    }
-
-    /// Returns the messages that stand for what is put into a window and got from there: what follows tells when that is done.
-    fn moved(&self, how: InWindow, bytes: u64, whose: u64, window: u64) -> Option<Action> {
-        let point = |end| self.point(end, envelope(whose as u32, 0), bytes, window);
-        let put = || point(End::Send(SendMode::Buffered));
-        let got = || point(End::Receive);
-        Some(match (how.puts, how.gets) {
-            (true, true) => Action::Exchanges(vec![put()?, got()?]),
-            (true, false) => Action::Point(put()?),
-            _ => Action::Point(got()?),
-        })
-    }
-
-    /// Notes with whom the time begins in which a window may be used.
-    pub fn begin_epoch(&mut self, sort: Epochs, words: &[u64]) {
-        let (Some(side), [window, ranks @ ..]) = (begins(sort), words) else {
-            return;
-        };
-        let ranks = ranks.iter().map(|&rank| rank as u32).collect();
-        self.epochs.insert((*window, side), ranks);
-    }
-
-    /// Returns the messages that stand for the beginning or the end of such a time: who lets others use its part tells them, and
-    /// these tell it when they are done.
-    fn epoch(&self, sort: Epochs, window: u64) -> Option<Vec<Point>> {
-        let (side, tag, end) = match sort {
-            Epochs::Post => (Side::Origins, BEGINS, End::Send(SendMode::Buffered)),
-            Epochs::Start => (Side::Targets, BEGINS, End::Receive),
-            Epochs::Complete => (Side::Targets, ENDS, End::Send(SendMode::Buffered)),
-            Epochs::Wait => (Side::Origins, ENDS, End::Receive),
-        };
-        let communicator = self.communicators.get(&window)?.apart[Apart::Epochs as usize]?;
-        let ranks = self.epochs.get(&(window, side))?;
-        let point = |&rank: &u32| Point {
-            end,
-            peer: Peer::Rank(rank),
-            tag: Some(tag),
-            bytes: 0,
-            communicator,
-            request: None,
-        };
-        Some(ranks.iter().map(point).collect())
     }
 
     /// Puts a message where it meets no others.
@@ -596,15 +541,6 @@ fn send_mode(sends: Sends) -> SendMode {
         Sends::Synchronous => SendMode::Synchronous,
         Sends::Buffered => SendMode::Buffered,
         Sends::Ready => SendMode::Ready,
-    }
-}
-
-/// Whose ranks a call tells.
-fn begins(sort: Epochs) -> Option<Side> {
-    match sort {
-        Epochs::Post => Some(Side::Origins),
-        Epochs::Start => Some(Side::Targets),
-        Epochs::Complete | Epochs::Wait => None,
     }
 }
 
