@@ -20,9 +20,9 @@ const MANY_THREADS: u32 = 64;
 /// What chunks grow to: their pages are made present at once, which holds the thread up.
 const LARGEST_CHUNK_BYTES: usize = 512 << 10;
 
-/// Gives the thread a new chunk, unless a signal handler did so meanwhile.
+/// Gives the thread a new chunk, unless a signal handler did so meanwhile, or whoever runs is not to record anything.
 pub(crate) fn make_room(state: &ThreadState, bytes: u64) -> bool {
-    if !process::recording() {
+    if !process::recording() || state.vforks.get() != 0 {
         return false;
     }
     let _signals = sys::block_signals();

@@ -19,7 +19,7 @@ use foretrace_trace::journal::layout::{
 
 use crate::clock::{self, RseqArea};
 use crate::state::ThreadState;
-use crate::{buffer, cost, file, maps, pipes, sys};
+use crate::{buffer, cost, file, maps, pipes, sys, vfork};
 
 /// Not asked yet whether to record. Zero, so that a wiped page says it.
 pub const UNBORN: u32 = 0;
@@ -274,7 +274,9 @@ fn note_end() -> bool {
         if maps::STALE.load(Ordering::Relaxed) > 0 {
             maps::copy();
         }
-        record_final_times(ThreadState::current());
+        let thread = ThreadState::current();
+        vfork::leave_for_good(thread);
+        record_final_times(thread);
     }
     let (tsc, monotonic) = clock::stamp();
     let relaxed = Ordering::Relaxed;

@@ -573,6 +573,19 @@ fn loops_of_ranks_take_as_many_cpus_as_they_are_given() {
 }
 
 #[test]
+fn what_mpi_calls_of_the_program_s_may_lock_for_as_long_as_it_likes() {
+    for family in FAMILIES {
+        let environment = TestEnvironment::new();
+        compile(&environment, family, "mpi_callback.c");
+        // Alone, nobody takes its turn, often enough for more than one chunk of the journal.
+        let told = record(&environment, family, 1, &["100"]);
+        assert_eq!(told, "called back\n", "{family}");
+        let told = environment.run(&["info", "a.ftrace"]);
+        assert!(told.contains("exit code 0"), "{family}: {told}");
+    }
+}
+
+#[test]
 fn cpus_are_given_to_ranks_that_were_recorded() {
     let environment = TestEnvironment::new();
     environment.file(
