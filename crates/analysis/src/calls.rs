@@ -116,6 +116,7 @@ fn always_waits(operation: Operation) -> bool {
             | Operation::Io { .. }
             | Operation::Sleep
             | Operation::SleepFor(_)
+            | Operation::Spin(_)
             | Operation::Message(_)
     )
 }

@@ -409,6 +409,14 @@ pub fn read_trace(path: &Path) -> anyhow::Result<Trace> {
     Ok(trace)
 }
 
+/// Reads a directory that a recording was just made in, and when the trace's time began, by `CLOCK_MONOTONIC`.
+pub fn read_recording(path: &Path) -> anyhow::Result<(Trace, Nanos)> {
+    let read = foretrace_trace::read_recording(path);
+    let (mut trace, start) = read.map_err(|error| versions_told(path, error))?;
+    note::complete(path, &mut trace.recording);
+    Ok((trace, start))
+}
+
 /// How long a trace is.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {

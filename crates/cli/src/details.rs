@@ -208,7 +208,9 @@ fn class(operation: Operation) -> EventClass {
         | Operation::PipeWrite { .. }
         | Operation::PipeRead { .. }
         | Operation::Message(_) => EventClass::Message,
-        Operation::Io { .. } | Operation::Sleep | Operation::SleepFor(_) => EventClass::Io,
+        Operation::Io { .. } | Operation::Sleep | Operation::SleepFor(_) | Operation::Spin(_) => {
+            EventClass::Io
+        }
         Operation::Return | Operation::Bind { .. } => EventClass::Other,
     }
 }

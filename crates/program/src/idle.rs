@@ -24,7 +24,10 @@ impl Busy {
         let waits = |operation| {
             matches!(
                 operation,
-                Operation::Io { .. } | Operation::Sleep | Operation::SleepFor(_)
+                Operation::Io { .. }
+                    | Operation::Sleep
+                    | Operation::SleepFor(_)
+                    | Operation::Spin(_)
             )
         };
         let has_waits =

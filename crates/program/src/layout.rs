@@ -67,6 +67,7 @@ impl Lowering<'_> {
             dependents: OnceLock::new(),
             requirements,
             delays: self.delays,
+            slice: self.spins.slice(),
             progress: self.sleeps.progress,
             structures: self.structures,
             pools,

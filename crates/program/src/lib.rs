@@ -52,7 +52,7 @@ pub use {
     operations::Operations,
     pool::{NoPool, Origin, Queue, Task, WorkPool, Worker},
     position_set::PositionSet,
-    program::{Program, Progress, Thread},
+    program::{Program, Progress, Thread, Waiting},
     refill::take_out_refills,
     structure::{Pattern, Structure},
 };

@@ -31,6 +31,9 @@ pub struct Program {
     pub delays: Vec<Delay>,
     /// The progress of threads for which others wait by sleeping or spinning, one for each gate of the kind.
     pub progress: Vec<Progress>,
+    /// How long, in nanoseconds, a thread that looked at memory all the time had the CPU in the recording before it lost it to another:
+    /// the kernel's slice; `None` where too few did.
+    pub slice: Option<u64>,
     /// The condition variables that are waited on, and what each was found to be.
     pub structures: Vec<Structure>,
     /// Threads that take tasks from a shared queue, so that the Pool model can let any of them run any task.
@@ -63,8 +66,26 @@ pub struct Thread {
 pub struct Progress {
     /// The thread.
     pub thread: ThreadId,
-    /// Whether the other looks again and again; else it sleeps in between.
-    pub spun_for: bool,
+    /// How the other waits for it.
+    pub wait: Waiting,
+}
+
+/// How a thread waits that looks for something again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// It sleeps in between.
+    Sleeping,
+    /// It yields in between.
+    Yielding,
+    /// It keeps the CPU, as long as the scheduler lets it.
+    Looking,
+}
+
+impl Waiting {
+    /// Returns whether it spins.
+    pub fn is_awake(self) -> bool {
+        self != Self::Sleeping
+    }
 }
 
 impl Program {
@@ -116,7 +137,9 @@ impl Program {
                 Opener::End(_) => "join",
                 Opener::Cancellation(_) => "cancelled wait",
                 Opener::Once(_) => "once",
-                Opener::Progress(number) if self.progress[number as usize].spun_for => "spin",
+                Opener::Progress(number) if self.progress[number as usize].wait.is_awake() => {
+                    "spin"
+                }
                 Opener::Progress(_) => "sleep",
             },
             Action::Open(gate) => match self.opener(gate) {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use foretrace_trace::{Event, Trace};
+use foretrace_trace::{Event, Operation, Trace};
 
 /// The CPU times of all threads at some events, in nanoseconds.
 #[derive(Default)]
@@ -57,14 +57,21 @@ impl Shares {
         let mut ways: Vec<Way> = events.iter().map(start).collect();
         let mut wanted = wanted.iter().copied().peekable();
         let mut shares = Self::default();
-        let mut now = 0;
+        let (mut now, mut looks) = (0, 0);
         for (number, event) in (0..).zip(&trace.events) {
             if wanted.peek().is_none() {
                 break;
             }
-            let thread = trace.call(event).thread.index();
+            let call = trace.call(event);
+            let thread = call.thread.index();
             let own = ways[thread].left();
-            let left = event.time.0.saturating_sub(now).saturating_sub(own);
+            let mut left = event.time.0.saturating_sub(now).saturating_sub(own);
+            // Who looked at memory until it lost the CPU had it until then.
+            let looked = left.min(looks);
+            (left, looks) = (left - looked, looks - looked);
+            if let Operation::Spin(looked) = call.operation {
+                looks += looked.0;
+            }
             ways[thread].cpu += own;
             share_out(&mut ways, left, now);
             now = event.time.0;
@@ -120,5 +127,17 @@ mod tests {
         let micros = |event| shares.of(event, 0).map(|cpu| cpu / 1_000);
         assert_eq!((micros(2), micros(3)), (Some(70), Some(119)));
         assert_eq!((shares.of(3, 1), shares.of(4, 1)), (Some(31_000), None));
+    }
+
+    #[test]
+    fn nobody_else_runs_while_a_thread_looks_at_memory() {
+        // After 100 us of its own B looks for 300; A runs from 400 to 500.
+        let listing = "foretrace-text 1\nunit 1us\nreturns explicit\nprocess A\nprocess B\n0 A create B cpu=0\n\
+                       100 B spin looked=300 cpu=100\n500 B return cpu=100\n1000 A terminate cpu=900\n1000 B terminate cpu=200\n";
+        let trace = text::parse(listing, "test").expect("it is well formed");
+        let events = vec![vec![0, 3], vec![1, 2, 4]];
+        let shares = Shares::at(&trace, &events, &[1, 2]);
+        let of_other = |event| shares.of(event, 0).map(|cpu| cpu / 1_000);
+        assert_eq!((of_other(1), of_other(2)), (Some(0), Some(100)));
     }
 }

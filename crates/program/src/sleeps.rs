@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use foretrace_trace::Operation as Op;
 
 use crate::{
-    Action, GateId, Opener, Progress,
+    Action, GateId, Opener, Progress, Waiting,
     lower::{Lowering, NONE, OpenKind},
     polls::{Looks, Waited},
 };
@@ -256,11 +256,11 @@ impl Lowering<'_> {
             cpu: 0,
             is_within: false,
         };
-        self.gate_in(at, false)
+        self.gate_in(at, Waiting::Sleeping)
     }
 
     /// Returns a gate that opens when a thread has come somewhere.
-    pub fn gate_in(&mut self, place: Place, spun_for: bool) -> GateId {
+    pub fn gate_in(&mut self, place: Place, wait: Waiting) -> GateId {
         let threads = self.trace.threads.len();
         let call = self.trace.call(&self.trace.events[place.event as usize]);
         if call.operation == Op::Terminate && !place.is_within {
@@ -269,7 +269,7 @@ impl Lowering<'_> {
         let number = self.sleeps.progress.len() as u32;
         self.sleeps.progress.push(Progress {
             thread: call.thread,
-            spun_for,
+            wait,
         });
         let gate = GateId::of(Opener::Progress(number), threads);
         let cpu = if place.is_within { place.cpu } else { u64::MAX };

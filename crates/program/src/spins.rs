@@ -1,8 +1,8 @@
-//! Threads that look at memory again and again, and give up the CPU in between, until others have changed it.
+//! Threads that look at memory again and again until others have changed it, and give up the CPU in between, or lose it.
 //!
-//! How often such a thread looks depends on how long the others take. While it is recorded, it takes a short nap between two looks, and
-//! what the others have come to meanwhile is known (`shares`). So it waits until those that worked have come as far as they had between the
-//! last look that was in vain and the one that was not.
+//! How often such a thread looks depends on how long the others take. While it is recorded, it takes a short nap between two looks, or keeps
+//! the CPU until its slice is over, and what the others have come to meanwhile is known (`shares`). So it waits until those that worked
+//! have come as far as they had between the last look that was in vain and the one that was not.
 //!
 //! Who spins for a lock waits for whoever has it, and that may be nobody on more CPUs; such waits are short beside the work. So only the
 //! spins of threads that spin for long are taken for waits.
@@ -19,6 +19,7 @@ use crate::{
     Action,
     lower::{Lowering, OpenKind},
     polls::SPIN,
+    program::Waiting,
     shares::Shares,
     sleeps::{Place, WORKS},
 };
@@ -28,6 +29,9 @@ const LONGEST_NAP: u64 = 500_000;
 
 /// The naps of a thread that waits by spinning last for one part in so many of its own CPU time at least.
 const LEAST_SHARE: u64 = 8;
+
+/// As many turns that ended in looking tell how long turns are.
+const TURNS: usize = 8;
 
 /// The spins of a trace.
 #[derive(Default)]
@@ -39,6 +43,8 @@ pub(crate) struct Spins {
     waits: Vec<bool>,
     /// How often each thread looked in those.
     looks: BTreeMap<u32, u64>,
+    /// How long the turns were that began after a look in vain and ended in another, in nanoseconds, the shortest first.
+    turns: Vec<u64>,
 }
 
 impl Spins {
@@ -58,13 +64,40 @@ impl Spins {
             .collect();
         wanted.sort_unstable();
         wanted.dedup();
+        let mut turns: Vec<u64> = events.iter().flat_map(|own| turns(trace, own)).collect();
+        turns.sort_unstable();
         Self {
+            turns,
             shares: Shares::at(trace, &events, &wanted),
             events,
             waits,
             looks: BTreeMap::new(),
         }
     }
+
+    /// Returns how long turns are that the scheduler ends.
+    pub fn slice(&self) -> Option<u64> {
+        let middle = self.turns.get(self.turns.len() / 2).copied();
+        middle.filter(|_| self.turns.len() >= TURNS)
+    }
+}
+
+/// Returns how long the turns of a thread were that began after a look in vain and ended in another.
+fn turns<'t>(trace: &'t Trace, own: &'t [u32]) -> impl Iterator<Item = u64> + 't {
+    let spin = |event: u32| {
+        let event = &trace.events[event as usize];
+        match trace.call(event).operation {
+            Op::Spin(looked) => Some((event.cpu()?, looked)),
+            _ => None,
+        }
+    };
+    own.windows(3).filter_map(move |events| {
+        let &[first, _, last] = events else {
+            return None;
+        };
+        let ((before, _), (cpu, looked)) = (spin(first)?, spin(last)?);
+        Some(cpu.since(before).0 + looked.0)
+    })
 }
 
 /// Returns whether a thread spins for long.
@@ -129,9 +162,13 @@ impl Lowering<'_> {
             Vec::new()
         };
         let at = if others.is_empty() {
-            // Nobody worked: it waited for time to pass, or for something outside.
+            // Nobody worked: it waited for time to pass, or for something outside. Or for less than can be seen of another that looks.
             let slept = self.recorded_delay(begin, end);
-            let idle = self.busy.idle(slept, begin, back as usize);
+            let idle = if self.another_looks(begin, back, thread) {
+                0
+            } else {
+                self.busy.idle(slept, begin, back as usize)
+            };
             let delay = self.delay(idle);
             self.push(begin, thread, delay)
         } else {
@@ -141,7 +178,14 @@ impl Lowering<'_> {
             self.set_open(at, OpenKind::Other);
         }
         if !others.is_empty() && self.spins.waits[thread as usize] {
-            let gates = others.into_iter().map(|place| self.gate_in(place, true));
+            let call = self.trace.call(&self.trace.events[end]);
+            let keeps_cpu = matches!(call.operation, Op::Spin(_));
+            let wait = if keeps_cpu {
+                Waiting::Looking
+            } else {
+                Waiting::Yielding
+            };
+            let gates = others.into_iter().map(|place| self.gate_in(place, wait));
             let gates = gates.collect();
             self.sleeps.awaits.insert(back, gates);
             *self.spins.looks.entry(thread).or_default() += u64::from(count);
@@ -149,13 +193,29 @@ impl Lowering<'_> {
         self.resumes_at[thread as usize] = end as u32 + 1;
     }
 
-    /// Returns how far those had come that worked in a spin, by the middle of the last of its naps.
+    /// Returns whether another thread looks at memory between two events, and nothing tells what for.
+    fn another_looks(&self, begin: usize, back: u32, thread: u32) -> bool {
+        let events = self.trace.events.get(begin..back as usize);
+        events.into_iter().flatten().any(|event| {
+            let call = self.trace.call(event);
+            call.thread.0 != thread && matches!(call.operation, Op::Spin(_))
+        })
+    }
+
+    /// Returns how far those had come that worked in a spin, by the middle of the last time that it was off the CPU.
     fn others_by_then(&self, (begin, end): (usize, usize), spinner: u32) -> Vec<Place> {
         let time = |event: usize| self.trace.events[event].time.0;
         let back = self.next.after(end);
-        let napped = time(back as usize) - time(end);
-        // A nap that is much longer than it was meant to be tells little.
-        let half = napped.min(LONGEST_NAP) / 2;
+        let call = self.trace.call(&self.trace.events[end]);
+        let keeps_cpu = matches!(call.operation, Op::Spin(_));
+        let (napped, half) = if keeps_cpu {
+            // What others worked while it was off the CPU may be little of that time: they look, too.
+            (2, 1)
+        } else {
+            // A nap that is much longer than it was meant to be tells little.
+            let napped = time(back as usize) - time(end);
+            (napped, napped.min(LONGEST_NAP) / 2)
+        };
         let mut others = Vec::new();
         for thread in (0..self.spins.events.len() as u32).filter(|&thread| thread != spinner) {
             let cpu = |event: u32| self.spins.shares.of(event, thread);
@@ -164,8 +224,13 @@ impl Lowering<'_> {
                 continue;
             };
             let used = last + then.saturating_sub(last) * half / napped.max(1);
+            let place = if keeps_cpu {
+                self.place_by(thread, used)
+            } else {
+                self.place_at(thread, time(end) + half, used)
+            };
             if used > before
-                && let Some(place) = self.place_at(thread, time(end) + half, used)
+                && let Some(place) = place
             {
                 others.push((place, used - before));
             }
@@ -179,6 +244,20 @@ impl Lowering<'_> {
             // What others came to before the spin is past.
             .filter(|place| place.event > begin as u32)
             .collect()
+    }
+
+    /// Returns where a thread was when it had used so much CPU time; `None` where it never did.
+    fn place_by(&self, thread: u32, cpu: u64) -> Option<Place> {
+        let own = &self.spins.events[thread as usize];
+        let used = |event: u32| self.trace.events[event as usize].cpu();
+        let next = own.partition_point(|&event| used(event).is_some_and(|used| used.0 < cpu));
+        let event = *own.get(next)?;
+        let is_within = true;
+        Some(Place {
+            event,
+            cpu,
+            is_within,
+        })
     }
 
     /// Returns how far a thread had come at a time, by when it had used so much CPU time; `None` where it was not there, or would never
@@ -224,8 +303,8 @@ impl Lowering<'_> {
         for (thread, count) in std::mem::take(&mut self.spins.looks) {
             let name = &self.trace.threads[thread as usize].name;
             self.warnings.push(format!(
-                "{name} looked at memory and yielded (sched_yield) {count} times while others worked: taken to wait until these come as \
-                 far as they had come then"
+                "{name} looked at memory again and again, {count} times without the CPU in between, while others worked: taken to wait \
+                 until these come as far as they had come then"
             ));
         }
     }

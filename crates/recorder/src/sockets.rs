@@ -39,7 +39,7 @@ enum About {
     Socket = 1,
     /// An address that somebody listens at: 1, and how many are connecting to it just now.
     Listener,
-    /// A connection by the network that was made here, by its ends: 1.
+    /// A connection by the network that was made here, by its ends: 1; one within this system: whether it failed.
     Connection,
     /// Connections of a process to an address of this system: how many it made, and how many of them were accepted.
     Counts,
@@ -267,9 +267,12 @@ pub struct Connecting {
     address: Address,
     /// The name of what the listener is told.
     pub arrivals: u64,
-    /// Of one within this system, its names.
-    local: Option<(&'static AtomicU64, [u64; 2])>,
+    /// Of one within this system, how many its process made, which of them it is, and its key.
+    local: Option<(&'static AtomicU64, u64, u64)>,
 }
+
+/// The value of a connection within this system that did not come about, where its process had begun a further one by then.
+const FAILED: u64 = 2;
 
 /// Says that a socket is about to be connected to an address, as the program gives it; `None` where nobody who is recorded listens
 /// there.
@@ -290,7 +293,7 @@ pub fn connecting(fd: i32, address: &[u8]) -> Option<Connecting> {
             let made = &Entry::claim(table, counts).values[0];
             let count = made.fetch_add(1, Relaxed);
             let connection = hash(About::Connection, [counts, count]);
-            Some((made, directions(connection)))
+            Some((made, count, connection))
         }
     };
     let under_way = &listener.values[1];
@@ -308,9 +311,12 @@ impl Connecting {
     pub fn done(self, fd: i32, is_connected: bool) {
         if let Some(table) = table(Effort::LookOnce) {
             match self.local {
-                Some((_, names)) if is_connected => name_socket(table, fd, names),
-                Some((made, _)) => {
-                    made.fetch_sub(1, Relaxed);
+                Some((.., key)) if is_connected => name_socket(table, fd, directions(key)),
+                Some((made, count, key)) => {
+                    let is_last = made.compare_exchange(count + 1, count, Relaxed, Relaxed);
+                    if is_last.is_err() {
+                        Entry::claim(table, key).values[0].store(FAILED, Relaxed);
+                    }
                 }
                 None if is_connected => {
                     if let Some(connection) = Connection::of(fd, Some(self.address)) {
@@ -356,11 +362,17 @@ pub fn accepted(fd: i32) -> Option<u64> {
             let process = u64::from(sys::peer_process(sys::Fd(fd)));
             let counts = hash(About::Counts, [name, process]);
             let [made, accepted] = &Entry::find(table, counts)?.values;
-            let count = accepted.fetch_add(1, Relaxed);
-            if count >= made.load(Relaxed) {
-                return None;
+            loop {
+                let count = accepted.fetch_add(1, Relaxed);
+                if count >= made.load(Relaxed) {
+                    return None;
+                }
+                let key = hash(About::Connection, [counts, count]);
+                let entry = Entry::find(table, key);
+                if entry.is_none_or(|entry| entry.values[0].load(Relaxed) != FAILED) {
+                    break key;
+                }
             }
-            hash(About::Connection, [counts, count])
         }
     };
     let [one, other] = directions(key);

@@ -1,11 +1,11 @@
 //! What the engine and the models share: the program, the threads' positions, time, and who is to go on.
 
-use foretrace_program::{Action, Opener, Program};
+use foretrace_program::{Action, Opener, Program, Waiting};
 use foretrace_schedule::WaitKind;
 use foretrace_trace::ThreadId;
 
 use crate::{
-    Machine, Memory,
+    Machine, Memory, SchedulerKind,
     objects::{Barriers, Gates},
     teams::Teams,
 };
@@ -51,6 +51,8 @@ pub(crate) struct ThreadState {
     pub slice_end: u64,
     /// Whether what it waited for came before it had fallen asleep.
     pub awake: bool,
+    /// Whether it waits in its operation and looks at memory, for which it wants its CPU as for work.
+    pub looks: bool,
     /// For how long others emptied the caches that it has not filled again since, in picoseconds.
     pub cold: u64,
     /// How long it ran so far, brought forward when it was away for long: the fair scheduler's measure.
@@ -64,6 +66,8 @@ pub(crate) enum Flow {
     Next,
     /// It waits; whoever completes it calls [`Core::wake`].
     Block(WaitKind, Option<u32>),
+    /// It waits, and looks at memory meanwhile, on its CPU.
+    Look,
     /// The thread is over.
     End,
 }
@@ -90,6 +94,8 @@ pub(crate) struct Core<'p> {
     pub teams: Teams,
     /// Whether threads spin until others have come somewhere.
     spins: bool,
+    /// Whether those that look all the time take turns with others: else nobody could come anywhere.
+    takes_turns: bool,
     memory: Memory,
 }
 
@@ -104,6 +110,7 @@ impl<'p> Core<'p> {
             since: 0,
             slice_end: u64::MAX,
             awake: false,
+            looks: false,
             cold: 0,
             ran: 0,
         });
@@ -119,7 +126,11 @@ impl<'p> Core<'p> {
             delays: Vec::new(),
             polls: machine.cpus > 1 && program.operations.polls(),
             teams: Teams::new(program, machine),
-            spins: program.progress.iter().any(|progress| progress.spun_for),
+            spins: program
+                .progress
+                .iter()
+                .any(|progress| progress.wait.is_awake()),
+            takes_turns: machine.scheduler != SchedulerKind::Priority,
             memory: machine.memory,
         };
         for thread in 0..core.threads.len() {
@@ -210,7 +221,7 @@ impl<'p> Core<'p> {
             && let Action::Await(gate) = self.action(thread)
             && let Opener::Progress(number) = self.program.opener(gate)
         {
-            return self.spins_for(number).then_some(u64::MAX);
+            return self.wait_for(number).is_awake().then_some(u64::MAX);
         }
         if !self.teams.wait_awake() {
             return None;
@@ -218,9 +229,9 @@ impl<'p> Core<'p> {
         self.teams.awake_for(self.action(thread))
     }
 
-    /// Returns whether a thread spins that waits for such progress.
-    fn spins_for(&self, number: u32) -> bool {
-        self.program.progress[number as usize].spun_for
+    /// Returns how a thread waits for such progress.
+    fn wait_for(&self, number: u32) -> Waiting {
+        self.program.progress[number as usize].wait
     }
 
     /// Returns whether a thread does not give its CPU up while it waits around its current operation: it polls.
@@ -255,8 +266,11 @@ impl<'p> Core<'p> {
                 let kind = match self.program.opener(gate) {
                     Opener::End(_) | Opener::Cancellation(_) => WaitKind::Join,
                     Opener::Once(_) => WaitKind::Once,
-                    Opener::Progress(number) if self.spins_for(number) => WaitKind::Wait,
-                    Opener::Progress(_) => WaitKind::Timeout,
+                    Opener::Progress(number) => match self.wait_for(number) {
+                        Waiting::Sleeping => WaitKind::Timeout,
+                        Waiting::Looking if self.takes_turns => return Flow::Look,
+                        Waiting::Yielding | Waiting::Looking => WaitKind::Wait,
+                    },
                 };
                 Flow::Block(kind, None)
             }

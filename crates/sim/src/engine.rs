@@ -10,6 +10,7 @@
 
 mod ahead;
 mod alarms;
+mod looks;
 mod turns;
 
 use std::{cmp::Reverse, collections::BinaryHeap};
@@ -65,6 +66,8 @@ pub(crate) struct Engine<'p, M, O> {
     vacated: Vec<u64>,
     /// How many threads the current operation let go on that have to come to another CPU.
     called: u64,
+    /// Whether all that is left are threads that look at memory for what will not come.
+    is_stuck: bool,
 }
 
 /// Returns who ran last on each CPU: nobody, and no list where it does not matter.
@@ -119,6 +122,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             },
             vacated: vec![0; machine.cpus as usize],
             called: 0,
+            is_stuck: false,
         }
     }
 
@@ -136,7 +140,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             while let Some(thread) = self.next_due() {
                 self.operate(thread);
             }
-            if self.observer.is_cancelled() || !self.advance() {
+            if self.is_stuck || self.observer.is_cancelled() || !self.advance() {
                 return;
             }
         }
@@ -205,8 +209,13 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             return Rung::Nothing;
         }
         self.account(thread);
-        if self.core.threads[thread as usize].work_left == 0 {
+        let state = &self.core.threads[thread as usize];
+        if state.work_left == 0 {
             return Rung::Due(thread);
+        }
+        if state.looks && !self.anyone_works() {
+            self.is_stuck = true;
+            return Rung::Nothing;
         }
         if self.end_slice(thread) {
             Rung::Changed
@@ -254,6 +263,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         match flow {
             Flow::Next => self.core.advance(thread),
             Flow::Block(kind, object) => self.block(thread, State::Blocked(kind), object),
+            Flow::Look => self.look(thread),
             Flow::End => self.end(thread),
         }
         if !quiet {
@@ -365,6 +375,9 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     /// Completes the operation that a thread was blocked in.
     fn resume(&mut self, thread: u32, waker: u32) {
         self.observer.wake(waker, thread, self.core.now);
+        if self.core.threads[thread as usize].looks {
+            return self.sees(thread);
+        }
         let cost = self.waiting_cost(thread, waker);
         self.core.advance(thread);
         self.core.threads[thread as usize].work_left += cost;
@@ -449,6 +462,9 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         let state = &mut self.core.threads[thread as usize];
         state.status = Status::Ready;
         state.since = self.core.now;
+        if state.looks {
+            return;
+        }
         let event = self.core.event(thread);
         self.observer
             .state(thread, self.core.now, State::Ready, None, event);

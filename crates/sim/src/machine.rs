@@ -122,6 +122,9 @@ impl Handover {
     }
 }
 
+/// The slice of Linux on up to eight CPUs, in nanoseconds.
+const LINUX_SLICE: u64 = 3_000_000;
+
 impl Machine {
     /// Returns the machine of `cpus` CPUs (at least one) that is natural for a program: for one that was recorded, what
     /// Linux does and costs; for a listing by hand, the papers', where nothing but work takes time. The scheduler is
@@ -143,7 +146,7 @@ impl Machine {
             scheduler,
             bind: Bind::None,
             wakeup_preemption: program.recorded,
-            slice: SimTime::from_nanos(3_000_000),
+            slice: SimTime::from_nanos(program.slice.unwrap_or(LINUX_SLICE)),
             handover,
             costs,
             memory: Memory::AMPLE,

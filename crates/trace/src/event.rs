@@ -275,6 +275,9 @@ pub enum Operation {
         /// How many bytes, or what was taken; none at the end of what is written, and where the C library read for a stream.
         bytes: u32,
     },
+    /// Looked at memory again and again until it lost the CPU, and was without it until its [`Operation::Return`]. For so long it
+    /// looked: that is not in its CPU time, and others had the CPU only after it.
+    Spin(Nanos),
 }
 
 impl Operation {
@@ -328,6 +331,7 @@ impl Operation {
             Self::DoacrossPost { .. } => "doacross_post",
             Self::PipeWrite { .. } => "pipe_write",
             Self::PipeRead { .. } => "pipe_read",
+            Self::Spin(_) => "spin",
         }
     }
 
@@ -344,6 +348,7 @@ impl Operation {
             | Self::Io { .. }
             | Self::Sleep
             | Self::SleepFor(_)
+            | Self::Spin(_)
             | Self::Message(_) => None,
             Self::Send { event: object, .. }
             | Self::Wait(object)

@@ -46,6 +46,8 @@ mod recording;
 #[cfg(feature = "std")]
 pub mod sealed;
 #[cfg(feature = "std")]
+pub mod spins;
+#[cfg(feature = "std")]
 pub mod text;
 #[cfg(feature = "std")]
 mod time;
@@ -69,7 +71,7 @@ pub use {
     },
     object::{Object, ObjectKind},
     oddities::warnings,
-    open::{read, read_bytes},
+    open::{read, read_bytes, read_recording},
     recording::{ExitStatus, Recording, ThreadClock},
     time::Nanos,
     trace::{CallSite, Module, Process, Returns, Thread, Trace},

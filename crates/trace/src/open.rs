@@ -6,7 +6,9 @@ use std::{
     path::Path,
 };
 
-use crate::{Error, Trace, journal, oddities, sealed, text, validate, validate::validate as check};
+use crate::{
+    Error, Nanos, Trace, journal, oddities, sealed, text, validate, validate::validate as check,
+};
 
 /// Reads a trace from a sealed trace, a journal or a text trace, told by its first bytes.
 ///
@@ -39,13 +41,23 @@ pub fn read_bytes(bytes: &[u8], source: &str) -> Result<Trace, Error> {
     Ok(trace)
 }
 
-/// Reads the journals in a directory.
-fn read_directory(path: &Path) -> Result<Trace, Error> {
-    let mut trace = journal::read_dir(path)?;
+/// Reads the journals in a directory, as [`read`], and returns also when the trace's time began, by `CLOCK_MONOTONIC`.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_recording(path: &Path) -> Result<(Trace, Nanos), Error> {
+    let (mut trace, start) = read_directory(path)?;
+    oddities::warn(&mut trace, validate::event_place);
+    Ok((trace, start))
+}
+
+fn read_directory(path: &Path) -> Result<(Trace, Nanos), Error> {
+    let (mut trace, start) = journal::read_dir_and_start(path)?;
     // So that it is sealed to the same bytes again and again.
     trace.renumber_calls();
     check(&trace)?;
-    Ok(trace)
+    Ok((trace, start))
 }
 
 /// An error whose file is still to be named, or a whole one.
@@ -69,7 +81,7 @@ impl From<Error> for Failed {
 fn read_any(path: &Path, source: &str) -> Result<Trace, Failed> {
     // A directory is asked for before it is opened: not every system lets one be opened.
     if std::fs::metadata(path)?.is_dir() {
-        return Ok(read_directory(path)?);
+        return Ok(read_directory(path)?.0);
     }
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;

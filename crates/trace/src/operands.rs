@@ -29,6 +29,7 @@ fn kind(operation: Operation) -> Option<ObjectKind> {
         | Operation::Io { .. }
         | Operation::Sleep
         | Operation::SleepFor(_)
+        | Operation::Spin(_)
         | Operation::Message(_) => None,
         Operation::Send { .. } | Operation::Wait(_) => Some(ObjectKind::Event),
         Operation::Lock(_)

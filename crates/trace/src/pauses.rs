@@ -30,14 +30,15 @@ impl Operation {
         }
     }
 
-    /// Returns whether its thread gave up the CPU between two looks at memory.
+    /// Returns whether its thread gave up the CPU, or lost it, between two looks at memory.
     pub fn is_spin(self) -> bool {
         matches!(
             self,
-            Self::Io {
-                kind: IoKind::Yield,
-                ..
-            }
+            Self::Spin(_)
+                | Self::Io {
+                    kind: IoKind::Yield,
+                    ..
+                }
         )
     }
 

@@ -183,7 +183,9 @@ fn regions_that_are_loops_are_regions() {
     let run = record("openmp_dynamic.c");
     // Five that are a loop or sections of their own, and one whose team was left to the library.
     assert_eq!(run.count("sem_post semaphore1"), 6 * 3);
-    let member = run.lines("T1");
+    let mut member = run.lines("T1");
+    // It may have come in time for a piece.
+    member.retain(|line| !line.starts_with("sem_trywait"));
     assert_eq!(
         member[..2],
         ["sem_wait semaphore1", "barrier_wait barrier1"]

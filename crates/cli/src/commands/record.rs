@@ -230,7 +230,7 @@ fn seal(
             journal.path.display()
         )
     };
-    let mut trace = core::read_trace(&journal.path).with_context(kept)?;
+    let (mut trace, start) = core::read_recording(&journal.path).with_context(kept)?;
     trace.source = plan.output.display().to_string();
     core::identify_modules(&mut trace);
     describe(&mut trace, ended);
@@ -247,7 +247,7 @@ fn seal(
     let polls = spins::warnings(&trace);
     trace.warnings.extend(polls);
     let total = trace.total_cpu().max(ended.cpu_time);
-    let loops = spins::loop_warnings(&mut trace, &ended.waiting_loops, total);
+    let loops = spins::take_out_loops(&mut trace, start, &ended.waiting_loops, total);
     trace.warnings.extend(loops);
     trace.warnings.extend(limits(launch, recordable));
     if !does_anything(&trace) {

@@ -17,6 +17,7 @@ mod samples;
 pub mod spins;
 pub mod system;
 pub mod turns;
+mod watched;
 
 use std::{
     env,
@@ -32,7 +33,7 @@ use foretrace_trace::{ExitStatus, Nanos};
 
 use self::{
     load::Load,
-    spins::{WaitingLoop, Watch},
+    spins::{Found, Watch},
     system::{Forwarding, SignalMask},
 };
 
@@ -86,7 +87,7 @@ pub struct Ended {
     /// Whether the kernel refused to be asked for a slice.
     pub refused_slice: bool,
     /// The loops found that waited for memory to change; the error where they were asked for and could not be.
-    pub waiting_loops: Result<Vec<WaitingLoop>, String>,
+    pub waiting_loops: Result<Found, String>,
 }
 
 /// What Open MPI must know so that several ranks share one CPU, for version 4 and from version 5 on: that a rank which waits
@@ -198,7 +199,7 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         waiting_loops: match watch {
             Some(Ok(watch)) => Ok(watch.end()),
             Some(Err(error)) => Err(error.to_string()),
-            None => Ok(Vec::new()),
+            None => Ok(Found::default()),
         },
     })
 }

@@ -1,9 +1,19 @@
-//! Which threads of a program and of those that it started want a CPU.
+//! The threads of a program and of those that it started.
 
 use std::fs;
 
 /// Returns the threads of a process and its descendants that run or could; without those that ended meanwhile.
 pub fn runnable_threads(pid: u32) -> Vec<u32> {
+    threads_that(pid, |state| state == Some('R'))
+}
+
+/// Returns all threads of a process and its descendants.
+pub fn all_threads(pid: u32) -> Vec<u32> {
+    threads_that(pid, |state| state.is_some())
+}
+
+/// Returns those whose state is such.
+fn threads_that(pid: u32, is_wanted: impl Fn(Option<char>) -> bool) -> Vec<u32> {
     let mut found = Vec::new();
     let mut processes = vec![pid];
     while let Some(process) = processes.pop() {
@@ -14,7 +24,7 @@ pub fn runnable_threads(pid: u32) -> Vec<u32> {
                 continue;
             };
             let read = |file: &str| fs::read_to_string(task.path().join(file)).unwrap_or_default();
-            if state(&read("stat")) == Some('R') {
+            if is_wanted(state(&read("stat"))) {
                 found.push(thread);
             }
             let children = read("children");

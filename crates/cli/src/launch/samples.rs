@@ -1,4 +1,5 @@
-//! Samples where a program computes, by the kernel's performance events: once a millisecond of CPU time, in user mode.
+//! Samples where a program computes, by the kernel's performance events: once a millisecond of CPU time or more often, in user mode; and,
+//! where it is looked at closely, when each of its threads got the CPU and lost it.
 //!
 //! Any user may do so with programs of their own, unless `kernel.perf_event_paranoid` is above 2.
 #![expect(
@@ -17,19 +18,42 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// Time between samples, in nanoseconds of CPU time. No multiple of a scheduler slice: threads that take turns of equal
-/// length would be seen at the same point of the round each time.
-pub const PERIOD_NANOS: u64 = 1_037_117;
+/// How closely a program is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// What it does for long.
+    Loosely,
+    /// Also when threads get the CPU and lose it; of threads that these create, too.
+    Closely,
+}
+
+impl Pace {
+    /// Returns the time between samples, in nanoseconds of CPU time. No multiple of a scheduler slice: threads that take turns of equal
+    /// length would be seen at the same point of the round each time.
+    pub fn period(self) -> u64 {
+        match self {
+            Self::Loosely => 1_037_117,
+            Self::Closely => 253_117,
+        }
+    }
+
+    fn flags(self) -> u64 {
+        match self {
+            Self::Loosely => ALWAYS,
+            Self::Closely => ALWAYS | INHERITED | SWITCHES,
+        }
+    }
+}
 
 /// The samples' pages; a power of two. Unprivileged users have about half a megabyte.
 const PAGES: usize = 64;
 
 /// As many threads are sampled that run already: each takes a descriptor.
-const MOST_THREADS: usize = 128;
+const MOST_THREADS: usize = 512;
 
 const PAGE_BYTES: usize = 4096;
 
-/// `struct perf_event_attr`, as far as its first version went.
+/// `struct perf_event_attr`, as far as its fifth version went (Linux 4.1).
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -43,20 +67,34 @@ struct Attributes {
     wakeup: u32,
     breakpoint: u32,
     address: u64,
+    length: u64,
+    branches: u64,
+    registers: u64,
+    stack: u32,
+    clock: i32,
+    interrupted: u64,
+    auxiliary: u32,
+    callchain: u32,
 }
 
 /// `PERF_TYPE_SOFTWARE` and its `PERF_COUNT_SW_TASK_CLOCK`.
 const SOFTWARE: u32 = 1;
 const TASK_CLOCK: u64 = 1;
 
-/// `PERF_SAMPLE_IP | PERF_SAMPLE_TID`.
-const INSTRUCTION_AND_THREAD: u64 = 1 | 2;
+/// `PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME`.
+const WHERE_WHO_AND_WHEN: u64 = 1 | 2 | 4;
 
-/// `exclude_kernel`, `exclude_hv`.
-const IN_USER_MODE: u64 = 1 << 5 | 1 << 6;
+/// `exclude_kernel`, `exclude_hv`, `sample_id_all`, `use_clockid`.
+const ALWAYS: u64 = 1 << 5 | 1 << 6 | 1 << 18 | 1 << 25;
 
-/// `disabled`, `inherit`, `enable_on_exec`.
-const FROM_EXEC_ON: u64 = 1 | 1 << 1 | 1 << 12;
+/// `context_switch`.
+const SWITCHES: u64 = 1 << 26;
+
+/// `inherit`.
+const INHERITED: u64 = 1 << 1;
+
+/// `disabled`, `enable_on_exec`.
+const FROM_EXEC_ON: u64 = 1 | 1 << 12;
 
 /// `PERF_FLAG_FD_CLOEXEC`.
 const CLOSE_ON_EXEC: u64 = 8;
@@ -64,30 +102,90 @@ const CLOSE_ON_EXEC: u64 = 8;
 /// `PERF_EVENT_IOC_SET_OUTPUT`.
 const SET_OUTPUT: libc::c_ulong = 0x2405;
 
-/// `PERF_RECORD_SAMPLE`.
-const SAMPLE: u32 = 9;
+/// `PERF_RECORD_SAMPLE` and `PERF_RECORD_SWITCH`.
+const SAMPLE: u64 = 9;
+const SWITCH: u64 = 14;
+
+/// `PERF_RECORD_MISC_SWITCH_OUT` and `PERF_RECORD_MISC_SWITCH_OUT_PREEMPT`.
+const OUT: u64 = 1 << 13;
+const PREEMPTED: u64 = 1 << 14;
 
 /// Where the ring's ends are in its first page, and where its bytes begin.
 const HEAD_AT: usize = 1024;
 const TAIL_AT: usize = 1032;
 
-/// Where a thread of a process was.
+/// What was seen of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// The address of the instruction.
-    pub address: u64,
-    /// The process.
+pub enum Seen {
+    /// It was at an instruction of this address.
+    At(u64),
+    /// It got the CPU.
+    On,
+    /// It lost the CPU, or gave it up; and whether it could have gone on.
+    Off(bool),
+}
+
+/// A sight of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sight {
+    /// What was seen.
+    pub seen: Seen,
+    /// Its process.
     pub pid: u32,
+    /// Its number.
+    pub tid: u32,
+    /// When, by `CLOCK_MONOTONIC`, in nanoseconds.
+    pub at: u64,
 }
 
 /// The samples of a program and all that it starts, or of some threads.
 pub struct Samples {
     ring: *mut u8,
-    _events: Vec<OwnedFd>,
+    events: Vec<OwnedFd>,
 }
 
 // SAFETY: the ring belongs to this value alone, whichever thread has it.
 unsafe impl Send for Samples {}
+
+/// How often the time that a sample takes is measured, over how many rounds of a loop of some nanoseconds, and how far apart samples are
+/// then.
+const MEASUREMENTS: u32 = 5;
+const ROUNDS: u64 = 1_000_000;
+const MEASURED_PERIOD: u64 = 20_011;
+
+/// Returns the share of a program's CPU time that looking at it closely takes, on this machine: an interrupt in a virtual machine takes ten
+/// times as long as in a real one. Takes some milliseconds.
+pub fn share_of_samples() -> f64 {
+    let mut least = [f64::MAX; 2];
+    for _ in 0..MEASUREMENTS {
+        for (with, least) in [false, true].into_iter().zip(&mut least) {
+            let pace = Pace::Closely;
+            let event = || open_with(0, ANY_CPU, MEASURED_PERIOD, pace.flags());
+            let _samples = with.then(|| Samples::of(vec![event()?]));
+            let begun = own_cpu_nanos();
+            for round in 0..ROUNDS {
+                std::hint::black_box(round);
+            }
+            *least = least.min((own_cpu_nanos() - begun) as f64);
+        }
+    }
+    let [without, with] = least;
+    let count = with / MEASURED_PERIOD as f64;
+    ((with - without) / count / Pace::Closely.period() as f64).clamp(0.0, MOST_SHARE)
+}
+
+/// No more than this is believed.
+const MOST_SHARE: f64 = 0.2;
+
+fn own_cpu_nanos() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the kernel writes one timespec, and `time` is one.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
 
 impl Samples {
     /// Prepares to sample the next process that this thread starts, on the CPU that it will be pinned to, from when it
@@ -97,7 +195,8 @@ impl Samples {
     ///
     /// Where the kernel does not allow it.
     pub fn of_next_child(cpu: u32) -> io::Result<Self> {
-        Self::of(vec![open(0, cpu, IN_USER_MODE | FROM_EXEC_ON)?])
+        let pace = Pace::Closely;
+        Self::of(vec![open(0, cpu, pace, pace.flags() | FROM_EXEC_ON)?])
     }
 
     /// Begins to sample these threads, where they run on this CPU; those that ended meanwhile are left out, and so are some where
@@ -106,10 +205,22 @@ impl Samples {
     /// # Errors
     ///
     /// Where the kernel does not allow it, or none is there any more.
-    pub fn of_threads(cpu: u32, threads: &[u32]) -> io::Result<Self> {
+    pub fn of_threads(cpu: u32, threads: &[u32], pace: Pace) -> io::Result<Self> {
         let threads = threads.iter().take(MOST_THREADS);
-        let events = threads.map(|&thread| open(thread, cpu, IN_USER_MODE));
+        let events = threads.map(|&thread| open(thread, cpu, pace, pace.flags()));
         Self::of(events.filter_map(Result::ok).collect())
+    }
+
+    /// Looks at these threads, too.
+    pub fn add(&mut self, cpu: u32, threads: &[u32], pace: Pace) {
+        for &thread in threads.iter().take(MOST_THREADS) {
+            if let (Ok(event), Some(first)) =
+                (open(thread, cpu, pace, pace.flags()), self.events.first())
+            {
+                lead(&event, first);
+                self.events.push(event);
+            }
+        }
     }
 
     /// Maps the memory that the samples of all these events come to.
@@ -126,12 +237,11 @@ impl Samples {
             return Err(io::Error::last_os_error());
         }
         for other in others {
-            // SAFETY: both are events of ours. One that cannot be led there is not seen.
-            unsafe { libc::ioctl(other.as_raw_fd(), SET_OUTPUT, file) };
+            lead(other, first);
         }
         Ok(Self {
             ring: ring.cast(),
-            _events: events,
+            events,
         })
     }
 
@@ -153,8 +263,8 @@ impl Samples {
         })
     }
 
-    /// Takes the samples that came.
-    pub fn take(&mut self, mut visit: impl FnMut(Sample)) {
+    /// Takes what was seen since it was last called.
+    pub fn take(&mut self, mut visit: impl FnMut(Sight)) {
         let head = self.end(HEAD_AT).load(Ordering::Acquire);
         let mut at = self.end(TAIL_AT).load(Ordering::Relaxed);
         while at < head {
@@ -162,10 +272,19 @@ impl Samples {
             if size == 0 {
                 break;
             }
-            if self.number(at, 4) == u64::from(SAMPLE) {
-                visit(Sample {
-                    address: self.number(at + 8, 8),
-                    pid: self.number(at + 16, 4) as u32,
+            let misc = self.number(at + 4, 2);
+            let (seen, rest) = match self.number(at, 4) {
+                SAMPLE => (Some(Seen::At(self.number(at + 8, 8))), at + 16),
+                SWITCH if misc & OUT != 0 => (Some(Seen::Off(misc & PREEMPTED != 0)), at + 8),
+                SWITCH => (Some(Seen::On), at + 8),
+                _ => (None, at),
+            };
+            if let Some(seen) = seen {
+                visit(Sight {
+                    seen,
+                    pid: self.number(rest, 4) as u32,
+                    tid: self.number(rest + 4, 4) as u32,
+                    at: self.number(rest + 8, 8),
                 });
             }
             at += size;
@@ -174,15 +293,30 @@ impl Samples {
     }
 }
 
+/// Leads what comes of an event to the memory of another. One that cannot be led there is not seen.
+fn lead(event: &OwnedFd, first: &OwnedFd) {
+    // SAFETY: both are events of ours.
+    unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, first.as_raw_fd()) };
+}
+
 /// Makes an event of a thread, or of the caller (0), on a CPU.
-fn open(thread: u32, cpu: u32, flags: u64) -> io::Result<OwnedFd> {
+fn open(thread: u32, cpu: u32, pace: Pace, flags: u64) -> io::Result<OwnedFd> {
+    open_with(thread, cpu, pace.period(), flags)
+}
+
+/// Stands for whichever CPU.
+const ANY_CPU: u32 = u32::MAX;
+
+/// As [`open`], with so much time between samples.
+fn open_with(thread: u32, cpu: u32, period: u64, flags: u64) -> io::Result<OwnedFd> {
     let attributes = Attributes {
         kind: SOFTWARE,
         size: size_of::<Attributes>() as u32,
         config: TASK_CLOCK,
-        period: PERIOD_NANOS,
-        sample: INSTRUCTION_AND_THREAD,
+        period,
+        sample: WHERE_WHO_AND_WHEN,
         flags,
+        clock: libc::CLOCK_MONOTONIC,
         ..Attributes::default()
     };
     // SAFETY: the kernel reads the attributes, which say their own size.

@@ -1,7 +1,7 @@
-//! Finds loops that wait for memory to change while a program runs: spinning that no call tells of.
+//! Finds loops that wait for memory to change while a program runs: spinning that no call tells of; and which turns of threads ended there.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fs::{self, File},
     io,
     os::unix::fs::FileExt as _,
@@ -11,23 +11,30 @@ use std::{
 };
 
 use foretrace_mpi::passes_messages;
-use foretrace_trace::{CallSite, Module, ModuleId, Nanos, SiteId, Trace};
+use foretrace_trace::{
+    CallSite, Module, ModuleId, Nanos, SiteId, Trace,
+    spins::{Turn, take_out},
+};
 
 use super::{
     loops::waiting_loop,
-    running::runnable_threads,
-    samples::{PERIOD_NANOS, Sample, Samples},
+    running::{all_threads, runnable_threads},
+    samples::{Pace, Samples, Seen, Sight, share_of_samples},
+    watched::{self, Turns},
 };
 
 /// How often samples are looked at. The program must still be there then.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a program that is not watched all the time is left alone at first, and at most: twice as long each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const FIRST_PAUSE: Duration = Duration::from_millis(15);
 const LONGEST_PAUSE: Duration = Duration::from_millis(800);
 
 /// A loop that is seen less often than this may be one that waits for an instant before it sleeps.
 const SEEN_OFTEN: u32 = 3;
+
+/// A program in which no thread was seen in such a loop for so many intervals is not looked at closely any longer.
+const QUIET: u32 = 50;
 
 /// As many bytes on both sides of a sample are looked at.
 const AROUND: u64 = 128;
@@ -46,10 +53,66 @@ pub struct WaitingLoop {
 }
 
 impl WaitingLoop {
-    /// Returns whether it is worth telling. What libraries of MPI do while they wait is no work of the program's.
+    /// Returns whether it is worth telling.
     fn is_told(&self) -> bool {
+        self.samples >= SEEN_OFTEN && self.is_of_program()
+    }
+
+    /// Returns whether it is the program's. What libraries of MPI do while they wait is no work of it.
+    fn is_of_program(&self) -> bool {
         let file = self.module.rsplit('/').next().unwrap_or_default();
-        self.samples >= SEEN_OFTEN && !passes_messages(file)
+        !passes_messages(file)
+    }
+}
+
+/// What was found while a program ran.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The loops.
+    places: Vec<WaitingLoop>,
+    turns: Turns,
+    /// The share of the CPU time in these turns that it took to see them.
+    share: f64,
+}
+
+impl Found {
+    /// Returns the loops that are worth telling, those that took most time first.
+    pub fn loops(&self) -> Vec<WaitingLoop> {
+        let key = |found: &WaitingLoop| {
+            (
+                std::cmp::Reverse(found.cpu),
+                found.module.clone(),
+                found.offset,
+            )
+        };
+        let told = self.places.iter().filter(|found| found.is_told());
+        let mut loops: Vec<WaitingLoop> = told.cloned().collect();
+        loops.sort_by_key(key);
+        loops
+    }
+
+    /// Takes what threads were seen to spend in the loops out of a trace whose time began at this one. Returns how much that was.
+    pub fn take_out(&self, trace: &mut Trace, start: Nanos) -> Nanos {
+        let mut sites = HashMap::new();
+        let mut turns = BTreeMap::new();
+        for (tid, own) in self.turns.of_threads() {
+            let mut site_of = |place: usize| {
+                let add = || {
+                    add_sites(trace, &self.places[place..=place])
+                        .first()
+                        .copied()
+                };
+                *sites.entry(place).or_insert_with(add)
+            };
+            let turn = |turn: &watched::Turn| Turn {
+                on: Nanos(turn.on).since(start),
+                off: Nanos(turn.off).since(start),
+                looked: Nanos(turn.looked),
+                site: turn.place.and_then(&mut site_of),
+            };
+            turns.insert(tid, own.iter().map(turn).collect());
+        }
+        take_out(trace, &turns, self.share)
     }
 }
 
@@ -71,8 +134,9 @@ impl Watch {
         Self::start(move |on| {
             let mut tally = Tally::default();
             while stays(on, INTERVAL) {
-                samples.take(|sample| tally.add(sample, 1));
+                tally.take_closely(&mut samples);
             }
+            tally.take_closely(&mut samples);
             tally
         })
     }
@@ -90,11 +154,17 @@ impl Watch {
             while stays(on, pause) {
                 let threads = runnable_threads(pid);
                 if threads.len() > 1
-                    && let Ok(mut samples) = Samples::of_threads(cpu, &threads)
+                    && let Ok(mut samples) = Samples::of_threads(cpu, &threads, Pace::Loosely)
                 {
-                    stays(on, INTERVAL);
+                    let goes_on = stays(on, INTERVAL);
                     let share = (pause + INTERVAL).as_millis() / INTERVAL.as_millis();
-                    samples.take(|sample| tally.add(sample, share as u64));
+                    let found = tally.take(&mut samples, Pace::Loosely.period() * share as u64);
+                    if found > 1 && goes_on {
+                        drop(samples);
+                        tally.watch_closely(on, cpu, pid);
+                        pause = FIRST_PAUSE;
+                        continue;
+                    }
                 }
                 pause = (2 * pause).min(LONGEST_PAUSE);
             }
@@ -104,14 +174,20 @@ impl Watch {
 
     fn start(watch: impl FnOnce(&Receiver<()>) -> Tally + Send + 'static) -> io::Result<Self> {
         let (on, asked) = mpsc::channel();
-        let thread = thread::Builder::new().spawn(move || watch(&asked))?;
+        let thread = thread::Builder::new().spawn(move || {
+            let mut tally = watch(&asked);
+            if tally.found.turns.any_spins() {
+                tally.found.share = share_of_samples();
+            }
+            tally
+        })?;
         Ok(Self { on, thread })
     }
 
-    /// Ends, and returns the loops, those that took most time first.
-    pub fn end(self) -> Vec<WaitingLoop> {
+    /// Ends, and returns what was found.
+    pub fn end(self) -> Found {
         drop(self.on);
-        self.thread.join().map_or_else(|_| Vec::new(), Tally::loops)
+        self.thread.join().unwrap_or_default().found
     }
 }
 
@@ -124,62 +200,89 @@ fn stays(on: &Receiver<()>, time: Duration) -> bool {
 #[derive(Default)]
 struct Tally {
     by_address: HashMap<(u32, u64), Option<usize>>,
-    loops: Vec<WaitingLoop>,
+    found: Found,
 }
 
 impl Tally {
-    /// Adds a sample that stands for so many.
-    fn add(&mut self, sample: Sample, share: u64) {
-        let key = (sample.pid, sample.address);
+    /// Looks at a program closely until no thread of it spins any longer.
+    fn watch_closely(&mut self, on: &Receiver<()>, cpu: u32, pid: u32) {
+        let threads = all_threads(pid);
+        let Ok(mut samples) = Samples::of_threads(cpu, &threads, Pace::Closely) else {
+            return;
+        };
+        // Whoever was created meanwhile, by a thread that was not looked at yet.
+        let mut late = all_threads(pid);
+        late.retain(|thread| !threads.contains(thread));
+        samples.add(cpu, &late, Pace::Closely);
+        let mut quiet = 0;
+        while quiet < QUIET && stays(on, INTERVAL) {
+            let found = self.take_closely(&mut samples);
+            quiet = if found == 0 { quiet + 1 } else { 0 };
+        }
+        self.take_closely(&mut samples);
+        self.found.turns.look_away();
+    }
+
+    /// Takes samples and turns; returns how many of the former were in a loop of the program's.
+    fn take_closely(&mut self, samples: &mut Samples) -> u32 {
+        let mut count = 0;
+        samples.take(|sight| {
+            let place = self.add(sight, Pace::Closely.period());
+            count += u32::from(place.is_some());
+            self.found.turns.add(sight, place);
+        });
+        count
+    }
+
+    /// Takes samples, each of which stands for so much time; returns how many were in a loop of the program's.
+    fn take(&mut self, samples: &mut Samples, nanos: u64) -> u32 {
+        let mut count = 0;
+        samples.take(|sight| count += u32::from(self.add(sight, nanos).is_some()));
+        count
+    }
+
+    /// Adds a sample that stands for so much time; returns the loop of the program's that it is in.
+    fn add(&mut self, sight: Sight, nanos: u64) -> Option<usize> {
+        let Seen::At(address) = sight.seen else {
+            return None;
+        };
+        let key = (sight.pid, address);
         let known = self.by_address.get(&key).copied();
         let place = known.unwrap_or_else(|| {
-            let place = find(sample).map(|found| self.place(found));
+            let place = find(sight.pid, address).map(|found| self.place(found));
             self.by_address.insert(key, place);
             place
-        });
-        if let Some(place) = place {
-            let found = &mut self.loops[place];
-            found.cpu = found.cpu + Nanos(PERIOD_NANOS * share);
-            found.samples += 1;
-        }
+        })?;
+        let found = &mut self.found.places[place];
+        found.cpu = found.cpu + Nanos(nanos);
+        found.samples += 1;
+        found.is_of_program().then_some(place)
     }
 
     fn place(&mut self, (module, offset): (String, u64)) -> usize {
+        let places = &mut self.found.places;
         let known = |found: &WaitingLoop| found.offset == offset && found.module == module;
-        if let Some(place) = self.loops.iter().position(known) {
+        if let Some(place) = places.iter().position(known) {
             return place;
         }
-        self.loops.push(WaitingLoop {
+        places.push(WaitingLoop {
             module,
             offset,
             cpu: Nanos(0),
             samples: 0,
         });
-        self.loops.len() - 1
-    }
-
-    fn loops(mut self) -> Vec<WaitingLoop> {
-        let key = |found: &WaitingLoop| {
-            (
-                std::cmp::Reverse(found.cpu),
-                found.module.clone(),
-                found.offset,
-            )
-        };
-        self.loops.retain(WaitingLoop::is_told);
-        self.loops.sort_by_key(key);
-        self.loops
+        places.len() - 1
     }
 }
 
-/// Returns the file and offset of the waiting loop that a sample is in.
-fn find(sample: Sample) -> Option<(String, u64)> {
-    let memory = File::open(format!("/proc/{}/mem", sample.pid)).ok()?;
-    let first = sample.address.checked_sub(AROUND)?;
+/// Returns the file and offset of the waiting loop that an instruction of a process is in.
+fn find(pid: u32, address: u64) -> Option<(String, u64)> {
+    let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
+    let first = address.checked_sub(AROUND)?;
     let mut code = [0; 2 * AROUND as usize];
     let length = memory.read_at(&mut code, first).ok()?;
     let begin = waiting_loop(&code[..length], AROUND as usize)?;
-    let maps = fs::read_to_string(format!("/proc/{}/maps", sample.pid)).ok()?;
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
     maps.lines()
         .find_map(|line| module_of(line, first + begin as u64))
 }

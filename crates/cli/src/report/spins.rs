@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::sites::{FrameJson, shortened_name, source};
 use crate::{
-    launch::spins::{self, WaitingLoop},
+    launch::spins::{self, Found, WaitingLoop},
     table::{Align, render},
 };
 
@@ -20,6 +20,9 @@ const WARNED_TIME: Nanos = Nanos(1_000_000);
 
 /// So are as many calls in vain, where they are a tenth of all events.
 const MANY_FAILURES: u64 = 1_000;
+
+/// Where more than one part in so many of the spinning was not taken out, that is told.
+const MOST_LEFT: u64 = 5;
 
 /// Returns heading and table of the places where threads spun; `None` where none did.
 pub fn table(spins: &[Spin], sources: &SourceMap) -> Option<(String, String)> {
@@ -74,15 +77,16 @@ pub fn warnings(trace: &Trace) -> Vec<String> {
         .collect()
 }
 
-/// Returns warnings of loops that waited for memory to change, given the CPU time of the whole program, and adds the places to the
-/// trace's.
-pub fn loop_warnings(
+/// Takes the time in loops that waited for memory to change out of a trace that began at this time, as far as it was watched, and adds the
+/// places to the trace's. Returns warnings, given the CPU time of the whole program.
+pub fn take_out_loops(
     trace: &mut Trace,
-    found: &Result<Vec<WaitingLoop>, String>,
+    start: Nanos,
+    found: &Result<Found, String>,
     total: Nanos,
 ) -> Vec<String> {
-    let loops = match found {
-        Ok(loops) => loops,
+    let found = match found {
+        Ok(found) => found,
         Err(error) => {
             return vec![format!(
                 "loops that spin on memory could not be looked for: the kernel does not let this program be sampled \
@@ -91,24 +95,40 @@ pub fn loop_warnings(
         }
     };
     let least = WARNED_TIME.max(Nanos(total.0 / WARNED_SHARE));
-    let worst = loops.iter().filter(|found| found.cpu >= least);
+    let worst = found.loops();
+    let worst = worst.iter().filter(|found| found.cpu >= least);
     let worst: Vec<WaitingLoop> = worst.take(MOST_PLACES).cloned().collect();
+    let all = worst.iter().fold(Nanos(0), |sum, found| sum + found.cpu);
     let sites = spins::add_sites(trace, &worst);
+    let taken = found.take_out(trace, start);
     let sources = SourceMap::new(trace);
     let loops = worst.iter().zip(sites);
-    loops
+    let mut warnings: Vec<String> = loops
         .map(|(found, site)| {
             let place = sources.routine(site);
             let line = source(place).map_or_else(String::new, |line| format!(" ({line})"));
             format!(
                 "about {} of {total} of CPU time passed in a loop of {}{line} that waits for memory to change: on one CPU such \
-                 spinning holds up those that it waits for, predictions count it as work, and who ends it is not known; let \
-                 it sleep there (a condition variable, a semaphore)",
+                 spinning holds up those that it waits for; let it sleep there (a condition variable, a semaphore)",
                 found.cpu,
                 place.name()
             )
         })
-        .collect()
+        .collect();
+    if taken > Nanos(0) {
+        warnings.push(format!(
+            "{taken} of such spinning are no work in predictions, but waits until those that ran meanwhile come as far; which thread \
+             ends one is not known for sure"
+        ));
+    }
+    if all > taken + Nanos(all.0 / MOST_LEFT) {
+        warnings.push(
+            "the rest of that spinning, from before it was noticed, counts as work in predictions: `record --find-spins` looks \
+             for it from the beginning"
+                .to_owned(),
+        );
+    }
+    warnings
 }
 
 /// A place where threads spun.

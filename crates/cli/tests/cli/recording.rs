@@ -306,6 +306,38 @@ fn a_loop_that_waits_for_memory_is_found_with_its_line() {
 }
 
 #[test]
+fn who_looks_at_memory_waits_for_the_others_and_does_not_work() {
+    let environment = TestEnvironment::new();
+    let source = include_str!("../../../../traces/programs/meets_by_looking.c");
+    environment.compile("meets", source, &["-O2", "-g", "-pthread"]);
+    let mut missed = Vec::new();
+    for _ in 0..5 {
+        let output = output(&mut record(
+            &environment,
+            &["--find-spins", "-f"],
+            &["./meets"],
+        ));
+        let told = text(&output.stderr);
+        if told.contains("the kernel does not let this program be sampled") {
+            return;
+        }
+        assert!(told.contains("are no work in predictions"), "{told}");
+        let predicted = environment.json(&["predict", "out.ftrace", "--cpus", "1,2", "--json"]);
+        let nanos = |of: &serde_json::Value| of.as_f64().expect("a number");
+        let worked = nanos(&predicted["trace"]["cpu_time_ns"]);
+        let used = nanos(&predicted["trace"]["recording"]["process_cpu_time_ns"]);
+        let makespan = |place: usize| nanos(&predicted["predictions"][place]["makespan_ns"]);
+        // On one CPU most of its time is spent in looking, on two the longer parts of the work follow each other.
+        let found = (worked / used, makespan(0) / used, makespan(1) / worked);
+        if found.0 < 0.7 && (0.8..1.2).contains(&found.1) && (0.5..1.1).contains(&found.2) {
+            return;
+        }
+        missed.push(found);
+    }
+    panic!("{missed:?}");
+}
+
+#[test]
 fn tries_that_fail_again_and_again_are_told_with_their_line() {
     let environment = TestEnvironment::new();
     let source = SPINS

@@ -69,6 +69,11 @@ impl Alarms {
         self.cpus.smallest() == NONE && self.delays.is_empty()
     }
 
+    /// Returns whether any delay is under way.
+    pub fn has_delays(&self) -> bool {
+        !self.delays.is_empty()
+    }
+
     /// Returns when the next alarm rings and of which CPU it is, where no other rings at that instant, and none so near that
     /// it is not worth finding out. It stays set.
     #[inline]

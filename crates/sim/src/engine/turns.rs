@@ -118,7 +118,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         }
         let polled = self.core.has_polled(thread);
         let state = &mut self.core.threads[thread as usize];
-        let awake = std::mem::take(&mut state.awake);
+        let awake = std::mem::take(&mut state.awake) || state.looks;
         state.cpu = cpu;
         state.turn = state.turn.wrapping_add(1);
         // What it costs to take turns on one CPU is within the recorded times.
@@ -185,9 +185,11 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         state.since = now;
         state.slice_end = slice_end;
         self.least_ran = self.least_ran.max(state.ran);
-        let event = self.core.event(thread);
-        self.observer
-            .state(thread, now, State::Running(cpu), None, event);
+        if !state.looks {
+            let event = self.core.event(thread);
+            self.observer
+                .state(thread, now, State::Running(cpu), None, event);
+        }
         if self.speeds.shared {
             self.speeds.note(cpu, true);
         }

@@ -57,4 +57,7 @@ mod windows;
 mod tests;
 
 #[cfg(feature = "std")]
-pub use {error::JournalError, read::read_dir};
+pub use {
+    error::JournalError,
+    read::{read_dir, read_dir_and_start},
+};

@@ -23,6 +23,15 @@ use crate::{Nanos, Recording, ThreadClock, Trace};
 /// When a file cannot be read, is of another version or not a journal at all, or when there is none. What is damaged
 /// or missing within a journal is told by [`Trace::warnings`].
 pub fn read_dir(dir: &Path) -> Result<Trace, JournalError> {
+    read_dir_and_start(dir).map(|(trace, _)| trace)
+}
+
+/// As [`read_dir`]; also returns when the trace's time began, by `CLOCK_MONOTONIC`.
+///
+/// # Errors
+///
+/// As [`read_dir`].
+pub fn read_dir_and_start(dir: &Path) -> Result<(Trace, Nanos), JournalError> {
     let shown = dir.display().to_string();
     let paths = journal_paths(dir)?;
     let found = paths.len();
@@ -50,7 +59,9 @@ pub fn read_dir(dir: &Path) -> Result<Trace, JournalError> {
         recorder_cpu,
         ..recording(&journals, &trace)
     });
-    Ok(trace)
+    let first = journals.iter().min_by_key(|journal| journal.start.tsc);
+    let start = first.map_or(0, |journal| journal.start.monotonic_nanos);
+    Ok((trace, Nanos(start)))
 }
 
 fn journal_paths(dir: &Path) -> Result<Vec<PathBuf>, JournalError> {

@@ -42,7 +42,8 @@
 //! SITE      = LABEL "+0x" HEX ["#" COPY]              COPY tells equal entries of the table apart: the second is #2
 //!
 //! row       = TIME THREAD operation [OUTCOME] field*
-//! operation = ("create" | "join" | "detach" | "cancel") THREAD | "terminate" | "return" | "sleep" | "io" IO [FILE]
+//! operation = ("create" | "join" | "detach" | "cancel") THREAD | "terminate" | "return" | "sleep" | "spin"
+//!           | "io" IO [FILE]
 //!           | "send" EVENT THREAD | "wait" EVENT
 //!           | ("lock" | "trylock" | "timedlock" | "unlock") MUTEX
 //!           | ("cond_wait" | "cond_timedwait") COND MUTEX | ("cond_signal" | "cond_broadcast") COND
@@ -67,6 +68,7 @@
 //!           | "from=" THREAD                          whose doing let the call go on, at "return"
 //!           | "site=" SITE | "outcome=" OUTCOME
 //!           | "asked=" TIME                           of "sleep": for how long it was to be
+//!           | "looked=" TIME                          of "spin": for how long it had looked when it lost the CPU
 //!           | "held=" TIME | "unlock=" SITE           of "lock_sections": how long it held the mutex, all times
 //!                                                     together, and where it unlocked it
 //! CPUS      = "none" | ("0".."63" ["-" "0".."63"]) ("," ...)*: of the first 64 CPUs, as in `0-3,6`

@@ -56,7 +56,7 @@ const ON_A_THREAD: [fn(ThreadId) -> Operation; 4] = [
 ];
 
 /// The names of the other operations.
-const OTHERS: [&str; 13] = [
+const OTHERS: [&str; 14] = [
     "terminate",
     "return",
     "send",
@@ -66,6 +66,7 @@ const OTHERS: [&str; 13] = [
     "bind",
     "io",
     "sleep",
+    "spin",
     "lock_sections",
     "trylocks",
     "doacross_wait",
@@ -73,8 +74,9 @@ const OTHERS: [&str; 13] = [
 ];
 
 /// The fields of a row.
-const FIELDS: [&str; 11] = [
-    "cpu", "from", "site", "outcome", "asked", "held", "unlock", "comm", "request", "mode", "call",
+const FIELDS: [&str; 12] = [
+    "cpu", "from", "site", "outcome", "asked", "looked", "held", "unlock", "comm", "request",
+    "mode", "call",
 ];
 
 /// Reads a row, whose first word is `time`.
@@ -110,7 +112,8 @@ pub(super) fn row(
         None => None,
     };
     let (mut cpu, mut from, mut site) = (None, None, None);
-    let (mut held_long, mut unlocked_at, mut asked) = (None, None, None);
+    let (mut held_long, mut unlocked_at) = (None, None);
+    let (mut asked, mut looked) = (None, None);
     while let Some((key, token)) = row.words.field()? {
         match key {
             "cpu" => set(&mut cpu, unit.time(token)?, token)?,
@@ -118,6 +121,7 @@ pub(super) fn row(
             "site" => set(&mut site, row.tables.site(token)?, token)?,
             "outcome" => set(&mut outcome, words::outcome(token)?, token)?,
             "asked" => set(&mut asked, unit.time(token)?, token)?,
+            "looked" => set(&mut looked, unit.time(token)?, token)?,
             "held" => set(&mut held_long, unit.time(token)?, token)?,
             "unlock" => set(&mut unlocked_at, row.tables.site(token)?, token)?,
             "comm" => {
@@ -152,8 +156,11 @@ pub(super) fn row(
     {
         operation = Operation::SleepFor(asked);
     }
-    if asked.is_some() {
-        let expected = "field `asked` with `sleep` only";
+    if let Operation::Spin(time) = &mut operation {
+        *time = looked.take().unwrap_or_default();
+    }
+    if asked.is_some() || looked.is_some() {
+        let expected = "field `asked` with `sleep` only, and `looked` with `spin`";
         return Err(name.not(expected, "remove the field"));
     }
     if held_long.is_some() || unlocked_at.is_some() {
@@ -203,6 +210,7 @@ impl Row<'_, '_, '_> {
             "terminate" => Ok(Operation::Terminate),
             "return" => Ok(Operation::Return),
             "sleep" => Ok(Operation::Sleep),
+            "spin" => Ok(Operation::Spin(Nanos(0))),
             "io" => self.io(),
             "send" => Ok(Operation::Send {
                 event: self.object(ObjectKind::Event)?,

@@ -302,6 +302,9 @@ fn call_text(trace: &Trace, call: &Call, sites: &[String]) -> String {
     if let Operation::SleepFor(asked) = call.operation {
         add(&format!("asked={}", asked.0));
     }
+    if let Operation::Spin(looked) = call.operation {
+        add(&format!("looked={}", looked.0));
+    }
     if let Operation::LockSections { held, .. } = call.operation {
         add(&format!("held={}", held.0));
     }

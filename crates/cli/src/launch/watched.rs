@@ -1,0 +1,160 @@
+//! The turns of threads on the CPU, and how many of them ended in a loop that waits.
+
+use std::collections::BTreeMap;
+
+use super::samples::{Pace, Seen, Sight};
+
+/// A turn: when it began and ended, by `CLOCK_MONOTONIC`, and how long the thread had been in which loop when it lost the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    pub on: u64,
+    pub off: u64,
+    pub looked: u64,
+    pub place: Option<usize>,
+}
+
+/// As many turns are kept: 160 megabytes. What threads did after that is taken for work.
+const MOST: usize = 1 << 22;
+
+/// The turns of a program's threads.
+#[derive(Clone, Debug, Default)]
+pub struct Turns {
+    threads: BTreeMap<u32, Watched>,
+    count: usize,
+}
+
+/// A thread that is looked at closely.
+#[derive(Clone, Debug, Default)]
+struct Watched {
+    turns: Vec<Turn>,
+    /// When the present one began.
+    on: Option<u64>,
+    /// Whether nothing else was seen in it yet.
+    is_fresh: bool,
+    /// The loop that it is in, and since when.
+    looks: Option<(u64, usize)>,
+    /// The loop that the one before ended in.
+    looked: Option<usize>,
+}
+
+impl Turns {
+    /// Adds what was seen of a thread; of an instruction, also which waiting loop it is in.
+    pub fn add(&mut self, sight: Sight, place: Option<usize>) {
+        let thread = self.threads.entry(sight.tid).or_default();
+        match sight.seen {
+            Seen::On => {
+                thread.on = Some(sight.at);
+                thread.is_fresh = true;
+                thread.looks = None;
+            }
+            Seen::At(_) => thread.was_at(sight.at, place),
+            Seen::Off(could_go_on) => {
+                if let Some(turn) = thread.turn_until(sight.at, could_go_on)
+                    && self.count < MOST
+                {
+                    thread.turns.push(turn);
+                    self.count += 1;
+                }
+            }
+        }
+    }
+
+    /// Forgets what the threads are in the midst of: they are not looked at for a while.
+    pub fn look_away(&mut self) {
+        for thread in self.threads.values_mut() {
+            thread.on = None;
+            thread.looks = None;
+            thread.looked = None;
+        }
+    }
+
+    /// Returns the turns of each thread, by its number.
+    pub fn of_threads(&self) -> impl Iterator<Item = (u32, &[Turn])> {
+        let threads = self.threads.iter();
+        threads.map(|(&tid, thread)| (tid, thread.turns.as_slice()))
+    }
+
+    /// Returns whether any turn ended in a loop.
+    pub fn any_spins(&self) -> bool {
+        let mut turns = self.of_threads().flat_map(|(_, turns)| turns);
+        turns.any(|turn| turn.looked > 0)
+    }
+}
+
+impl Watched {
+    fn was_at(&mut self, at: u64, place: Option<usize>) {
+        let on = *self.on.get_or_insert(at);
+        let goes_on = self.is_fresh && place == self.looked;
+        self.is_fresh = false;
+        self.looks = place.map(|place| match self.looks {
+            Some((since, before)) if before == place => (since, place),
+            // It still looks for what it looked for when it lost the CPU.
+            _ if goes_on => (on, place),
+            _ => (at.saturating_sub(Pace::Closely.period() / 2).max(on), place),
+        });
+    }
+
+    fn turn_until(&mut self, at: u64, could_go_on: bool) -> Option<Turn> {
+        let on = self.on.take()?;
+        if self.is_fresh {
+            // Too short for a sample.
+            self.looks = self.looked.map(|place| (on, place));
+        }
+        let looks = self.looks.take().filter(|_| could_go_on);
+        self.looked = looks.map(|(_, place)| place);
+        Some(Turn {
+            on,
+            off: at,
+            looked: looks.map_or(0, |(since, _)| at.saturating_sub(since)),
+            place: self.looked,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD: u64 = 253_117;
+
+    fn turns(sights: &[(u64, Seen, Option<usize>)]) -> Vec<Turn> {
+        let mut turns = Turns::default();
+        for &(at, seen, place) in sights {
+            let (pid, tid) = (1, 2);
+            turns.add(Sight { seen, pid, tid, at }, place);
+        }
+        let all = turns.of_threads().flat_map(|(_, turns)| turns);
+        all.copied().collect()
+    }
+
+    #[test]
+    fn a_loop_begins_between_two_samples_and_goes_on_over_turns() {
+        let found = turns(&[
+            (1_000_000, Seen::On, None),
+            (1_100_000, Seen::At(1), None),
+            (1_200_000, Seen::At(9), Some(3)),
+            (2_000_000, Seen::Off(true), None),
+            (5_000_000, Seen::On, None),
+            (5_060_000, Seen::At(9), Some(3)),
+            (6_000_000, Seen::Off(true), None),
+            (7_000_000, Seen::On, None),
+            (7_050_000, Seen::At(1), None),
+            (7_150_000, Seen::At(9), Some(3)),
+            (7_200_000, Seen::Off(false), None),
+        ]);
+        let looked: Vec<u64> = found.iter().map(|turn| turn.looked).collect();
+        // In the last one the thread did not lose the CPU: it waits for something else.
+        assert_eq!(looked, [800_000 + PERIOD / 2, 1_000_000, 0]);
+    }
+
+    #[test]
+    fn threads_that_never_spin_are_known_as_such() {
+        let mut turns = Turns::default();
+        let seen = [Seen::On, Seen::At(1), Seen::Off(true)];
+        for (at, seen) in (1..).zip(seen) {
+            let (pid, tid) = (1, 2);
+            turns.add(Sight { seen, pid, tid, at }, None);
+        }
+        assert!(!turns.any_spins());
+    }
+}

@@ -1,0 +1,99 @@
+//! Threads that look at memory while they wait: they keep their CPUs as long as the scheduler lets them, and find out at once what they wait
+//! for only while they have one.
+
+use foretrace_schedule::{State, WaitKind};
+
+use super::Engine;
+use crate::{core::Status, models::Model, observer::Observer};
+
+/// More work than anybody does, in picoseconds: two weeks of it.
+const ENDLESS: u64 = 1 << 60;
+
+impl<M: Model, O: Observer> Engine<'_, M, O> {
+    /// A thread looks until what it waits for is there.
+    pub(super) fn look(&mut self, thread: u32) {
+        let now = self.core.now;
+        let event = self.core.event(thread);
+        let state = &mut self.core.threads[thread as usize];
+        state.looks = true;
+        state.since = now;
+        state.work_left = ENDLESS;
+        let blocked = State::Blocked(WaitKind::Wait);
+        self.observer.state(thread, now, blocked, None, event);
+        self.arm(thread);
+    }
+
+    /// What a thread looks for is there: it goes on, once it has a CPU.
+    pub(super) fn sees(&mut self, thread: u32) {
+        let now = self.core.now;
+        let has_cpu = self.core.threads[thread as usize].status == Status::Running;
+        if has_cpu {
+            self.account(thread);
+        }
+        let state = &mut self.core.threads[thread as usize];
+        state.looks = false;
+        let cpu = state.cpu;
+        self.core.advance(thread);
+        let event = self.core.event(thread);
+        if has_cpu {
+            let running = State::Running(cpu);
+            self.observer.state(thread, now, running, None, event);
+            self.alarms.cancel(cpu);
+            self.arm(thread);
+        } else {
+            self.observer.state(thread, now, State::Ready, None, event);
+        }
+    }
+
+    /// Returns whether anything can still happen but threads looking at memory.
+    pub(super) fn anyone_works(&self) -> bool {
+        let works = |status| matches!(status, Status::Ready | Status::Waking | Status::Running);
+        let mut threads = self.core.threads.iter();
+        self.alarms.has_delays() || threads.any(|state| works(state.status) && !state.looks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use foretrace_program::Program;
+    use foretrace_schedule::{Outcome, SimTime};
+    use foretrace_testkit as testkit;
+
+    use crate::{Choice, Machine, ModelKind, predict};
+
+    fn program(rows: &str) -> Program {
+        let head = "foretrace-text 1\nunit 1ms\nreturns explicit\nprocess A\nprocess B\n0 A create B cpu=0\n";
+        Program::from_trace(&testkit::trace(&format!("{head}{rows}")))
+    }
+
+    fn millis(program: &Program, cpus: u32) -> f64 {
+        let prediction = predict(program, &Machine::new(cpus, program), Choice::Auto);
+        let run = prediction.answer().expect("it ends");
+        run.end.0 as f64 / SimTime::from_nanos(1_000_000).0 as f64
+    }
+
+    #[test]
+    fn who_looks_keeps_the_cpu_until_its_slice_is_over() {
+        // While A is off the CPU, B does all of its two milliseconds of work: A is let go on in the middle of it.
+        let program = program(
+            "1 A spin looked=3 cpu=1\n6 B terminate cpu=2\n6 A return cpu=1\n7 A terminate cpu=2\n",
+        );
+        assert_eq!(millis(&program, 2).to_bits(), 2.0_f64.to_bits());
+        // On one it looks for what is left of its three milliseconds, and B goes on when it is seen.
+        assert_eq!(millis(&program, 1).to_bits(), 6.0_f64.to_bits());
+    }
+
+    #[test]
+    fn threads_that_look_for_what_cannot_come_are_a_deadlock() {
+        // On two CPUs A has the mutex first, and B, which it waits for, never gets it.
+        let program = program(
+            "2 B lock m cpu=2\n3 B unlock m cpu=3\n3.5 A lock m cpu=0.5\n4 A spin looked=1 cpu=1\n\
+             7 B terminate cpu=5\n7 A return cpu=1\n7.5 A unlock m cpu=1.5\n8 A terminate cpu=2\n",
+        );
+        let prediction = predict(&program, &Machine::new(2, &program), Choice::Auto);
+        let first = &prediction.attempts[0];
+        assert_eq!(first.model, ModelKind::Direct);
+        assert!(matches!(first.run.outcome, Outcome::Deadlock(_)));
+        assert!(prediction.answer().is_some());
+    }
+}

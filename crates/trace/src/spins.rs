@@ -1,0 +1,278 @@
+//! Taking out of a trace what threads spent looking at memory again and again, where samples told that.
+//!
+//! On one CPU a thread that spins so keeps the CPU until its slice is over, and nobody whom it waits for can run meanwhile. How often and
+//! how long it does that is a matter of that one CPU, and no work. So each turn that ended in such a loop becomes a [`Operation::Spin`],
+//! from when the thread began to look until it had the CPU again, and the time that it looked is taken out of its CPU times.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::{Call, CallId, Event, Nanos, Operation, Outcome, SiteId, ThreadId, Trace};
+
+/// A thread's turn on the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// When it began.
+    pub on: Nanos,
+    /// When it ended.
+    pub off: Nanos,
+    /// How long, at its end, the thread had looked at memory and done nothing else, when it lost the CPU.
+    pub looked: Nanos,
+    /// The loop that it did that in.
+    pub site: Option<SiteId>,
+}
+
+impl Turn {
+    /// Returns how much of it lies in a time.
+    fn within(&self, from: Nanos, to: Nanos) -> Nanos {
+        self.off.min(to).since(self.on.max(from))
+    }
+}
+
+/// Less time than so much in a loop is not told by samples.
+const LEAST: Nanos = Nanos(50_000);
+
+/// Takes the spins out of a trace's CPU times, and puts them among the events. `turns` are those of each thread, by its number in the
+/// recorded system, in order; such a share of their time was not the program's, but what it took to see them, and is taken out, too.
+/// Returns how much the spins were.
+pub fn take_out(trace: &mut Trace, turns: &BTreeMap<u32, Vec<Turn>>, share: f64) -> Nanos {
+    let mut own: Vec<Vec<u32>> = vec![Vec::new(); trace.threads.len()];
+    let mut begins = vec![Nanos(0); trace.threads.len()];
+    for (number, event) in (0..).zip(&trace.events) {
+        let call = trace.call(event);
+        own[call.thread.index()].push(number);
+        if let Operation::Create(child) = call.operation {
+            begins[child.index()] = event.time;
+        }
+    }
+    let mut found = Found {
+        share,
+        ..Found::default()
+    };
+    let mut all = Nanos(0);
+    for (thread, events) in own.iter().enumerate() {
+        let tid = trace.threads[thread].tid;
+        let Some(turns) = tid.and_then(|tid| turns.get(&tid)) else {
+            continue;
+        };
+        let thread = ThreadId::from_index(thread);
+        let began = begins[thread.index()];
+        all = all + found.take_from(trace, (thread, began), events, turns);
+    }
+    found.put_into(trace);
+    all
+}
+
+/// The spins of a trace that is under way.
+#[derive(Default)]
+struct Found {
+    events: Vec<Event>,
+    calls: HashMap<Call, CallId>,
+    /// The share of a turn's work that it took to see it.
+    share: f64,
+}
+
+impl Found {
+    /// Takes a thread's spins out of its CPU times; returns how much that was.
+    fn take_from(
+        &mut self,
+        trace: &mut Trace,
+        (thread, began): (ThreadId, Nanos),
+        events: &[u32],
+        turns: &[Turn],
+    ) -> Nanos {
+        let (mut taken, mut spun, mut at) = (Nanos(0), Nanos(0), Nanos(0));
+        let (mut last_time, mut last_cpu) = (began, Nanos(0));
+        let mut turns = turns;
+        for &number in events {
+            let event = trace.events[number as usize];
+            let (time, Some(cpu)) = (event.time, event.cpu()) else {
+                return spun;
+            };
+            // Those before the thread's event before are over.
+            let over = turns.partition_point(|turn| turn.off <= last_time);
+            turns = &turns[over..];
+            let here = &turns[..turns.partition_point(|turn| turn.on < time)];
+            let gap = Gap {
+                thread,
+                from: (last_time, last_cpu),
+                to: (time, cpu),
+            };
+            let mut looked = Nanos(0);
+            if trace.call(&event).operation != Operation::Return {
+                (looked, at) = self.spins_in(trace, gap, here, (taken, at));
+            }
+            taken = taken + looked + self.of_samples(gap, here, looked);
+            spun = spun + looked;
+            // No earlier than what it did before.
+            at = at.max(cpu.since(taken));
+            trace.events[number as usize].set_cpu(Some(at));
+            (last_time, last_cpu) = (time, cpu);
+        }
+        spun
+    }
+
+    /// Returns how much of a thread's CPU time between two events it took to see what it did, without what it looked.
+    #[expect(clippy::cast_sign_loss, reason = "no share is negative")]
+    fn of_samples(&self, gap: Gap, turns: &[Turn], looked: Nanos) -> Nanos {
+        let ((from, from_cpu), (to, to_cpu)) = (gap.from, gap.to);
+        let seen = turns.iter().map(|turn| turn.within(from, to).0).sum();
+        let worked = to_cpu.since(from_cpu).min(Nanos(seen)).since(looked);
+        Nanos((worked.0 as f64 * self.share) as u64)
+    }
+
+    /// Finds the spins between two events of a thread, from whose CPU times so much was taken before, and whose CPU time was that at the
+    /// first. Returns how much is to be taken more, and the CPU time at the last spin.
+    fn spins_in(
+        &mut self,
+        trace: &mut Trace,
+        gap: Gap,
+        turns: &[Turn],
+        (before, mut at): (Nanos, Nanos),
+    ) -> (Nanos, Nanos) {
+        let ((from, from_cpu), (to, to_cpu)) = (gap.from, gap.to);
+        let mut left: Nanos = turns
+            .iter()
+            .map(|turn| turn.within(from, to))
+            .fold(Nanos(0), |sum, time| sum + time);
+        let mut taken = Nanos(0);
+        for (place, turn) in turns.iter().enumerate() {
+            let begin = Nanos(turn.off.0.saturating_sub(turn.looked.0)).max(Nanos(from.0 + 1));
+            let looked = turn.off.since(begin);
+            left = left.since(turn.within(from, to));
+            let Some(next) = turns.get(place + 1).filter(|_| looked >= LEAST) else {
+                continue;
+            };
+            // From the event that follows back: the turns may not be known from the event before on.
+            let cpu = to_cpu.since(left + looked).max(from_cpu + taken);
+            let looked = looked.min(to_cpu.since(cpu));
+            if next.on >= to || next.on <= begin {
+                continue;
+            }
+            let until = Gap {
+                to: (begin, cpu),
+                ..gap
+            };
+            let of_samples = self.of_samples(until, turns, taken);
+            at = at.max(cpu.since(before + taken + of_samples));
+            let spin = Operation::Spin(Nanos(looked.0 / 1_000 * 1_000));
+            for (time, operation) in [(begin, spin), (next.on, Operation::Return)] {
+                let call = self.call(trace, gap.thread, operation, turn.site);
+                self.events.push(Event::new(time, Some(at), call));
+            }
+            taken = taken + looked;
+        }
+        (taken, at)
+    }
+
+    fn call(
+        &mut self,
+        trace: &mut Trace,
+        thread: ThreadId,
+        operation: Operation,
+        site: Option<SiteId>,
+    ) -> CallId {
+        let call = Call {
+            thread,
+            operation,
+            outcome: Outcome::Success,
+            from: None,
+            site: site.filter(|_| operation != Operation::Return),
+        };
+        *self
+            .calls
+            .entry(call)
+            .or_insert_with(|| trace.push_call(call))
+    }
+
+    /// Puts them where they belong in time.
+    fn put_into(self, trace: &mut Trace) {
+        if self.events.is_empty() {
+            return;
+        }
+        trace.events.extend(self.events);
+        // Of equal times, those of one thread stand in their order, since none of its own is at that time.
+        trace.events.sort_by_key(|event| event.time);
+        trace.renumber_calls();
+    }
+}
+
+/// What is between two events of a thread: their times, and its CPU times by them.
+#[derive(Clone, Copy)]
+struct Gap {
+    thread: ThreadId,
+    from: (Nanos, Nanos),
+    to: (Nanos, Nanos),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text;
+
+    const MICRO: u64 = 1_000;
+
+    fn turn(on: u64, off: u64, looked: u64) -> Turn {
+        Turn {
+            on: Nanos(on * MICRO),
+            off: Nanos(off * MICRO),
+            looked: Nanos(looked * MICRO),
+            site: None,
+        }
+    }
+
+    #[test]
+    fn turns_that_ended_in_a_loop_are_spins() {
+        // B works from 100 to 150, looks until 400 and, after A, from 700 to 1,000; at 1,500 it goes on.
+        let listing = "foretrace-text 1\nunit 1us\nreturns explicit\nprocess A\nprocess B\n0 A create B cpu=0\n\
+                       2000 A terminate cpu=1200\n2100 B terminate cpu=700\n";
+        let mut trace = text::parse(listing, "test").expect("it is well formed");
+        trace.threads[1].tid = Some(7);
+        let turns = vec![
+            turn(100, 400, 250),
+            turn(700, 1_000, 300),
+            turn(1_500, 1_600, 0),
+        ];
+        let taken = take_out(&mut trace, &BTreeMap::from([(7, turns)]), 0.0);
+        assert_eq!(taken, Nanos(550 * MICRO));
+        crate::validate(&trace).expect("it is still in order");
+        let told: Vec<(u64, &str, u64)> = trace
+            .events
+            .iter()
+            .map(|event| {
+                let name = trace.call(event).operation.name();
+                let cpu = event.cpu().unwrap_or_default().0 / MICRO;
+                (event.time.0 / MICRO, name, cpu)
+            })
+            .collect();
+        let expected = [
+            (0, "create", 0),
+            (150, "spin", 50),
+            (700, "return", 50),
+            (700, "spin", 50),
+            (1_500, "return", 50),
+            (2_000, "terminate", 1_200),
+            (2_100, "terminate", 150),
+        ];
+        assert_eq!(told, expected);
+        let again = text::to_text(&trace).and_then(|text| text::parse(&text, "again"));
+        let again = again.expect("it can be written down");
+        assert_eq!(again.events.len(), trace.events.len());
+    }
+
+    #[test]
+    fn what_is_within_a_call_that_blocks_stays() {
+        let listing = "foretrace-text 1\nunit 1us\nreturns explicit\nprocess A\nprocess B\n0 A create B cpu=0\n\
+                       100 B barrier_wait b 2 cpu=100\n900 B return cpu=500\n1000 A terminate cpu=10\n1000 B terminate cpu=600\n";
+        let mut trace = text::parse(listing, "test").expect("it is well formed");
+        trace.threads[1].tid = Some(7);
+        let before = trace.clone();
+        let turns = vec![turn(0, 400, 300), turn(800, 1_000, 0)];
+        let turns = BTreeMap::from([(7, turns)]);
+        assert_eq!(take_out(&mut trace, &turns, 0.0), Nanos(0));
+        assert_eq!(trace.events, before.events);
+        // Of 500 us of its CPU time it was seen for 500.
+        assert_eq!(take_out(&mut trace, &turns, 0.1), Nanos(0));
+        let last = trace.events.last().and_then(Event::cpu);
+        assert_eq!(last, Some(Nanos(540 * MICRO)));
+    }
+}

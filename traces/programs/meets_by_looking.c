@@ -1,0 +1,36 @@
+/* Two threads that meet again and again, the first one looking at memory until the other is there, and keeping its CPU. In turn, each works three times as long as
+ * the other: of four units of work, three lie one after the other. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+enum { ROUNDS = 300 };
+static atomic_int arrived, round_number;
+
+static void meet(void) {
+    int now = atomic_load(&round_number);
+    if (atomic_fetch_add(&arrived, 1) == 1) {
+        atomic_store(&arrived, 0);
+        atomic_fetch_add(&round_number, 1);
+        return;
+    }
+    while (atomic_load(&round_number) == now) __builtin_ia32_pause();
+}
+
+static void *work(void *which) {
+    for (int i = 0; i < ROUNDS; i++) {
+        long steps = (i + (which != NULL)) % 2 ? 900000 : 300000;
+        for (volatile long step = 0; step < steps; step++) {
+        }
+        meet();
+    }
+    return NULL;
+}
+
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, work, &arrived);
+    work(NULL);
+    pthread_join(thread, NULL);
+    printf("%d\n", atomic_load(&round_number));
+}
