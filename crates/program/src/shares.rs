@@ -24,6 +24,8 @@ struct Way {
     next_at: u64,
     /// Which of its events that is.
     next: usize,
+    /// Whether that is a return: until then it waits, and the CPU time in it is what coming back takes.
+    waits: bool,
 }
 
 impl Way {
@@ -36,6 +38,7 @@ impl Way {
         self.next += 1;
         if let Some(&event) = events.get(self.next) {
             let event = &trace.events[event as usize];
+            self.waits = trace.call(event).operation == Operation::Return;
             self.next_cpu = event.cpu().map_or(self.next_cpu, |cpu| cpu.0.max(self.cpu));
             self.next_at = event.time.0;
         }
@@ -52,6 +55,7 @@ impl Shares {
                 next_cpu: first.and_then(Event::cpu).map_or(0, |cpu| cpu.0),
                 next_at: first.map_or(0, |first| first.time.0),
                 next: 0,
+                waits: false,
             }
         };
         let mut ways: Vec<Way> = events.iter().map(start).collect();
@@ -95,7 +99,10 @@ fn share_out(ways: &mut [Way], time: u64, now: u64) {
     if time == 0 {
         return;
     }
-    let hurry = |way: &Way| way.left() as f64 / way.next_at.saturating_sub(now).max(1) as f64;
+    let hurry = |way: &Way| {
+        let left = if way.waits { 0 } else { way.left() };
+        left as f64 / way.next_at.saturating_sub(now).max(1) as f64
+    };
     let all: f64 = ways.iter().map(hurry).sum();
     if all <= 0.0 {
         return;

@@ -214,8 +214,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             return Rung::Due(thread);
         }
         if state.looks && !self.anyone_works() {
-            self.is_stuck = true;
-            return Rung::Nothing;
+            return self.look_in_vain();
         }
         if self.end_slice(thread) {
             Rung::Changed

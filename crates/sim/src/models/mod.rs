@@ -54,6 +54,9 @@ impl ModelKind {
 
 /// Decides what an operation needs before it may complete.
 pub(crate) trait Model {
+    /// Whether the scheme has no further model to try after this one.
+    const IS_LAST: bool = false;
+
     /// Begins a run of a program.
     fn new(program: &Program, machine: &Machine) -> Self;
 

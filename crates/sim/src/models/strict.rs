@@ -20,6 +20,8 @@ pub(crate) struct Strict {
 }
 
 impl Model for Strict {
+    const IS_LAST: bool = true;
+
     fn new(program: &Program, _machine: &Machine) -> Self {
         Self {
             order: Order::new(program),
