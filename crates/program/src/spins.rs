@@ -100,6 +100,24 @@ fn turns<'t>(trace: &'t Trace, own: &'t [u32]) -> impl Iterator<Item = u64> + 't
     })
 }
 
+/// Another thread, while one spins.
+struct Other {
+    thread: u32,
+    /// The CPU time that it had used when that began.
+    before: u64,
+    /// What it has to have used until the other goes on; at first, what it had when the other last looked in vain.
+    used: u64,
+    /// What it had used when the other was back.
+    then: u64,
+}
+
+impl Other {
+    /// Returns how much it worked since the other last looked in vain.
+    fn worked(&self) -> u64 {
+        self.then.saturating_sub(self.used)
+    }
+}
+
 /// Returns whether a thread spins for long.
 fn waits(trace: &Trace, own: &[u32]) -> bool {
     let event = |place: usize| own.get(place).map(|&event| &trace.events[event as usize]);
@@ -208,42 +226,69 @@ impl Lowering<'_> {
         let back = self.next.after(end);
         let call = self.trace.call(&self.trace.events[end]);
         let keeps_cpu = matches!(call.operation, Op::Spin(_));
-        let (napped, half) = if keeps_cpu {
-            // What others worked while it was off the CPU may be little of that time: they look, too.
-            (2, 1)
+        let mut others: Vec<Other> = (0..self.spins.events.len() as u32)
+            .filter(|&thread| thread != spinner)
+            .filter_map(|thread| {
+                let cpu = |event: u32| self.spins.shares.of(event, thread);
+                Some(Other {
+                    thread,
+                    before: cpu(begin as u32)?,
+                    used: cpu(end as u32)?,
+                    then: cpu(back)?,
+                })
+            })
+            .collect();
+        // A nap that is much longer than it was meant to be tells little.
+        let napped = time(back as usize) - time(end);
+        let half = napped.min(LONGEST_NAP) / 2;
+        if keeps_cpu {
+            self.come_half_as_far(&mut others, (end, back));
         } else {
-            // A nap that is much longer than it was meant to be tells little.
-            let napped = time(back as usize) - time(end);
-            (napped, napped.min(LONGEST_NAP) / 2)
-        };
-        let mut others = Vec::new();
-        for thread in (0..self.spins.events.len() as u32).filter(|&thread| thread != spinner) {
-            let cpu = |event: u32| self.spins.shares.of(event, thread);
-            let known = (cpu(begin as u32), cpu(end as u32), cpu(back));
-            let (Some(before), Some(last), Some(then)) = known else {
-                continue;
-            };
-            let used = last + then.saturating_sub(last) * half / napped.max(1);
-            let place = if keeps_cpu {
-                self.place_by(thread, used)
-            } else {
-                self.place_at(thread, time(end) + half, used)
-            };
-            if used > before
-                && let Some(place) = place
-            {
-                others.push((place, used - before));
+            for other in &mut others {
+                other.used += other.worked() * half / napped.max(1);
             }
         }
-        let all: u64 = others.iter().map(|(_, worked)| worked).sum();
+        others.retain(|other| other.used > other.before);
+        let worked = |other: &Other| other.used - other.before;
+        let all: u64 = others.iter().map(worked).sum();
         let count = others.len() as u64;
         others
             .into_iter()
-            .filter(|(_, worked)| worked.saturating_mul(WORKS * count) >= all)
-            .map(|(place, _)| place)
+            .filter(|other| worked(other).saturating_mul(WORKS * count) >= all)
+            .filter_map(|other| {
+                if keeps_cpu {
+                    self.place_by(other.thread, other.used)
+                } else {
+                    self.place_at(other.thread, time(end) + half, other.used)
+                }
+            })
             // What others came to before the spin is past.
             .filter(|place| place.event > begin as u32)
             .collect()
+    }
+
+    /// Lets others come as far as they had when half of all was done that they worked between two events, one after the other. They may have
+    /// looked, too, so that half of the time says nothing.
+    fn come_half_as_far(&self, others: &mut [Other], (from, to): (usize, u32)) {
+        others.sort_by_key(|other| self.worked_until(other.thread, (from, to)));
+        let mut left = others.iter().map(Other::worked).sum::<u64>() / 2;
+        for other in others {
+            let worked = other.worked().min(left);
+            other.used += worked;
+            left -= worked;
+        }
+    }
+
+    /// Returns by which event a thread had done what it worked between two events.
+    fn worked_until(&self, thread: u32, (from, to): (usize, u32)) -> u32 {
+        let own = &self.spins.events[thread as usize];
+        let next = own.partition_point(|&event| event < to);
+        let last = next.checked_sub(1).and_then(|place| own.get(place));
+        let is_over = |event: &&u32| {
+            let call = self.trace.call(&self.trace.events[**event as usize]);
+            **event > from as u32 && call.operation != Op::Return
+        };
+        last.filter(is_over).copied().unwrap_or(to)
     }
 
     /// Returns where a thread was when it had used so much CPU time; `None` where it never did.
