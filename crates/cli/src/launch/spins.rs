@@ -312,12 +312,16 @@ pub fn add_sites(trace: &mut Trace, loops: &[WaitingLoop]) -> Vec<SiteId> {
                 });
                 trace.modules.len() - 1
             });
-            trace.sites.push(CallSite {
+            let site = CallSite {
                 module: ModuleId::from_index(module),
                 offset: found.offset,
                 caller: None,
-            });
-            SiteId::from_index(trace.sites.len() - 1)
+            };
+            let known = trace.sites.iter().position(|known| *known == site);
+            SiteId::from_index(known.unwrap_or_else(|| {
+                trace.sites.push(site);
+                trace.sites.len() - 1
+            }))
         })
         .collect()
 }

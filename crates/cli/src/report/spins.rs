@@ -100,7 +100,13 @@ pub fn take_out_loops(
     let worst: Vec<WaitingLoop> = worst.take(MOST_PLACES).cloned().collect();
     let all = worst.iter().fold(Nanos(0), |sum, found| sum + found.cpu);
     let sites = spins::add_sites(trace, &worst);
-    let taken = found.take_out(trace, start);
+    // A rank's messages say when it works, and nothing what it looks for beside them.
+    let has_ranks = !trace.ranks().is_empty();
+    let taken = if has_ranks {
+        Nanos(0)
+    } else {
+        found.take_out(trace, start)
+    };
     let sources = SourceMap::new(trace);
     let loops = worst.iter().zip(sites);
     let mut warnings: Vec<String> = loops
@@ -121,7 +127,9 @@ pub fn take_out_loops(
              ends one is not known for sure"
         ));
     }
-    if all > taken + Nanos(all.0 / MOST_LEFT) {
+    if has_ranks && all > Nanos(0) {
+        warnings.push("in ranks of MPI that spinning counts as work in predictions".to_owned());
+    } else if all > taken + Nanos(all.0 / MOST_LEFT) {
         warnings.push(
             "the rest of that spinning, from before it was noticed, counts as work in predictions: `record --find-spins` looks \
              for it from the beginning"
