@@ -28,7 +28,7 @@ use std::io;
 
 use wakes::Wakes;
 
-pub use {estimate::Estimate, memory::Streams};
+pub use {estimate::Estimate, memory::Streams, system::thread_cpu_nanos};
 
 /// How often to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

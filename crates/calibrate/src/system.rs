@@ -78,7 +78,7 @@ pub(crate) fn current_cpu() -> Option<u32> {
 }
 
 /// Returns this thread's CPU time in nanoseconds.
-pub(crate) fn thread_cpu_nanos() -> u64 {
+pub fn thread_cpu_nanos() -> u64 {
     cpu_nanos(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 

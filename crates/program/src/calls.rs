@@ -53,9 +53,7 @@ impl Lowering<'_> {
             }
             Op::PipeWrite { pipe, bytes } => self.pipe_write(index, thread, pipe, bytes),
             Op::PipeRead { pipe, .. } => self.pipe_read(index, thread, pipe),
-            Op::Io { .. } | Op::Sleep | Op::SleepFor(_) | Op::Spin(_) => {
-                self.pass_time((index, index), thread);
-            }
+            Op::Io { .. } | Op::Sleep | Op::SleepFor(_) => self.pass_time((index, index), thread),
             _ if outcome == Outcome::Busy && self.tries_until_locked(index, call) => {}
             _ if matches!(outcome, Outcome::Failed(_) | Outcome::Busy) => {
                 self.push(index, thread, Action::Pass);

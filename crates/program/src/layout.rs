@@ -118,7 +118,7 @@ impl Lowering<'_> {
     }
 
     /// Counts and names threads.
-    fn named(&self, mut threads: Vec<u32>) -> String {
+    pub fn named(&self, mut threads: Vec<u32>) -> String {
         threads.sort_unstable();
         let name = |&thread: &u32| self.trace.threads[thread as usize].name.as_str();
         let mut names: Vec<&str> = threads.iter().take(NAMED).map(name).collect();

@@ -169,7 +169,8 @@ fn only_looks(trace: &Trace, own: &[u32], nap: usize) -> bool {
 }
 
 impl Lowering<'_> {
-    /// Lowers a spin: a wait for those that worked meanwhile, until they have come as far as they had in the middle of its last nap.
+    /// Lowers a spin: a wait for those that worked meanwhile, until they have come as far as they had in the
+    /// middle of the last time that it was off the CPU.
     pub fn spin(&mut self, begin: usize, thread: u32) {
         let (end, count) = self.sleeps_on(begin);
         let back = self.next.after(end);
@@ -182,7 +183,7 @@ impl Lowering<'_> {
         let at = if others.is_empty() {
             // Nobody worked: it waited for time to pass, or for something outside. Or for less than can be seen of another that looks.
             let slept = self.recorded_delay(begin, end);
-            let idle = if self.another_looks(begin, back, thread) {
+            let idle = if returns && self.another_looks(begin, back, thread) {
                 0
             } else {
                 self.busy.idle(slept, begin, back as usize)
@@ -196,9 +197,7 @@ impl Lowering<'_> {
             self.set_open(at, OpenKind::Other);
         }
         if !others.is_empty() && self.spins.waits[thread as usize] {
-            let call = self.trace.call(&self.trace.events[end]);
-            let keeps_cpu = matches!(call.operation, Op::Spin(_));
-            let wait = if keeps_cpu {
+            let wait = if self.keeps_cpu(end) {
                 Waiting::Looking
             } else {
                 Waiting::Yielding
@@ -213,19 +212,23 @@ impl Lowering<'_> {
 
     /// Returns whether another thread looks at memory between two events, and nothing tells what for.
     fn another_looks(&self, begin: usize, back: u32, thread: u32) -> bool {
-        let events = self.trace.events.get(begin..back as usize);
-        events.into_iter().flatten().any(|event| {
-            let call = self.trace.call(event);
-            call.thread.0 != thread && matches!(call.operation, Op::Spin(_))
+        (begin..back as usize).any(|event| {
+            let call = self.trace.call(&self.trace.events[event]);
+            call.thread.0 != thread && self.keeps_cpu(event)
         })
+    }
+
+    /// Returns whether a thread looked at memory there until it lost the CPU.
+    fn keeps_cpu(&self, event: usize) -> bool {
+        let call = self.trace.call(&self.trace.events[event]);
+        matches!(call.operation, Op::Spin(_))
     }
 
     /// Returns how far those had come that worked in a spin, by the middle of the last time that it was off the CPU.
     fn others_by_then(&self, (begin, end): (usize, usize), spinner: u32) -> Vec<Place> {
         let time = |event: usize| self.trace.events[event].time.0;
         let back = self.next.after(end);
-        let call = self.trace.call(&self.trace.events[end]);
-        let keeps_cpu = matches!(call.operation, Op::Spin(_));
+        let keeps_cpu = self.keeps_cpu(end);
         let mut others: Vec<Other> = (0..self.spins.events.len() as u32)
             .filter(|&thread| thread != spinner)
             .filter_map(|thread| {
@@ -345,12 +348,15 @@ impl Lowering<'_> {
 
     /// Tells which threads are taken to have waited by spinning.
     pub fn tell_spins(&mut self) {
-        for (thread, count) in std::mem::take(&mut self.spins.looks) {
-            let name = &self.trace.threads[thread as usize].name;
-            self.warnings.push(format!(
-                "{name} looked at memory again and again, {count} times without the CPU in between, while others worked: taken to wait \
-                 until these come as far as they had come then"
-            ));
+        let looks = std::mem::take(&mut self.spins.looks);
+        if looks.is_empty() {
+            return;
         }
+        let count: u64 = looks.values().sum();
+        let who = self.named(looks.into_keys().collect());
+        self.warnings.push(format!(
+            "{who} looked at memory again and again, {count} times without the CPU in between, while others worked: taken to wait until \
+             these come as far as they had come then"
+        ));
     }
 }

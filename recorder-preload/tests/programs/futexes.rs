@@ -240,7 +240,7 @@ fn threads_that_meet_by_yielding_wait_for_each_other() {
     // Each works three times as long as the other, in turn: of four units of work, three lie one after the other.
     let mut speedups = Vec::new();
     for _ in 0..5 {
-        let run = harness::record("meets_by_yielding.c");
+        let run = harness::record("meets.c");
         assert!(run.count("io yield") > 20);
         let speedup = speedup_on_two(&run);
         if (1.15..1.65).contains(&speedup) {

@@ -18,6 +18,8 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use foretrace_calibrate::thread_cpu_nanos;
+
 /// How closely a program is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
@@ -162,11 +164,11 @@ pub fn share_of_samples() -> f64 {
             let pace = Pace::Closely;
             let event = || open_with(0, ANY_CPU, MEASURED_PERIOD, pace.flags());
             let _samples = with.then(|| Samples::of(vec![event()?]));
-            let begun = own_cpu_nanos();
+            let begun = thread_cpu_nanos();
             for round in 0..ROUNDS {
                 std::hint::black_box(round);
             }
-            *least = least.min((own_cpu_nanos() - begun) as f64);
+            *least = least.min((thread_cpu_nanos() - begun) as f64);
         }
     }
     let [without, with] = least;
@@ -176,16 +178,6 @@ pub fn share_of_samples() -> f64 {
 
 /// No more than this is believed.
 const MOST_SHARE: f64 = 0.2;
-
-fn own_cpu_nanos() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the kernel writes one timespec, and `time` is one.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
-}
 
 impl Samples {
     /// Prepares to sample the next process that this thread starts, on the CPU that it will be pinned to, from when it

@@ -308,8 +308,8 @@ fn a_loop_that_waits_for_memory_is_found_with_its_line() {
 #[test]
 fn who_looks_at_memory_waits_for_the_others_and_does_not_work() {
     let environment = TestEnvironment::new();
-    let source = include_str!("../../../../traces/programs/meets_by_looking.c");
-    environment.compile("meets", source, &["-O2", "-g", "-pthread"]);
+    let source = include_str!("../../../../traces/programs/meets.c");
+    environment.compile("meets", source, &["-O2", "-g", "-pthread", "-DLOOKS"]);
     let mut missed = Vec::new();
     for _ in 0..5 {
         let output = output(&mut record(
