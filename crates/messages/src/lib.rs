@@ -45,6 +45,7 @@ mod replay;
 mod report;
 mod schedule;
 mod script;
+mod strands;
 mod teams;
 mod transfer;
 mod wild;

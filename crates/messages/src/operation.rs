@@ -125,6 +125,20 @@ impl Operation {
         }
     }
 
+    /// Makes those that wait for several requests at once.
+    pub fn waits(requests: &[u32]) -> impl Iterator<Item = Self> {
+        let last = requests.len().saturating_sub(1);
+        let of = move |(index, &request)| {
+            let mode = if index < last {
+                Mode::More
+            } else {
+                Mode::Standard
+            };
+            Self::wait(request).in_mode(mode)
+        };
+        requests.iter().enumerate().map(of)
+    }
+
     /// Returns it as one that does not block and is waited for by this request.
     #[must_use]
     pub fn with_request(self, request: u32) -> Self {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ops::Range};
 
 use rustc_hash::FxHashMap;
 
-use crate::{Collective, Kind, Mode, Operation};
+use crate::{Collective, Kind, Operation};
 
 /// What every rank does, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -196,15 +196,24 @@ impl Builder {
 
     /// Adds waits for several requests at once.
     pub fn wait_all(&mut self, rank: u32, requests: &[u32]) {
-        for (index, request) in requests.iter().enumerate() {
-            let last = index + 1 == requests.len();
-            let mode = if last { Mode::Standard } else { Mode::More };
-            self.push(rank, Operation::wait(*request).in_mode(mode));
+        for wait in Operation::waits(requests) {
+            self.push(rank, wait);
         }
     }
 
     /// Adds a call of a collective.
     pub fn collective(&mut self, rank: u32, communicator: u16, request: u32, call: Collective) {
+        let operation = self.collective_call(communicator, request, call);
+        self.push(rank, operation);
+    }
+
+    /// Returns a call of a collective.
+    pub(crate) fn collective_call(
+        &mut self,
+        communicator: u16,
+        request: u32,
+        call: Collective,
+    ) -> Operation {
         let next = self.listed.len() as u32;
         let number = *self.collectives.entry(call).or_insert(next);
         if number == next {
@@ -215,7 +224,7 @@ impl Builder {
             kind: Kind::Collective,
             ..Operation::work(0)
         };
-        self.push(rank, operation.on(communicator).with_request(request));
+        operation.on(communicator).with_request(request)
     }
 
     /// Returns the program.

@@ -11,8 +11,9 @@ use foretrace_trace::{
 };
 
 use crate::{
-    ANY, Builder, Collective, Mode, Operation, Program, Threads,
+    ANY, Builder, Collective, Kind, Mode, Operation, Program, Threads,
     pauses::Pauses,
+    strands::Strands,
     teams::Reached,
     windows::{Fate, Windows, moved},
 };
@@ -90,7 +91,7 @@ fn of_recording(trace: &Trace, reached: Option<&Reached>) -> Result<Program, NoR
         let time = times.get(number).copied().flatten();
         lowering.event(number as u32, event, time);
     }
-    Ok(lowering.finish(reached.map(|reached| reached.cpus)))
+    Ok(lowering.finish(reached.map(|reached| reached.cpus)).0)
 }
 
 /// Returns the same, and for each position of the program the trace's event that it comes from: of a call that call, of work
@@ -102,14 +103,10 @@ fn of_recording(trace: &Trace, reached: Option<&Reached>) -> Result<Program, NoR
 pub fn recorded_with_calls(trace: &Trace) -> Result<(Program, Vec<u32>), NoRanks> {
     let (ranks, owners) = owners(trace)?;
     let mut lowering = Lowering::new(trace, ranks, owners);
-    let mut calls = vec![Vec::new(); ranks as usize];
     for (number, event) in trace.events.iter().enumerate() {
-        if let Some(rank) = lowering.event(number as u32, event, None) {
-            let of_rank: &mut Vec<u32> = &mut calls[rank as usize];
-            of_rank.resize(lowering.builder.operations(rank), number as u32);
-        }
+        lowering.event(number as u32, event, None);
     }
-    let program = lowering.finish(None);
+    let (program, mut calls) = lowering.finish(None);
     for (rank, of_rank) in (0..).zip(&mut calls) {
         let last = of_rank.last().copied().unwrap_or_default();
         of_rank.resize(program.range(rank).len(), last);
@@ -307,6 +304,11 @@ struct Lowering<'t> {
     work: u64,
     /// Requests, with their ranks, that nothing was begun by: waits for them are none.
     void: HashSet<(u32, u32)>,
+    strands: Strands,
+    /// The thread whose call of MPI it is, where others of its rank may go on meanwhile.
+    strand: Option<usize>,
+    /// Of each rank's operations the trace's events that they come from.
+    calls: Vec<Vec<u32>>,
     /// The request of all that a rank does to windows without their ranks; no recorded call has it.
     alone: u32,
     /// The first number of a request that no recorded call has, nor that.
@@ -336,8 +338,12 @@ impl<'t> Lowering<'t> {
         let communicators = communicators.collect();
         let windows = Windows::of(trace, |thread| owners[thread]);
         let alone = unused_request(trace);
+        let unused_request = alone + 1;
         Self {
             trace,
+            strands: Strands::new(trace, &owners, unused_request),
+            strand: None,
+            calls: vec![Vec::new(); ranks as usize],
             owners,
             builder,
             communicators,
@@ -347,7 +353,7 @@ impl<'t> Lowering<'t> {
             work: 0,
             void: HashSet::new(),
             alone,
-            unused_request: alone + 1,
+            unused_request,
             has_threads: false,
             windows,
             spans: 0,
@@ -365,16 +371,14 @@ impl<'t> Lowering<'t> {
         }
     }
 
-    /// Takes an event of this number, and when it is reached, where that is known; returns the rank that it is of.
-    fn event(
-        &mut self,
-        number: u32,
-        event: &foretrace_trace::Event,
-        time: Option<u64>,
-    ) -> Option<u32> {
+    /// Takes an event of this number, and when it is reached, where that is known.
+    fn event(&mut self, number: u32, event: &foretrace_trace::Event, time: Option<u64>) {
         let call = self.trace.call(event);
         let thread = call.thread.index();
-        let rank = self.owners[thread]?;
+        let Some(rank) = self.owners[thread] else {
+            return;
+        };
+        self.end_call(rank, thread);
         let used = self.own.used(self.trace, event, rank);
         let paused = self.pauses.before(self.trace, event, rank, used) * PICOS;
         let used = used * PICOS;
@@ -396,6 +400,7 @@ impl<'t> Lowering<'t> {
         if let Event::Message(message) = call.operation {
             let message = &self.trace.messages[message.index()];
             self.settle_window(rank, number);
+            self.strand = self.strands.begin(thread, number).then_some(thread);
             match moved(message) {
                 Some(points) => self.moved(rank, number, points),
                 None => self.action(rank, message),
@@ -403,7 +408,48 @@ impl<'t> Lowering<'t> {
         } else if matches!(call.operation, Event::Create(_)) {
             self.has_threads = true;
         }
-        Some(rank)
+        self.note(rank, number);
+    }
+
+    /// Lets a thread wait for what its last call of MPI began, where others of its rank could go on meanwhile.
+    fn end_call(&mut self, rank: u32, thread: usize) {
+        if let Some((event, waits)) = self.strands.end(thread) {
+            for wait in waits {
+                self.builder.push(rank, wait);
+            }
+            self.note(rank, event);
+        }
+    }
+
+    /// Notes that a rank's last operations come from an event.
+    fn note(&mut self, rank: u32, event: u32) {
+        let operations = self.builder.operations(rank);
+        self.calls[rank as usize].resize(operations, event);
+    }
+
+    /// Adds what a call does, and lets the rank wait for it if the call does.
+    fn call(&mut self, rank: u32, operation: Operation) {
+        match self.strand {
+            Some(thread) if operation.request == crate::BLOCKING => {
+                let ends = if operation.kind == Kind::Probe {
+                    operation
+                } else {
+                    let request = self.strands.request(thread);
+                    self.builder.push(rank, operation.with_request(request));
+                    Operation::wait(request)
+                };
+                self.strands.later(thread, std::iter::once(ends));
+            }
+            _ => self.builder.push(rank, operation),
+        }
+    }
+
+    /// Waits for several requests at once.
+    fn wait_all(&mut self, rank: u32, requests: &[u32]) {
+        match self.strand {
+            Some(thread) => self.strands.later(thread, Operation::waits(requests)),
+            None => self.builder.wait_all(rank, requests),
+        }
     }
 
     /// Sends and receives what is got from the rank's window and put there, or waits for what it did to those of others, where an event
@@ -482,7 +528,7 @@ impl<'t> Lowering<'t> {
             Action::Wait { requests } => {
                 let mut requests = requests.clone();
                 requests.retain(|&request| !self.void.remove(&(rank, request)));
-                self.builder.wait_all(rank, &requests);
+                self.wait_all(rank, &requests);
             }
             Action::Collective(call) => self.collective(rank, call),
         }
@@ -496,13 +542,17 @@ impl<'t> Lowering<'t> {
         };
         let mut waits = Vec::new();
         for (number, point) in (self.unused_request..).zip(points) {
+            let number = match self.strand {
+                Some(thread) => self.strands.request(thread),
+                None => number,
+            };
             if point.peer != Peer::Nobody {
                 self.point(rank, &of(point, number));
                 waits.push(number);
             }
         }
         waits.retain(|&request| !self.void.remove(&(rank, request)));
-        self.builder.wait_all(rank, &waits);
+        self.wait_all(rank, &waits);
     }
 
     fn point(&mut self, rank: u32, point: &Point) {
@@ -531,7 +581,7 @@ impl<'t> Lowering<'t> {
                 let receive = Operation::receive(peer, tag, value);
                 if point.end == End::Probe {
                     Operation {
-                        kind: crate::Kind::Probe,
+                        kind: Kind::Probe,
                         ..receive
                     }
                 } else {
@@ -540,13 +590,8 @@ impl<'t> Lowering<'t> {
             }
         };
         let operation = operation.on(communicator);
-        self.builder.push(
-            rank,
-            match point.request {
-                Some(request) => operation.with_request(request),
-                None => operation,
-            },
-        );
+        let request = point.request.unwrap_or(crate::BLOCKING);
+        self.call(rank, operation.with_request(request));
     }
 
     /// A message to or from nobody: its request, where it has one, is over when it begins.
@@ -569,11 +614,19 @@ impl<'t> Lowering<'t> {
             work: 0,
         };
         let request = call.request.unwrap_or(crate::BLOCKING);
-        self.builder
-            .collective(rank, communicator, request, collective);
+        let operation = self
+            .builder
+            .collective_call(communicator, request, collective);
+        self.call(rank, operation);
     }
 
-    fn finish(mut self, cpus: Option<u32>) -> Program {
+    /// Returns the program, and of each rank's operations the trace's events that they come from.
+    fn finish(mut self, cpus: Option<u32>) -> (Program, Vec<Vec<u32>>) {
+        for thread in 0..self.owners.len() {
+            if let Some(rank) = self.owners[thread] {
+                self.end_call(rank, thread);
+            }
+        }
         for (rank, reached) in (0..).zip(&self.reached) {
             if let Some(progress) = reached {
                 let left = progress.time - progress.worked;
@@ -598,12 +651,13 @@ impl<'t> Lowering<'t> {
             .warnings
             .extend(self.trace.warnings.iter().cloned());
         let program = self.builder.finish(self.trace.source.clone());
-        Program {
+        let program = Program {
             threads: cpus.map(|cpus| Threads {
                 cpus,
                 work: self.work,
             }),
             ..program
-        }
+        };
+        (program, self.calls)
     }
 }

@@ -586,6 +586,25 @@ fn what_mpi_calls_of_the_program_s_may_lock_for_as_long_as_it_likes() {
 }
 
 #[test]
+fn threads_of_a_rank_wait_in_mpi_at_the_same_time() {
+    for family in FAMILIES {
+        let environment = TestEnvironment::new();
+        compile(&environment, family, "mpi_threads.c");
+        let told = record(&environment, family, 2, &["10"]);
+        // Of each round 0 to 9 twice its number from both sums, and once from each message.
+        assert_eq!(told, "180 180\n", "{family}");
+        let predict = ["predict", "a.ftrace", "--network", "infiniband", "--json"];
+        for model in ["direct", "client-server", "strict"] {
+            let document = environment.json(&[&predict[..], &["--model", model]].concat());
+            let makespan = document["predictions"][0]["makespan_ns"].as_u64();
+            assert!(makespan.is_some(), "{family}: {document}");
+        }
+        let exported = environment.run(&["export", "a.ftrace", "--format", "svg", "-o", "a.svg"]);
+        assert!(exported.contains("a.svg"), "{family}: {exported}");
+    }
+}
+
+#[test]
 fn cpus_are_given_to_ranks_that_were_recorded() {
     let environment = TestEnvironment::new();
     environment.file(
