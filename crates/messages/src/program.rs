@@ -24,6 +24,8 @@ pub struct Program {
     pub collectives: Vec<Collective>,
     /// What ranks have for their threads, where that is not one CPU as when they were recorded.
     pub threads: Option<Threads>,
+    /// How many messages nobody receives: so many were not received when it was recorded.
+    pub unreceived: u64,
     /// What a reader must know about its limits.
     pub warnings: Vec<String>,
 }
@@ -201,6 +203,14 @@ impl Builder {
         }
     }
 
+    /// Warns of so many of something, if there are any: in words for one, and for several.
+    pub(crate) fn remark(&mut self, count: u64, one: &str, several: &str) {
+        let what = if count == 1 { one } else { several };
+        if count > 0 {
+            self.warnings.push(format!("{count} {what}"));
+        }
+    }
+
     /// Adds a call of a collective.
     pub fn collective(&mut self, rank: u32, communicator: u16, request: u32, call: Collective) {
         let operation = self.collective_call(communicator, request, call);
@@ -257,6 +267,7 @@ impl Builder {
             communicators: self.communicators,
             collectives: self.listed,
             threads: None,
+            unreceived: 0,
             warnings: self.warnings,
         }
     }

@@ -12,7 +12,9 @@ use foretrace_trace::{
 
 use crate::{
     ANY, Builder, Collective, Kind, Mode, Operation, Program, Threads,
+    own_time::OwnTime,
     pauses::Pauses,
+    requests,
     strands::Strands,
     teams::Reached,
     windows::{Fate, Windows, moved},
@@ -199,27 +201,8 @@ pub(crate) fn name_of(message: &Message) -> &str {
 
 /// Returns whether a call reads or writes a file by itself. It does not look for messages meanwhile, so that the CPU time in it is what that
 /// needs.
-fn accesses_file_alone(message: &Message) -> bool {
+pub(crate) fn accesses_file_alone(message: &Message) -> bool {
     FILE_ACCESSES.contains(&name_of(message))
-}
-
-/// Returns the first number of a request that no call has.
-fn unused_request(trace: &Trace) -> u32 {
-    let requests = trace.messages.iter().flat_map(|message| {
-        let collective = message.action.collectives().filter_map(|call| call.request);
-        let points = message.action.points().filter_map(|point| point.request);
-        points.chain(collective)
-    });
-    requests.max().map_or(0, |most| most + 1)
-}
-
-/// What is known about a thread while the events are gone through.
-#[derive(Clone, Copy, Debug, Default)]
-struct Life {
-    /// Its CPU time at its last event.
-    cpu: u64,
-    /// Whether it is in a call of MPI.
-    inside: bool,
 }
 
 /// How far the threads of a rank have come, in picoseconds.
@@ -249,47 +232,6 @@ impl Progress {
     }
 }
 
-/// The CPU time that threads use outside of MPI.
-pub(crate) struct OwnTime {
-    lives: Vec<Life>,
-    /// Which ranks have begun to use MPI.
-    begun: Vec<bool>,
-}
-
-impl OwnTime {
-    pub fn new(trace: &Trace, ranks: u32) -> Self {
-        Self {
-            lives: vec![Life::default(); trace.threads.len()],
-            begun: vec![false; ranks as usize],
-        }
-    }
-
-    /// Returns how much of it a thread of a rank used between its event before and this one, in nanoseconds.
-    pub fn used(&mut self, trace: &Trace, event: &foretrace_trace::Event, rank: u32) -> u64 {
-        let call = trace.call(event);
-        let life = &mut self.lives[call.thread.index()];
-        let cpu = event.cpu().map_or(life.cpu, |cpu| cpu.0);
-        let used = cpu.saturating_sub(life.cpu);
-        life.cpu = cpu;
-        // From the call to what comes next, the library worked.
-        let was_inside = std::mem::take(&mut life.inside);
-        // Later, UCX is also called by the program: whenever memory is mapped.
-        let is_loading =
-            !self.begun[rank as usize] && call.site.is_some_and(|site| trace.is_in_transport(site));
-        if let Event::Message(message) = call.operation {
-            let message = &trace.messages[message.index()];
-            life.inside = !accesses_file_alone(message);
-            if matches!(
-                message.action,
-                Action::Begin { .. } | Action::BeginThreaded { .. }
-            ) {
-                self.begun[rank as usize] = true;
-            }
-        }
-        if was_inside || is_loading { 0 } else { used }
-    }
-}
-
 struct Lowering<'t> {
     trace: &'t Trace,
     owners: Vec<Option<u32>>,
@@ -304,6 +246,13 @@ struct Lowering<'t> {
     work: u64,
     /// Requests, with their ranks, that nothing was begun by: waits for them are none.
     void: HashSet<(u32, u32)>,
+    /// Receives whose end nobody saw, and how many of them were left out.
+    unended: HashSet<(u32, u32)>,
+    left_out: u64,
+    /// How many more messages were sent than received.
+    balance: i64,
+    /// The number of the event that it is about.
+    number: u32,
     strands: Strands,
     /// The thread whose call of MPI it is, where others of its rank may go on meanwhile.
     strand: Option<usize>,
@@ -337,10 +286,14 @@ impl<'t> Lowering<'t> {
             });
         let communicators = communicators.collect();
         let windows = Windows::of(trace, |thread| owners[thread]);
-        let alone = unused_request(trace);
+        let alone = requests::first_unused(trace);
         let unused_request = alone + 1;
         Self {
             trace,
+            unended: requests::unended(trace, &owners),
+            left_out: 0,
+            balance: 0,
+            number: 0,
             strands: Strands::new(trace, &owners, unused_request),
             strand: None,
             calls: vec![Vec::new(); ranks as usize],
@@ -378,6 +331,7 @@ impl<'t> Lowering<'t> {
         let Some(rank) = self.owners[thread] else {
             return;
         };
+        self.number = number;
         self.end_call(rank, thread);
         let used = self.own.used(self.trace, event, rank);
         let paused = self.pauses.before(self.trace, event, rank, used) * PICOS;
@@ -475,6 +429,8 @@ impl<'t> Lowering<'t> {
             (Fate::Settled, _) => {
                 for point in puts() {
                     self.point(rank, point);
+                    // What it is received by is not a call.
+                    self.balance -= 1;
                 }
             }
             (
@@ -566,6 +522,18 @@ impl<'t> Lowering<'t> {
             Peer::Rank(peer) => (peer, None),
             Peer::Any(recorded) => (ANY, recorded),
         };
+        if point
+            .request
+            .is_some_and(|request| self.unended.contains(&(self.number, request)))
+        {
+            self.left_out += 1;
+            return;
+        }
+        match point.end {
+            End::Receive => self.balance -= 1,
+            End::Send(_) => self.balance += 1,
+            End::Probe => {}
+        }
         let tag = point.tag.unwrap_or(ANY);
         let operation = match point.end {
             End::Send(mode) => Operation::send(peer, tag, point.bytes).in_mode(match mode {
@@ -647,6 +615,22 @@ impl<'t> Lowering<'t> {
                 self.spans
             ));
         }
+        let recorded = if self.trace.recording.is_some() {
+            self.balance
+        } else {
+            0
+        };
+        let unreceived = u64::try_from(recorded).unwrap_or_default();
+        self.builder.remark(
+            self.left_out,
+            "receive was begun whose end its rank never saw: it is left out of the replay",
+            "receives were begun whose ends their ranks never saw: they are left out of the replay",
+        );
+        self.builder.remark(
+            unreceived,
+            "message was sent that nobody received, in the replay as in the recording",
+            "messages were sent that nobody received, in the replay as in the recording",
+        );
         self.builder
             .warnings
             .extend(self.trace.warnings.iter().cloned());
@@ -656,6 +640,7 @@ impl<'t> Lowering<'t> {
                 cpus,
                 work: self.work,
             }),
+            unreceived,
             ..program
         };
         (program, self.calls)

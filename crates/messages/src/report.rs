@@ -29,11 +29,11 @@ pub struct Run {
 /// How a replay ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// All ranks ended, and every message was received.
+    /// All ranks ended, and every message was received that is at all ([`Program::unreceived`]).
     Completed,
     /// Ranks wait for ever.
     Deadlock(Vec<Stuck>),
-    /// All ranks ended, but messages or receives are left over: [`Run::left_over`].
+    /// All ranks ended, but messages or receives are left over that should not be: [`Run::left_over`].
     LeftOver,
     /// Calls contradict each other.
     Failed(Failure),
@@ -172,7 +172,9 @@ impl<O: Observer> Engine<'_, O> {
             Outcome::Failed(failure)
         } else if !stuck.is_empty() {
             Outcome::Deadlock(stuck)
-        } else if left_over.is_empty() {
+        } else if left_over.iter().all(|left| left.is_message)
+            && left_over.len() as u64 <= self.program.unreceived
+        {
             Outcome::Completed
         } else {
             Outcome::LeftOver

@@ -7,7 +7,10 @@
 
 use foretrace_trace::{Event, Nanos, Trace};
 
-use crate::recorded::{NoRanks, OwnTime, owners};
+use crate::{
+    own_time::OwnTime,
+    recorded::{NoRanks, owners},
+};
 
 /// When the threads of ranks that have several CPUs come to their events.
 #[derive(Clone, Debug)]

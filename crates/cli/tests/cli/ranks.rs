@@ -586,6 +586,23 @@ fn what_mpi_calls_of_the_program_s_may_lock_for_as_long_as_it_likes() {
 }
 
 #[test]
+fn what_a_recording_left_over_is_left_over_in_its_replay() {
+    for family in FAMILIES {
+        let environment = TestEnvironment::new();
+        compile(&environment, family, "mpi_left_over.c");
+        // MPICH says more.
+        let told = record(&environment, family, 2, &[]);
+        assert!(told.starts_with("got 7\n"), "{family}: {told}");
+        let document = predict(&environment, "auto");
+        let makespan = document["predictions"][0]["makespan_ns"].as_u64();
+        assert!(makespan.is_some(), "{family}: {document}");
+        let warnings = document["trace"]["warnings"].to_string();
+        assert!(warnings.contains("2 receives were begun"), "{warnings}");
+        assert!(warnings.contains("1 message was sent"), "{warnings}");
+    }
+}
+
+#[test]
 fn threads_of_a_rank_wait_in_mpi_at_the_same_time() {
     for family in FAMILIES {
         let environment = TestEnvironment::new();
