@@ -423,6 +423,6 @@ pub mod exports {
         fstatat64, getxattr, lgetxattr, lstat, lstat64, open, open64, openat, openat64, opendir,
         scandir, scandir64, stat, stat64, statx,
     };
-    pub use crate::libraries::{dlclose, dlmopen, dlopen};
+    pub use crate::libraries::{dlclose, dlmopen, dlopen, dlsym};
     pub use crate::mapping::{mmap, mmap64, shmat};
 }

@@ -1,4 +1,4 @@
-//! Libraries that are opened while the program runs.
+//! Libraries that are opened while the program runs, and functions that are looked up in them.
 //!
 //! `dlopen` looks at its caller: whose search path applies, which namespace to use. A hook that called it would be that
 //! caller. So these hooks note what happens and jump.
@@ -15,6 +15,8 @@ use crate::next::Next;
 static DLOPEN: Next = Next::new(c"dlopen", None);
 static DLMOPEN: Next = Next::new(c"dlmopen", None);
 static DLCLOSE: Next = Next::new(c"dlclose", None);
+// By its version, since without one it would be found by itself.
+static DLSYM: Next = Next::new(c"dlsym", Some(c"GLIBC_2.2.5"));
 
 extern "C" fn opening(path: *const c_char, flags: c_int) -> *mut c_void {
     if flags & libc::RTLD_DEEPBIND != 0 {
@@ -54,6 +56,67 @@ extern "C" fn closing() -> *mut c_void {
     DLCLOSE.address()
 }
 
+/// Lets the program find our function where it looks for the one behind it in a library of its choice, as Free Pascal's threads and programs
+/// with plug-ins do. All other lookups depend on their caller, and are not touched.
+extern "C" fn finding(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    let by_order = [libc::RTLD_DEFAULT, libc::RTLD_NEXT];
+    if !by_order.contains(&handle) && !name.is_null() && hides_ours(handle, name) {
+        return find_by_order as *mut c_void;
+    }
+    DLSYM.address()
+}
+
+/// Returns whether what a library has of a name is what our function of that name calls. Where somebody else's stands in between, that one
+/// may call what it finds here, and ours would call it again.
+fn hides_ours(handle: *mut c_void, name: *const c_char) -> bool {
+    let found = look_up(handle, name);
+    // SAFETY: the program's own name.
+    let text = unsafe { CStr::from_ptr(name) };
+    if found.is_null() {
+        return false;
+    }
+    let next = if text.to_bytes().starts_with(b"MPI_") {
+        mpi::library::symbol(text) as *mut c_void
+    } else {
+        look_up(libc::RTLD_NEXT, name)
+    };
+    next == found && is_ours(look_up(libc::RTLD_DEFAULT, name))
+}
+
+/// Looks a name up, without coming back here.
+fn look_up(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    type LookUp = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+    // SAFETY: the C library's function has this type.
+    let function = unsafe { core::mem::transmute::<*mut c_void, LookUp>(DLSYM.address()) };
+    // SAFETY: the program's own arguments.
+    unsafe { function(handle, name) }
+}
+
+/// Returns whether an address lies within this library.
+fn is_ours(address: *const c_void) -> bool {
+    let base = |address| {
+        // SAFETY: all zeros are one, which is written to.
+        let mut told: libc::Dl_info = unsafe { core::mem::zeroed() };
+        // SAFETY: any address may be asked for.
+        let is_known = unsafe { libc::dladdr(address, &raw mut told) } != 0;
+        is_known.then_some(told.dli_fbase)
+    };
+    let own = base(find_by_order as *const c_void);
+    own.is_some() && base(address) == own
+}
+
+/// Looks a function up in the order of all libraries.
+#[unsafe(naked)]
+unsafe extern "C-unwind" fn find_by_order() {
+    core::arch::naked_asm!(
+        // RTLD_DEFAULT
+        "xor edi, edi",
+        "jmp {next}",
+        next = sym dlsym,
+    )
+}
+
+jump!(dlsym, finding);
 jump!(dlopen, opening);
 jump!(dlmopen, opening_namespace);
 jump!(dlclose, closing);

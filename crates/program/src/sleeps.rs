@@ -37,8 +37,8 @@ pub(crate) const WORKS: u64 = 4;
 pub(crate) struct Sleeps {
     /// The gates that open when a thread comes to an event, or in the work before it.
     opens: BTreeMap<u32, Vec<Opening>>,
-    /// The gates that a thread waits for when its last sleep is over, by the event of that.
-    pub awaits: BTreeMap<u32, Vec<GateId>>,
+    /// The gates that a thread waits for when its last sleep is over, by the event of that, and the events that they open at.
+    pub awaits: BTreeMap<u32, Vec<(GateId, u32)>>,
     /// Gates that nobody opens: their events became part of a longer wait.
     void: BTreeSet<GateId>,
     /// What each gate stands for.
@@ -132,8 +132,8 @@ impl Lowering<'_> {
                 self.push(index, thread, Action::Open(gate));
             }
         }
-        for gate in self.sleeps.awaits.remove(&event).unwrap_or_default() {
-            if !self.sleeps.void.contains(&gate) {
+        for (gate, at) in self.sleeps.awaits.remove(&event).unwrap_or_default() {
+            if !self.sleeps.void.contains(&gate) && !(at > event && self.will_pass_over(at)) {
                 self.push_with_work(index, thread, Action::Await(gate), 0);
             }
         }
@@ -144,6 +144,12 @@ impl Lowering<'_> {
         let opens = self.sleeps.opens.remove(&(index as u32));
         let gates = opens.into_iter().flatten().map(|opening| opening.gate);
         self.sleeps.void.extend(gates);
+    }
+
+    /// Returns whether an event to come is part of a longer wait that has begun, and whose end may be later than those who wait for the event.
+    fn will_pass_over(&self, event: u32) -> bool {
+        let call = self.trace.call(&self.trace.events[event as usize]);
+        event < self.resumes_at[call.thread.index()]
     }
 
     /// Tells which threads are taken to have waited by sleeping.
@@ -158,7 +164,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the last of the sleeps with which a thread waited for others, and the gates that stand for how far these came.
-    fn waited_asleep(&mut self, begin: usize, thread: u32) -> Option<(usize, Vec<GateId>)> {
+    fn waited_asleep(&mut self, begin: usize, thread: u32) -> Option<(usize, Vec<(GateId, u32)>)> {
         let meant = self.sleeps.meant.get(&thread).copied().unwrap_or(0);
         if self.trace.recording.is_none() || (begin as u32) < meant {
             return None;
@@ -176,7 +182,7 @@ impl Lowering<'_> {
             end,
             others
                 .into_iter()
-                .map(|other| self.gate_at(other))
+                .map(|other| (self.gate_at(other), other))
                 .collect(),
         ))
     }

@@ -202,7 +202,9 @@ impl Lowering<'_> {
             } else {
                 Waiting::Yielding
             };
-            let gates = others.into_iter().map(|place| self.gate_in(place, wait));
+            let gates = others
+                .into_iter()
+                .map(|place| (self.gate_in(place, wait), place.event));
             let gates = gates.collect();
             self.sleeps.awaits.insert(back, gates);
             *self.spins.looks.entry(thread).or_default() += u64::from(count);

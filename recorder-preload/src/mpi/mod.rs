@@ -13,7 +13,7 @@ mod additions;
 mod arguments;
 mod collectives;
 mod communicators;
-mod library;
+pub mod library;
 mod messages;
 mod neighbours;
 mod progress;
