@@ -75,8 +75,7 @@ fn wake_up() -> bool {
     }
     // SAFETY: an environment variable's value ends with a NUL and stays where it is; it is copied at once.
     let directory = unsafe { CStr::from_ptr(directory) };
-    // SAFETY: looks a symbol up by a NUL-terminated name.
-    let area = clock::rseq_area(|name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
+    let area = clock::rseq_area(|name| crate::next::find(libc::RTLD_DEFAULT, name.as_ptr()));
     let cpus = number(c"FORETRACE_PRETEND_CPUS");
     let stacks = number(c"FORETRACE_STACKS");
     turns::set_length(u64::from(number(c"FORETRACE_TURN")));

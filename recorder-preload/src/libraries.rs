@@ -10,13 +10,11 @@ use foretrace_recorder::{maps, message, process};
 use crate::hook::recording;
 use crate::jump::jump;
 use crate::mpi;
-use crate::next::Next;
+use crate::next::{self, Next};
 
 static DLOPEN: Next = Next::new(c"dlopen", None);
 static DLMOPEN: Next = Next::new(c"dlmopen", None);
 static DLCLOSE: Next = Next::new(c"dlclose", None);
-// By its version, since without one it would be found by itself.
-static DLSYM: Next = Next::new(c"dlsym", Some(c"GLIBC_2.2.5"));
 
 extern "C" fn opening(path: *const c_char, flags: c_int) -> *mut c_void {
     if flags & libc::RTLD_DEEPBIND != 0 {
@@ -63,33 +61,24 @@ extern "C" fn finding(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     if !by_order.contains(&handle) && !name.is_null() && hides_ours(handle, name) {
         return find_by_order as *mut c_void;
     }
-    DLSYM.address()
+    next::DLSYM.address()
 }
 
 /// Returns whether what a library has of a name is what our function of that name calls. Where somebody else's stands in between, that one
 /// may call what it finds here, and ours would call it again.
 fn hides_ours(handle: *mut c_void, name: *const c_char) -> bool {
-    let found = look_up(handle, name);
+    let found = next::find(handle, name);
     // SAFETY: the program's own name.
     let text = unsafe { CStr::from_ptr(name) };
     if found.is_null() {
         return false;
     }
-    let next = if text.to_bytes().starts_with(b"MPI_") {
+    let behind = if text.to_bytes().starts_with(b"MPI_") {
         mpi::library::symbol(text) as *mut c_void
     } else {
-        look_up(libc::RTLD_NEXT, name)
+        next::find(libc::RTLD_NEXT, name)
     };
-    next == found && is_ours(look_up(libc::RTLD_DEFAULT, name))
-}
-
-/// Looks a name up, without coming back here.
-fn look_up(handle: *mut c_void, name: *const c_char) -> *mut c_void {
-    type LookUp = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
-    // SAFETY: the C library's function has this type.
-    let function = unsafe { core::mem::transmute::<*mut c_void, LookUp>(DLSYM.address()) };
-    // SAFETY: the program's own arguments.
-    unsafe { function(handle, name) }
+    behind == found && is_ours(next::find(libc::RTLD_DEFAULT, name))
 }
 
 /// Returns whether an address lies within this library.

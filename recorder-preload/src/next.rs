@@ -48,8 +48,7 @@ impl Next {
                 unsafe { libc::dlvsym(libc::RTLD_NEXT, self.name.as_ptr(), version.as_ptr()) };
         }
         if address.is_null() {
-            // SAFETY: the name is NUL-terminated.
-            address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+            address = find(libc::RTLD_NEXT, self.name.as_ptr());
         }
         self.address.store(address, Ordering::Relaxed);
         address
@@ -61,10 +60,21 @@ pub fn of_name(name: &CStr) -> *mut c_void {
     // SAFETY: the name is NUL-terminated, and so is the version.
     let address = unsafe { libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) };
     if address.is_null() {
-        // SAFETY: as above.
-        return unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+        return find(libc::RTLD_NEXT, name.as_ptr());
     }
     address
+}
+
+/// The C library's `dlsym`. By its version, since without one it would be needed to find itself.
+pub static DLSYM: Next = Next::new(c"dlsym", Some(c"GLIBC_2.2.5"));
+
+/// Looks a name up, which is NUL-terminated, in a library or an order of them, past our own `dlsym`.
+pub fn find(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    type Find = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+    // SAFETY: the C library's function has this type.
+    let function = unsafe { core::mem::transmute::<*mut c_void, Find>(DLSYM.address()) };
+    // SAFETY: by what is said above.
+    unsafe { function(handle, name) }
 }
 
 /// The version of the condition variables' functions since glibc 2.3.2; the ones before it know another structure.

@@ -211,7 +211,7 @@ fn class(operation: Operation) -> EventClass {
         Operation::Io { .. } | Operation::Sleep | Operation::SleepFor(_) | Operation::Spin(_) => {
             EventClass::Io
         }
-        Operation::Return | Operation::Bind { .. } => EventClass::Other,
+        Operation::Return | Operation::Bind { .. } | Operation::Linger(_) => EventClass::Other,
     }
 }
 

@@ -51,6 +51,7 @@ impl Lowering<'_> {
                 self.push(index, thread, Action::Pass);
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
+            Op::Linger(looked) => self.linger(index, thread, looked.0),
             Op::PipeWrite { pipe, bytes } => self.pipe_write(index, thread, pipe, bytes),
             Op::PipeRead { pipe, .. } => self.pipe_read(index, thread, pipe),
             Op::Io { .. } | Op::Sleep | Op::SleepFor(_) => self.pass_time((index, index), thread),

@@ -307,7 +307,7 @@ impl<'t> Lowering<'t> {
             if self.sleeps.are_awaited() {
                 self.pass_over(index);
             }
-            self.carried[thread as usize] += self.work.left();
+            self.carried[thread as usize] += self.work.left() + self.lingered_among_tries(call);
             return;
         }
         if self.lists[thread as usize].is_empty() {

@@ -23,6 +23,9 @@ pub enum Action {
     /// Nothing that another thread could notice. Its work is what it took to fall asleep and to wake up in a wait for an OpenMP
     /// team, at this object; nothing where the team's threads wait awake.
     Rouse(ObjectId),
+    /// Nothing that another thread could notice. Its work is looking at memory for a while before the thread goes on by itself; nothing where
+    /// what it looks for can come meanwhile, on another CPU.
+    Linger,
     /// Creates a thread: it becomes ready, the caller goes on.
     Create(ThreadId),
     /// Ends the thread and opens its end's gate.

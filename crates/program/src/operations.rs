@@ -31,6 +31,7 @@ const WAKE: u32 = 11;
 const WAIT: u32 = 17;
 const POLL: u32 = 18;
 const ROUSE: u32 = 19;
+const LINGER: u32 = 20;
 
 /// The kind of operations that do not fit.
 const ODD: u32 = (1 << KIND_BITS) - 1;
@@ -51,9 +52,9 @@ impl Operations {
         self.words.len()
     }
 
-    /// Returns whether some of them may poll.
+    /// Returns whether some of them may poll, or linger.
     pub fn polls(&self) -> bool {
-        self.kinds >> POLL & 1 == 1
+        self.kinds & (1 << POLL | 1 << LINGER) != 0
     }
 
     /// Returns whether some of them may wake those that wait for a futex.
@@ -287,6 +288,7 @@ impl Operations {
             WAIT => Action::Wait(object),
             POLL => Action::Poll(object),
             ROUSE => Action::Rouse(object),
+            LINGER => Action::Linger,
             _ => self.odd[(word >> WORK_SHIFT) as usize].1,
         }
     }
@@ -330,6 +332,7 @@ fn packed(action: Action) -> Option<(u32, u32)> {
         Action::Wait(id) => (WAIT, id.0),
         Action::Poll(id) => (POLL, id.0),
         Action::Rouse(id) => (ROUSE, id.0),
+        Action::Linger => (LINGER, 0),
         // What is about two things at once stands in the table.
         _ => return None,
     })
@@ -342,7 +345,7 @@ mod tests {
 
     fn action() -> impl Strategy<Value = Action> {
         let id = any::<u32>().prop_map(|id| ObjectId(id >> (id % 32)));
-        (0..22_u32, id, any::<u32>()).prop_map(|(kind, id, other)| match kind {
+        (0..23_u32, id, any::<u32>()).prop_map(|(kind, id, other)| match kind {
             0 => Action::Pass,
             1 => Action::Create(ThreadId(id.0)),
             2 => Action::Terminate,
@@ -363,7 +366,8 @@ mod tests {
             17 => Action::Wait(id),
             18 => Action::Poll(id),
             19 => Action::Rouse(id),
-            20 => Action::Broadcast {
+            20 => Action::Linger,
+            21 => Action::Broadcast {
                 cond: id,
                 woken: other,
             },

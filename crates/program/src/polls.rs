@@ -89,7 +89,7 @@ impl Lowering<'_> {
             }
             match call.operation {
                 _ if worked > looks.allowed => return None,
-                Op::Return => {}
+                Op::Return | Op::Linger(_) => {}
                 Op::Lock(mutex) | Op::Unlock(mutex) if Some(mutex) == own => {}
                 Op::Lock(mutex) => held.push(mutex),
                 Op::Unlock(mutex) if held.contains(&mutex) => held.retain(|&other| other != mutex),

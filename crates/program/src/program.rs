@@ -131,6 +131,7 @@ impl Program {
         let doacross = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Doacross;
         match self.operations.action(operation) {
             Action::Pass | Action::Rouse(_) => "pass",
+            Action::Linger => "linger",
             Action::Create(_) => "create",
             Action::Terminate => "terminate",
             Action::Await(gate) => match self.opener(gate) {
@@ -245,7 +246,7 @@ impl Program {
             | Action::Wait(id) => object(id),
             Action::Create(thread) => Some(&self.threads[thread.index()].name),
             Action::Await(gate) | Action::Open(gate) => Some(self.gate_name(gate)),
-            Action::Pass | Action::Terminate | Action::Delay(_) => None,
+            Action::Pass | Action::Linger | Action::Terminate | Action::Delay(_) => None,
         }
     }
 }

@@ -69,6 +69,9 @@ impl Shares {
             let call = trace.call(event);
             let thread = call.thread.index();
             let own = ways[thread].left();
+            if let Operation::Linger(looked) = call.operation {
+                looks += looked.0;
+            }
             let mut left = event.time.0.saturating_sub(now).saturating_sub(own);
             // Who looked at memory until it lost the CPU had it until then.
             let looked = left.min(looks);

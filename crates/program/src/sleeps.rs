@@ -133,7 +133,8 @@ impl Lowering<'_> {
             }
         }
         for (gate, at) in self.sleeps.awaits.remove(&event).unwrap_or_default() {
-            if !self.sleeps.void.contains(&gate) && !(at > event && self.will_pass_over(at)) {
+            let is_void = self.sleeps.void.contains(&gate);
+            if !is_void && (at <= event || !self.will_pass_over(at)) {
                 self.push_with_work(index, thread, Action::Await(gate), 0);
             }
         }

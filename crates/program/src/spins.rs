@@ -212,6 +212,13 @@ impl Lowering<'_> {
         self.resumes_at[thread as usize] = end as u32 + 1;
     }
 
+    /// Lowers a spin that went on by itself: on one CPU it takes as long as it did, on more what it looks for can come meanwhile, and what the
+    /// thread does then to wait for it takes as long as that needs.
+    pub fn linger(&mut self, index: usize, thread: u32, looked: u64) {
+        self.push(index, thread, Action::Pass);
+        self.push_with_work(index, thread, Action::Linger, looked);
+    }
+
     /// Returns whether another thread looks at memory between two events, and nothing tells what for.
     fn another_looks(&self, begin: usize, back: u32, thread: u32) -> bool {
         (begin..back as usize).any(|event| {

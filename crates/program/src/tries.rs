@@ -9,7 +9,8 @@ use crate::{
 };
 
 impl Lowering<'_> {
-    /// Lowers failed tries, if the thread did nothing else until the same call got the lock. Returns whether that is so.
+    /// Lowers failed tries, if the thread did nothing else until the same call got the lock, or, after many of them, any call that waits for
+    /// it, as those do that look for a while before they sleep. Returns whether that is so.
     pub fn tries_until_locked(&mut self, index: usize, call: Call) -> bool {
         let Some(mutex) = tried(call) else {
             return false;
@@ -25,9 +26,9 @@ impl Lowering<'_> {
         true
     }
 
-    /// Where a call got the lock after others failed: what they took was waiting.
+    /// Where a call gets the lock after others failed: what they took was waiting.
     pub fn got_after_tries(&mut self, index: usize, call: Call) {
-        if let Some(mutex) = tried(call)
+        if let Some(mutex) = tried(call).or_else(|| locked(call))
             && self.tried_until.remove(&(index as u32))
         {
             let poll = self.push(index, call.thread.0, Action::Poll(mutex));
@@ -35,18 +36,57 @@ impl Lowering<'_> {
         }
     }
 
+    /// Returns how long a thread looked at memory before an event that is passed over, if that is among tries: those are waits, too.
+    pub fn lingered_among_tries(&self, call: Call) -> u64 {
+        match call.operation {
+            Op::Linger(looked) if !self.tried_until.is_empty() => looked.0,
+            _ => 0,
+        }
+    }
+
     fn success_after(&self, index: usize, first: Call, mutex: ObjectId) -> Option<u32> {
         let mut at = self.next.after(index);
+        let (mut failures, mut is_one_call) = (failures(first), true);
         while at != NONE {
             let call = *self.trace.call(&self.trace.events[at as usize]);
-            let same = tried(call) == Some(mutex) && call.site == first.site;
+            let is_tried = tried(call) == Some(mutex);
+            if matches!(call.operation, Op::Linger(_)) {
+                at = self.next.after(at as usize);
+                continue;
+            }
+            is_one_call &= call.site == first.site;
             match self.outcome(at as usize, call) {
-                Outcome::Busy if same => at = self.next.after(at as usize),
-                Outcome::Success if same => return Some(at),
+                Outcome::Busy if is_tried => {
+                    failures += self::failures(call);
+                    at = self.next.after(at as usize);
+                }
+                Outcome::Success if is_tried && is_one_call => return Some(at),
+                Outcome::Success => {
+                    let gets_it = is_tried || locked(call) == Some(mutex);
+                    return (gets_it && failures >= LEAST).then_some(at);
+                }
                 _ => return None,
             }
         }
         None
+    }
+}
+
+/// Fewer failures than this before a thread waits for a lock may be followed by something else that it had to do.
+const LEAST: u64 = 16;
+
+/// Returns how often a failed call failed.
+fn failures(call: Call) -> u64 {
+    match call.operation {
+        Op::TryLocks { count, .. } => count,
+        _ => 1,
+    }
+}
+
+fn locked(call: Call) -> Option<ObjectId> {
+    match call.operation {
+        Op::Lock(mutex) | Op::TimedLock(mutex) | Op::SpinLock(mutex) => Some(mutex),
+        _ => None,
     }
 }
 

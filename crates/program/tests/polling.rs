@@ -182,6 +182,22 @@ fn tries_until_one_succeeds_are_a_wait_for_the_lock() {
         .collect();
     // But for the first try, before which B did something else.
     assert_eq!(polls, [4_000]);
+    // Nor does it matter by which call it gets the lock at last, if it tried often enough to do nothing else.
+    for (failures, work) in [(50, vec![3_000]), (5, vec![])] {
+        let mut recording = Recording::new();
+        recording.does("C", 10, "lock m");
+        recording.does("B", 1_000, "trylock m busy site=prog+0x10");
+        let often = format!("trylocks m {failures} busy site=prog+0x20");
+        recording.does("B", 2_000, &often);
+        recording.does("C", 10_000, "unlock m");
+        recording.does("B", 1_000, "lock m site=prog+0x30");
+        recording.does("B", 500, "unlock m");
+        let program = recording.program();
+        let polls = program.operations.iter();
+        let polls = polls.filter(|operation| matches!(operation.action, Action::Poll(_)));
+        let took: Vec<u64> = polls.map(|operation| operation.work_nanos).collect();
+        assert_eq!(took, work, "{failures}");
+    }
     // Who gives up does not wait.
     let mut recording = Recording::new();
     recording.does("C", 10, "lock m");

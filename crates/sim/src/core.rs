@@ -192,7 +192,12 @@ impl<'p> Core<'p> {
         operations.fetch(state.position + FETCHED_AHEAD);
         state.work_left = work.saturating_mul(1_000);
         // Where others run meanwhile, polling takes until what they do is done.
-        if self.polls && matches!(operations.action(state.position), Action::Poll(_)) {
+        if self.polls
+            && matches!(
+                operations.action(state.position),
+                Action::Poll(_) | Action::Linger
+            )
+        {
             state.work_left = 0;
         }
         if self.teams.wait_awake()

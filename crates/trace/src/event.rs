@@ -278,6 +278,8 @@ pub enum Operation {
     /// Looked at memory again and again until it lost the CPU, and was without it until its [`Operation::Return`]. For so long it
     /// looked: that is not in its CPU time, and others had the CPU only after it.
     Spin(Nanos),
+    /// Looked at memory again and again for so long, and went on by itself: that is not in its CPU time.
+    Linger(Nanos),
 }
 
 impl Operation {
@@ -332,6 +334,7 @@ impl Operation {
             Self::PipeWrite { .. } => "pipe_write",
             Self::PipeRead { .. } => "pipe_read",
             Self::Spin(_) => "spin",
+            Self::Linger(_) => "linger",
         }
     }
 
@@ -349,6 +352,7 @@ impl Operation {
             | Self::Sleep
             | Self::SleepFor(_)
             | Self::Spin(_)
+            | Self::Linger(_)
             | Self::Message(_) => None,
             Self::Send { event: object, .. }
             | Self::Wait(object)

@@ -30,6 +30,7 @@ fn kind(operation: Operation) -> Option<ObjectKind> {
         | Operation::Sleep
         | Operation::SleepFor(_)
         | Operation::Spin(_)
+        | Operation::Linger(_)
         | Operation::Message(_) => None,
         Operation::Send { .. } | Operation::Wait(_) => Some(ObjectKind::Event),
         Operation::Lock(_)

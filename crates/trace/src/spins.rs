@@ -2,7 +2,8 @@
 //!
 //! On one CPU a thread that spins so keeps the CPU until its slice is over, and nobody whom it waits for can run meanwhile. How often and
 //! how long it does that is a matter of that one CPU, and no work. So each turn that ended in such a loop becomes a [`Operation::Spin`],
-//! from when the thread began to look until it had the CPU again, and the time that it looked is taken out of its CPU times.
+//! from when the thread began to look until it had the CPU again, and the time that it looked is taken out of its CPU times. Of loops that go on
+//! by themselves, what samples saw before an event becomes an [`Operation::Linger`] before that one.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,10 +32,22 @@ impl Turn {
 /// Less time than so much in a loop is not told by samples.
 const LEAST: Nanos = Nanos(50_000);
 
-/// Takes the spins out of a trace's CPU times, and puts them among the events. `turns` are those of each thread, by its number in the
-/// recorded system, in order; such a share of their time was not the program's, but what it took to see them, and is taken out, too.
-/// Returns how much the spins were.
-pub fn take_out(trace: &mut Trace, turns: &BTreeMap<u32, Vec<Turn>>, share: f64) -> Nanos {
+/// What was seen of threads, by their numbers in the recorded system.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The turns of each thread, in order.
+    pub turns: BTreeMap<u32, Vec<Turn>>,
+    /// When it waited, in order, in loops that go on by themselves after some time.
+    pub waited: BTreeMap<u32, Vec<Nanos>>,
+    /// The CPU time that each of these stands for.
+    pub period: Nanos,
+    /// The share of the turns' time that was not the program's, but what it took to see them.
+    pub share: f64,
+}
+
+/// Takes the spins out of a trace's CPU times, and puts those among the events that ended when a thread lost the CPU; what it took to see them is
+/// taken out, too. Returns how much the spins were.
+pub fn take_out(trace: &mut Trace, seen: &Seen) -> Nanos {
     let mut own: Vec<Vec<u32>> = vec![Vec::new(); trace.threads.len()];
     let mut begins = vec![Nanos(0); trace.threads.len()];
     for (number, event) in (0..).zip(&trace.events) {
@@ -45,21 +58,28 @@ pub fn take_out(trace: &mut Trace, turns: &BTreeMap<u32, Vec<Turn>>, share: f64)
         }
     }
     let mut found = Found {
-        share,
+        share: seen.share,
+        period: seen.period,
         ..Found::default()
     };
     let mut all = Nanos(0);
     for (thread, events) in own.iter().enumerate() {
         let tid = trace.threads[thread].tid;
-        let Some(turns) = tid.and_then(|tid| turns.get(&tid)) else {
+        let Some((tid, turns)) = tid.and_then(|tid| seen.turns.get_key_value(&tid)) else {
             continue;
         };
+        let waited = seen.waited.get(tid).map_or(&[][..], Vec::as_slice);
         let thread = ThreadId::from_index(thread);
         let began = begins[thread.index()];
-        all = all + found.take_from(trace, (thread, began), events, turns);
+        all = all + found.take_from(trace, (thread, began), events, (turns, waited));
     }
     found.put_into(trace);
     all
+}
+
+/// Returns the whole microseconds of a time, so that calls are alike.
+fn whole(time: Nanos) -> Nanos {
+    Nanos(time.0 / 1_000 * 1_000)
 }
 
 /// The spins of a trace that is under way.
@@ -69,7 +89,12 @@ struct Found {
     calls: HashMap<Call, CallId>,
     /// The share of a turn's work that it took to see it.
     share: f64,
+    /// The CPU time that a sample stands for.
+    period: Nanos,
 }
+
+/// What samples say is taken from the time around them, where that between two events is shorter: from that of so many samples at most.
+const OWED: u64 = 8;
 
 impl Found {
     /// Takes a thread's spins out of its CPU times; returns how much that was.
@@ -78,9 +103,10 @@ impl Found {
         trace: &mut Trace,
         (thread, began): (ThreadId, Nanos),
         events: &[u32],
-        turns: &[Turn],
+        (turns, waited): (&[Turn], &[Nanos]),
     ) -> Nanos {
         let (mut taken, mut spun, mut at) = (Nanos(0), Nanos(0), Nanos(0));
+        let (mut owed, mut waited) = (Nanos(0), waited);
         let (mut last_time, mut last_cpu) = (began, Nanos(0));
         let mut turns = turns;
         for &number in events {
@@ -101,10 +127,26 @@ impl Found {
             if trace.call(&event).operation != Operation::Return {
                 (looked, at) = self.spins_in(trace, gap, here, (taken, at));
             }
-            taken = taken + looked + self.of_samples(gap, here, looked);
-            spun = spun + looked;
+            let before = waited.partition_point(|&seen| seen <= time);
+            owed = owed + Nanos(before as u64 * self.period.0);
+            waited = &waited[before..];
+            let seeing = self.of_samples(gap, here, looked);
+            let left = cpu.since(last_cpu).since(looked + seeing);
+            let mut waits = whole(owed.min(left));
+            let is_return = trace.call(&event).operation == Operation::Return;
+            if is_return || time.since(last_time).0 < 2 {
+                waits = Nanos(0);
+            }
+            owed = owed.since(waits).min(Nanos(OWED * self.period.0));
+            taken = taken + looked + seeing + waits;
+            spun = spun + looked + waits;
             // No earlier than what it did before.
             at = at.max(cpu.since(taken));
+            if waits.0 > 0 {
+                let call = self.call(trace, thread, Operation::Linger(waits), None);
+                self.events
+                    .push(Event::new(Nanos(time.0 - 1), Some(at), call));
+            }
             trace.events[number as usize].set_cpu(Some(at));
             (last_time, last_cpu) = (time, cpu);
         }
@@ -154,7 +196,7 @@ impl Found {
             };
             let of_samples = self.of_samples(until, turns, taken);
             at = at.max(cpu.since(before + taken + of_samples));
-            let spin = Operation::Spin(Nanos(looked.0 / 1_000 * 1_000));
+            let spin = Operation::Spin(whole(looked));
             for (time, operation) in [(begin, spin), (next.on, Operation::Return)] {
                 let call = self.call(trace, gap.thread, operation, turn.site);
                 self.events.push(Event::new(time, Some(at), call));
@@ -232,7 +274,11 @@ mod tests {
             turn(700, 1_000, 300),
             turn(1_500, 1_600, 0),
         ];
-        let taken = take_out(&mut trace, &BTreeMap::from([(7, turns)]), 0.0);
+        let seen = Seen {
+            turns: BTreeMap::from([(7, turns)]),
+            ..Seen::default()
+        };
+        let taken = take_out(&mut trace, &seen);
         assert_eq!(taken, Nanos(550 * MICRO));
         crate::validate(&trace).expect("it is still in order");
         let told: Vec<(u64, &str, u64)> = trace
@@ -260,6 +306,40 @@ mod tests {
     }
 
     #[test]
+    fn what_samples_saw_of_waits_that_ended_by_themselves_is_taken_out() {
+        let listing = "foretrace-text 1\nunit 1us\nreturns explicit\nprocess A\nprocess B\n0 A create B cpu=0\n\
+                       500 B lock m cpu=400\n600 B unlock m cpu=500\n1600 B lock m cpu=1500\n1700 B unlock m cpu=1600\n\
+                       2000 A terminate cpu=10\n2100 B terminate cpu=1800\n";
+        let mut trace = text::parse(listing, "test").expect("it is well formed");
+        trace.threads[1].tid = Some(7);
+        let seen = Seen {
+            turns: BTreeMap::from([(7, vec![turn(100, 2_100, 0)])]),
+            waited: BTreeMap::from([(
+                7,
+                [450, 550, 700, 900].map(|at| Nanos(at * MICRO)).to_vec(),
+            )]),
+            period: Nanos(250 * MICRO),
+            share: 0.0,
+        };
+        assert_eq!(take_out(&mut trace, &seen), Nanos(1_000 * MICRO));
+        let own = trace
+            .events
+            .iter()
+            .filter(|event| trace.call(event).thread.0 == 1);
+        let cpu: Vec<u64> = own
+            .filter_map(|event| Some(event.cpu()?.0 / MICRO))
+            .collect();
+        // Before the second event there are 100 us of the 250 that its sample stands for; the rest is taken behind it.
+        assert_eq!(cpu, [150, 150, 150, 150, 500, 500, 600, 800]);
+        crate::validate(&trace).expect("it is still in order");
+        let lingered = trace.calls.iter().filter_map(|call| match call.operation {
+            Operation::Linger(time) => Some(time.0 / MICRO),
+            _ => None,
+        });
+        assert_eq!(lingered.collect::<Vec<_>>(), [250, 100, 650]);
+    }
+
+    #[test]
     fn what_is_within_a_call_that_blocks_stays() {
         let listing = "foretrace-text 1\nunit 1us\nreturns explicit\nprocess A\nprocess B\n0 A create B cpu=0\n\
                        100 B barrier_wait b 2 cpu=100\n900 B return cpu=500\n1000 A terminate cpu=10\n1000 B terminate cpu=600\n";
@@ -267,11 +347,15 @@ mod tests {
         trace.threads[1].tid = Some(7);
         let before = trace.clone();
         let turns = vec![turn(0, 400, 300), turn(800, 1_000, 0)];
-        let turns = BTreeMap::from([(7, turns)]);
-        assert_eq!(take_out(&mut trace, &turns, 0.0), Nanos(0));
+        let mut seen = Seen {
+            turns: BTreeMap::from([(7, turns)]),
+            ..Seen::default()
+        };
+        assert_eq!(take_out(&mut trace, &seen), Nanos(0));
         assert_eq!(trace.events, before.events);
         // Of 500 us of its CPU time it was seen for 500.
-        assert_eq!(take_out(&mut trace, &turns, 0.1), Nanos(0));
+        seen.share = 0.1;
+        assert_eq!(take_out(&mut trace, &seen), Nanos(0));
         let last = trace.events.last().and_then(Event::cpu);
         assert_eq!(last, Some(Nanos(540 * MICRO)));
     }

@@ -28,8 +28,7 @@ pub fn hook_in_opened() {
 
 /// As [`hook`], where the program is linked to a library that has such functions.
 pub fn hook_at_start() {
-    // SAFETY: looks a symbol up by a NUL-terminated name.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"PMPI_Session_init".as_ptr()) };
+    let found = crate::next::find(libc::RTLD_DEFAULT, c"PMPI_Session_init".as_ptr());
     if !found.is_null() {
         hook();
     }

@@ -8,7 +8,7 @@ use foretrace_mpi::{Family, LIBRARIES, StatusLayout};
 use foretrace_trace::journal::mpi::FUNCTIONS;
 
 use super::arguments::Inside;
-use crate::next::Next;
+use crate::next::{Next, find};
 
 /// What differs between families.
 #[derive(Clone, Copy)]
@@ -195,8 +195,7 @@ impl Service {
 
 /// Finds data of the library's: where the program has a copy, that one.
 pub fn data(name: &CStr) -> usize {
-    // SAFETY: looks a symbol up by a NUL-terminated name.
-    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
+    let address = find(libc::RTLD_DEFAULT, name.as_ptr()) as usize;
     if address == 0 {
         return in_libraries(name);
     }
@@ -205,8 +204,7 @@ pub fn data(name: &CStr) -> usize {
 
 /// Finds a function behind our own.
 pub fn symbol(name: &CStr) -> usize {
-    // SAFETY: looks a symbol up by a NUL-terminated name.
-    let address = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as usize;
+    let address = find(libc::RTLD_NEXT, name.as_ptr()) as usize;
     if address == 0 {
         return in_libraries(name);
     }
@@ -232,8 +230,7 @@ fn in_libraries(name: &CStr) -> usize {
         if handle.is_null() {
             continue;
         }
-        // SAFETY: a handle, and a NUL-terminated name.
-        let found = unsafe { libc::dlsym(handle, name.as_ptr()) } as usize;
+        let found = find(handle, name.as_ptr()) as usize;
         if found != 0 {
             return found;
         }

@@ -87,8 +87,7 @@ fn of_caller(name: &CStr, site: u64) -> *mut c_void {
     if handle.is_null() {
         return handle;
     }
-    // SAFETY: an open library, and a name that ends with a NUL.
-    let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
+    let address = crate::next::find(handle, name.as_ptr());
     // SAFETY: undoes the opening; the caller keeps its library.
     unsafe { close(handle) };
     address

@@ -104,6 +104,20 @@ fn a_library_opened_later_is_found_by_the_programs_own_search_path() {
 }
 
 #[test]
+fn functions_that_a_program_looks_up_in_a_library_are_recorded() {
+    use crate::harness::{compile, record_command};
+    // Exported, so that its own functions are found by the order of libraries.
+    let program = compile("looks_up.c", "looks_up", &["-rdynamic"]);
+    let run = record_command(&program, &[], &[]);
+    assert_eq!(run.stdout(), "3 1 1 1 1\ntold\n");
+    let section = ["lock mutex1", "unlock mutex1"];
+    let own = [&section[..], &section, &section, &["terminate"]].concat();
+    assert_eq!(run.lines_without_once("T1"), own);
+    assert_eq!(run.count("create"), 1);
+    assert_eq!(run.count("join"), 1);
+}
+
+#[test]
 fn a_library_that_passes_by_is_named() {
     use crate::harness::{compile, record_command};
     let program = compile("opens_deep.c", "opens_deep", &["-Wl,-rpath,$ORIGIN"]);

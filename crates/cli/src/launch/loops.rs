@@ -3,11 +3,16 @@
 //! The loop is run with symbols in place of values, and with memory that nobody else changes. Where a round leaves
 //! everything as the round before did, the loop cannot come to an end by itself: it waits for somebody else. A loop that
 //! counts, follows pointers or computes is something else each round. What cannot be decoded is not recognized.
+//!
+//! A loop with a `pause` in it may count: it waits until it has waited long enough, and goes on by itself then.
 
 mod decode;
 mod symbols;
 
-use self::{decode::decode, symbols::Machine};
+use self::{
+    decode::{Effect, decode},
+    symbols::Machine,
+};
 
 /// The longest loop that is recognized, in bytes.
 const LONGEST: usize = 60;
@@ -15,29 +20,59 @@ const LONGEST: usize = 60;
 /// So many rounds may pass until nothing changes any more: values move from one place to another.
 const ROUNDS: usize = 4;
 
-/// Returns where a waiting loop that holds the instruction at `at` begins, as an offset in `code`.
-pub fn waiting_loop(code: &[u8], at: usize) -> Option<usize> {
+/// A loop that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Its first instruction, as an offset in the code.
+    pub begin: usize,
+    /// Whether it counts, and goes on by itself when it has waited long enough.
+    pub is_bounded: bool,
+}
+
+/// Returns the waiting loop that holds the instruction at `at`.
+pub fn waiting_loop(code: &[u8], at: usize) -> Option<Waiting> {
     let first = at.saturating_sub(LONGEST);
-    (first..=at).rev().find(|&start| {
-        let end = loop_from(code, start);
-        end.is_some_and(|(end, boundaries)| at < end && boundaries >> (at - start) & 1 == 1)
-            && waits(code, start)
+    (first..=at).rev().find_map(|begin| {
+        let found = loop_from(code, begin)?;
+        let holds = at < found.end && found.boundaries >> (at - begin) & 1 == 1;
+        (holds && waits(code, begin, found.pauses)).then_some(Waiting {
+            begin,
+            is_bounded: found.pauses && found.counts,
+        })
     })
 }
 
-/// Follows the instructions from `start` up to a jump back to it; returns where the loop ends, and where instructions
-/// begin in it, a bit each. Jumps out of it or over a part of it are taken not to be made.
-fn loop_from(code: &[u8], start: usize) -> Option<(usize, u64)> {
+/// A loop.
+struct Loop {
+    /// Where it ends.
+    end: usize,
+    /// Where instructions begin in it, a bit each.
+    boundaries: u64,
+    /// Whether it lets a core's other thread go first.
+    pauses: bool,
+    /// Whether it counts.
+    counts: bool,
+}
+
+/// Follows the instructions from `start` up to a jump back to it. Jumps out of it or over a part of it are taken not to be made.
+fn loop_from(code: &[u8], start: usize) -> Option<Loop> {
     let mut at = start;
-    let mut boundaries = 0;
+    let (mut boundaries, mut pauses, mut counts) = (0, false, false);
     while at < start + LONGEST {
         boundaries |= 1 << (at - start);
         let instruction = decode(code.get(at..)?)?;
+        pauses |= instruction.effect == Effect::Pause;
+        counts |= instruction.counts();
         at += instruction.bytes;
         if let Some(distance) = instruction.jump {
             let target = at.checked_add_signed(distance)?;
             if target == start {
-                return Some((at, boundaries));
+                return Some(Loop {
+                    end: at,
+                    boundaries,
+                    pauses,
+                    counts,
+                });
             }
             if target < start || !instruction.conditional {
                 return None;
@@ -48,15 +83,19 @@ fn loop_from(code: &[u8], start: usize) -> Option<(usize, u64)> {
 }
 
 /// Runs the loop until a round changes nothing.
-fn waits(code: &[u8], start: usize) -> bool {
-    let mut machine = Machine::default();
+fn waits(code: &[u8], start: usize, pauses: bool) -> bool {
+    let mut machine = if pauses {
+        Machine::ignoring_counts()
+    } else {
+        Machine::default()
+    };
     let mut before = None;
     for _ in 0..ROUNDS {
         if !round(code, start, &mut machine) {
             return false;
         }
         if before.as_ref() == Some(&machine) {
-            return machine.looked;
+            return machine.looked || pauses;
         }
         before = Some(machine.clone());
     }
@@ -85,7 +124,25 @@ mod tests {
     use super::*;
 
     /// The code for each: how a compiler spelled it, and whether it waits.
-    const LOOPS: [(&str, bool, &[u8]); 10] = [
+    const LOOPS: [(&str, bool, &[u8]); 13] = [
+        (
+            "with a bound: mov rdx, [rbx+0x88]; test rdx, rdx; jne out; pause; dec eax; jne",
+            true,
+            &[
+                0x48, 0x8b, 0x93, 0x88, 0, 0, 0, 0x48, 0x85, 0xd2, 0x75, 6, 0xf3, 0x90, 0xff, 0xc8,
+                0x75, 0xee,
+            ],
+        ),
+        (
+            "for some time: pause; sub ecx, 1; jne",
+            true,
+            &[0xf3, 0x90, 0x83, 0xe9, 1, 0x75, 0xf9],
+        ),
+        (
+            "work in between: pause; imul is not decoded; dec eax; jne",
+            false,
+            &[0xf3, 0x90, 0x0f, 0xaf, 0xc1, 0xff, 0xc8, 0x75, 0xf7],
+        ),
         (
             "mov eax, [rip+..]; test eax, eax; je",
             true,
@@ -144,9 +201,13 @@ mod tests {
     #[test]
     fn loops_that_wait_are_told_from_those_that_go_on() {
         for (name, waits, code) in LOOPS {
-            let begin = waits.then_some(0);
-            assert_eq!(waiting_loop(code, 0), begin, "{name}");
-            assert_eq!(waiting_loop(code, code.len() - 2), begin, "{name}");
+            let is_bounded = name.contains("dec ") || name.contains("sub ");
+            let found = waits.then_some(Waiting {
+                begin: 0,
+                is_bounded,
+            });
+            assert_eq!(waiting_loop(code, 0), found, "{name}");
+            assert_eq!(waiting_loop(code, code.len() - 2), found, "{name}");
         }
     }
 

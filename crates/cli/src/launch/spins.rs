@@ -13,7 +13,7 @@ use std::{
 use foretrace_mpi::passes_messages;
 use foretrace_trace::{
     CallSite, Module, ModuleId, Nanos, SiteId, Trace,
-    spins::{Turn, take_out},
+    spins::{Seen as SeenThreads, Turn, take_out},
 };
 
 use super::{
@@ -50,6 +50,8 @@ pub struct WaitingLoop {
     pub cpu: Nanos,
     /// How often it was seen.
     samples: u32,
+    /// Whether it goes on by itself when it has waited long enough.
+    is_bounded: bool,
 }
 
 impl WaitingLoop {
@@ -112,7 +114,16 @@ impl Found {
             };
             turns.insert(tid, own.iter().map(turn).collect());
         }
-        take_out(trace, &turns, self.share)
+        let since_start = |&at: &u64| Nanos(at).since(start);
+        let waited = self.turns.waited();
+        let waited = waited.map(|(tid, times)| (tid, times.iter().map(since_start).collect()));
+        let seen = SeenThreads {
+            turns,
+            waited: waited.collect(),
+            period: Nanos(Pace::Closely.period()),
+            share: self.share,
+        };
+        take_out(trace, &seen)
     }
 }
 
@@ -229,7 +240,8 @@ impl Tally {
         samples.take(|sight| {
             let place = self.add(sight, Pace::Closely.period());
             count += u32::from(place.is_some());
-            self.found.turns.add(sight, place);
+            let is_bounded = place.is_some_and(|place| self.found.places[place].is_bounded);
+            self.found.turns.add(sight, place, is_bounded);
         });
         count
     }
@@ -259,7 +271,7 @@ impl Tally {
         found.is_of_program().then_some(place)
     }
 
-    fn place(&mut self, (module, offset): (String, u64)) -> usize {
+    fn place(&mut self, (module, offset, is_bounded): (String, u64, bool)) -> usize {
         let places = &mut self.found.places;
         let known = |found: &WaitingLoop| found.offset == offset && found.module == module;
         if let Some(place) = places.iter().position(known) {
@@ -270,21 +282,23 @@ impl Tally {
             offset,
             cpu: Nanos(0),
             samples: 0,
+            is_bounded,
         });
         places.len() - 1
     }
 }
 
-/// Returns the file and offset of the waiting loop that an instruction of a process is in.
-fn find(pid: u32, address: u64) -> Option<(String, u64)> {
+/// Returns the file and offset of the waiting loop that an instruction of a process is in, and whether it goes on by itself.
+fn find(pid: u32, address: u64) -> Option<(String, u64, bool)> {
     let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
     let first = address.checked_sub(AROUND)?;
     let mut code = [0; 2 * AROUND as usize];
     let length = memory.read_at(&mut code, first).ok()?;
-    let begin = waiting_loop(&code[..length], AROUND as usize)?;
+    let found = waiting_loop(&code[..length], AROUND as usize)?;
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
-    maps.lines()
-        .find_map(|line| module_of(line, first + begin as u64))
+    let begin = first + found.begin as u64;
+    let (module, offset) = maps.lines().find_map(|line| module_of(line, begin))?;
+    Some((module, offset, found.is_bounded))
 }
 
 /// Takes a line such as `55d0-55d4 r-xp 00002000 fe:01 1234  /usr/bin/prog`.
@@ -337,6 +351,7 @@ mod tests {
             offset: 0,
             cpu: Nanos(1),
             samples,
+            is_bounded: false,
         };
         let told = |module, samples| found(module, samples).is_told();
         assert!(told("/usr/bin/prog", SEEN_OFTEN) && told("/usr/lib/libmpv.so.2", SEEN_OFTEN));

@@ -27,6 +27,8 @@ pub struct Turns {
 #[derive(Clone, Debug, Default)]
 struct Watched {
     turns: Vec<Turn>,
+    /// When it was seen to be waiting in a loop that goes on by itself.
+    waited: Vec<u64>,
     /// When the present one began.
     on: Option<u64>,
     /// Whether nothing else was seen in it yet.
@@ -38,8 +40,8 @@ struct Watched {
 }
 
 impl Turns {
-    /// Adds what was seen of a thread; of an instruction, also which waiting loop it is in.
-    pub fn add(&mut self, sight: Sight, place: Option<usize>) {
+    /// Adds what was seen of a thread; of an instruction, also which waiting loop it is in, and whether that one goes on by itself.
+    pub fn add(&mut self, sight: Sight, place: Option<usize>, is_bounded: bool) {
         let thread = self.threads.entry(sight.tid).or_default();
         match sight.seen {
             Seen::On => {
@@ -47,7 +49,13 @@ impl Turns {
                 thread.is_fresh = true;
                 thread.looks = None;
             }
-            Seen::At(_) => thread.was_at(sight.at, place),
+            Seen::At(_) => {
+                thread.was_at(sight.at, place.filter(|_| !is_bounded));
+                if is_bounded && self.count < MOST {
+                    thread.waited.push(sight.at);
+                    self.count += 1;
+                }
+            }
             Seen::Off(could_go_on) => {
                 if let Some(turn) = thread.turn_until(sight.at, could_go_on)
                     && self.count < MOST
@@ -74,10 +82,17 @@ impl Turns {
         threads.map(|(&tid, thread)| (tid, thread.turns.as_slice()))
     }
 
-    /// Returns whether any turn ended in a loop.
+    /// Returns when each thread, by its number, was seen to be waiting in a loop that goes on by itself.
+    pub fn waited(&self) -> impl Iterator<Item = (u32, &[u64])> {
+        let threads = self.threads.iter();
+        threads.map(|(&tid, thread)| (tid, thread.waited.as_slice()))
+    }
+
+    /// Returns whether any turn ended in a loop, or one was seen that goes on by itself.
     pub fn any_spins(&self) -> bool {
-        let mut turns = self.of_threads().flat_map(|(_, turns)| turns);
-        turns.any(|turn| turn.looked > 0)
+        let spins = |turns: &[Turn]| turns.iter().any(|turn| turn.looked > 0);
+        self.of_threads().any(|(_, turns)| spins(turns))
+            || self.waited().any(|(_, times)| !times.is_empty())
     }
 }
 
@@ -121,7 +136,7 @@ mod tests {
         let mut turns = Turns::default();
         for &(at, seen, place) in sights {
             let (pid, tid) = (1, 2);
-            turns.add(Sight { seen, pid, tid, at }, place);
+            turns.add(Sight { seen, pid, tid, at }, place, false);
         }
         let all = turns.of_threads().flat_map(|(_, turns)| turns);
         all.copied().collect()
@@ -148,12 +163,34 @@ mod tests {
     }
 
     #[test]
+    fn loops_that_end_by_themselves_are_counted_by_their_samples() {
+        let mut turns = Turns::default();
+        let seen = [
+            (1, Seen::On, None),
+            (2, Seen::At(9), Some(3)),
+            (3, Seen::At(9), Some(3)),
+            (4, Seen::At(1), None),
+            (5, Seen::At(9), Some(3)),
+            (6, Seen::Off(true), None),
+        ];
+        for (at, seen, place) in seen {
+            let (pid, tid) = (1, 2);
+            turns.add(Sight { seen, pid, tid, at }, place, place.is_some());
+        }
+        let waited: Vec<_> = turns.waited().collect();
+        assert_eq!(waited, [(2, &[2, 3, 5][..])]);
+        // Whoever loses the CPU there does not wait until it has it again.
+        assert!(turns.of_threads().all(|(_, turns)| turns[0].looked == 0));
+        assert!(turns.any_spins());
+    }
+
+    #[test]
     fn threads_that_never_spin_are_known_as_such() {
         let mut turns = Turns::default();
         let seen = [Seen::On, Seen::At(1), Seen::Off(true)];
         for (at, seen) in (1..).zip(seen) {
             let (pid, tid) = (1, 2);
-            turns.add(Sight { seen, pid, tid, at }, None);
+            turns.add(Sight { seen, pid, tid, at }, None, false);
         }
         assert!(!turns.any_spins());
     }

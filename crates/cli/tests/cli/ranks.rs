@@ -586,6 +586,24 @@ fn what_mpi_calls_of_the_program_s_may_lock_for_as_long_as_it_likes() {
 }
 
 #[test]
+fn ranks_that_look_mpi_up_in_its_library_are_recorded() {
+    for family in FAMILIES {
+        let environment = TestEnvironment::new();
+        compile(&environment, family, "mpi_looks_up.c");
+        assert_eq!(
+            record(&environment, family, 2, &[]),
+            "met\nmet\n",
+            "{family}"
+        );
+        let told = environment.json(&["info", "a.ftrace", "--json"]);
+        assert!(told.to_string().contains("barrier"), "{family}: {told}");
+        let document = predict(&environment, "auto");
+        let makespan = document["predictions"][0]["makespan_ns"].as_u64();
+        assert!(makespan.is_some(), "{family}: {document}");
+    }
+}
+
+#[test]
 fn what_a_recording_left_over_is_left_over_in_its_replay() {
     for family in FAMILIES {
         let environment = TestEnvironment::new();

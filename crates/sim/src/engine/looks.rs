@@ -103,6 +103,14 @@ mod tests {
     }
 
     #[test]
+    fn who_looks_for_a_while_and_goes_on_does_so_on_one_cpu() {
+        let program =
+            program("4 A linger looked=3 cpu=1\n5 A terminate cpu=2\n7 B terminate cpu=2\n");
+        assert_eq!(millis(&program, 1).to_bits(), 7.0_f64.to_bits());
+        assert_eq!(millis(&program, 2).to_bits(), 2.0_f64.to_bits());
+    }
+
+    #[test]
     fn threads_that_look_for_what_cannot_come_are_a_deadlock() {
         // On two CPUs A has the mutex first, and B, which it waits for, never gets it.
         let program = program(

@@ -156,11 +156,11 @@ pub(super) fn row(
     {
         operation = Operation::SleepFor(asked);
     }
-    if let Operation::Spin(time) = &mut operation {
+    if let Operation::Spin(time) | Operation::Linger(time) = &mut operation {
         *time = looked.take().unwrap_or_default();
     }
     if asked.is_some() || looked.is_some() {
-        let expected = "field `asked` with `sleep` only, and `looked` with `spin`";
+        let expected = "field `asked` with `sleep` only, and `looked` with `spin` and `linger`";
         return Err(name.not(expected, "remove the field"));
     }
     if held_long.is_some() || unlocked_at.is_some() {
@@ -211,6 +211,7 @@ impl Row<'_, '_, '_> {
             "return" => Ok(Operation::Return),
             "sleep" => Ok(Operation::Sleep),
             "spin" => Ok(Operation::Spin(Nanos(0))),
+            "linger" => Ok(Operation::Linger(Nanos(0))),
             "io" => self.io(),
             "send" => Ok(Operation::Send {
                 event: self.object(ObjectKind::Event)?,

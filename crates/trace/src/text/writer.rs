@@ -302,7 +302,7 @@ fn call_text(trace: &Trace, call: &Call, sites: &[String]) -> String {
     if let Operation::SleepFor(asked) = call.operation {
         add(&format!("asked={}", asked.0));
     }
-    if let Operation::Spin(looked) = call.operation {
+    if let Operation::Spin(looked) | Operation::Linger(looked) = call.operation {
         add(&format!("looked={}", looked.0));
     }
     if let Operation::LockSections { held, .. } = call.operation {

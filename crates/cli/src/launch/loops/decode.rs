@@ -3,8 +3,10 @@
 /// What an instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing: a jump, a pause.
+    /// Nothing: a jump.
     None,
+    /// Lets a core's other thread go first: what compilers put into loops that wait, and nowhere else.
+    Pause,
     /// Compares two operands.
     Compare,
     /// Puts the source into the target.
@@ -39,6 +41,14 @@ pub enum Operand {
     },
 }
 
+impl Instruction {
+    /// Returns whether it counts: adds a number to something, or takes it away.
+    pub fn counts(&self) -> bool {
+        let by_number = matches!(self.source, Operand::Number(_));
+        by_number && matches!(self.effect, Effect::Compute(ADD | SUBTRACT))
+    }
+}
+
 /// One instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Instruction {
@@ -55,6 +65,10 @@ pub struct Instruction {
     /// Of a jump, whether it may not be made.
     pub conditional: bool,
 }
+
+/// Two of the eight operations.
+const ADD: u8 = 0;
+const SUBTRACT: u8 = 5;
 
 const NOTHING: Operand = Operand::Number(0);
 const ACCUMULATOR: Operand = Operand::Register(0);
@@ -77,6 +91,7 @@ pub fn decode(code: &[u8]) -> Option<Instruction> {
         number_bytes: 4,
     };
     let mut opcode = reader.byte()?;
+    let repeated = opcode == 0xf3;
     while let 0x66 | 0xf0 | 0xf3 | 0x2e | 0x3e = opcode {
         if opcode == 0x66 {
             reader.number_bytes = 2;
@@ -89,6 +104,7 @@ pub fn decode(code: &[u8]) -> Option<Instruction> {
     }
     match opcode {
         0x0f => reader.two_bytes(),
+        0x90 if repeated => Some(reader.done(Effect::Pause, NOTHING, NOTHING)),
         0x90 => Some(reader.done(Effect::None, NOTHING, NOTHING)),
         0x70..=0x7f => reader.jump(1, true),
         0xeb => reader.jump(1, false),
@@ -128,6 +144,12 @@ pub fn decode(code: &[u8]) -> Option<Instruction> {
             let (extension, target) = reader.operand()?;
             let number = reader.number(bytes)?;
             (extension & 7 < 2).then(|| reader.done(Effect::Compare, target, number))
+        }
+        0xfe | 0xff => {
+            let (extension, target) = reader.operand()?;
+            // One more, or one less.
+            let operation = [ADD, SUBTRACT].get(usize::from(extension & 7)).copied()?;
+            Some(reader.done(Effect::Compute(operation), target, Operand::Number(1)))
         }
         _ => None,
     }
