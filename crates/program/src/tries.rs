@@ -39,7 +39,10 @@ impl Lowering<'_> {
     /// Returns how long a thread looked at memory before an event that is passed over, if that is among tries: those are waits, too.
     pub fn lingered_among_tries(&self, call: Call) -> u64 {
         match call.operation {
-            Op::Linger(looked) if !self.tried_until.is_empty() => looked.0,
+            Op::Linger(looked) => {
+                let end = self.resumes_at[call.thread.index()];
+                looked.0 * u64::from(self.tried_until.contains(&end))
+            }
             _ => 0,
         }
     }

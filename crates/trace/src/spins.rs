@@ -45,8 +45,8 @@ pub struct Seen {
     pub share: f64,
 }
 
-/// Takes the spins out of a trace's CPU times, and puts those among the events that ended when a thread lost the CPU; what it took to see them is
-/// taken out, too. Returns how much the spins were.
+/// Takes the spins out of a trace's CPU times, and puts them among the events; what it took to see them is taken out, too. Returns how much
+/// the spins were.
 pub fn take_out(trace: &mut Trace, seen: &Seen) -> Nanos {
     let mut own: Vec<Vec<u32>> = vec![Vec::new(); trace.threads.len()];
     let mut begins = vec![Nanos(0); trace.threads.len()];
@@ -58,9 +58,9 @@ pub fn take_out(trace: &mut Trace, seen: &Seen) -> Nanos {
         }
     }
     let mut found = Found {
-        share: seen.share,
-        period: seen.period,
-        ..Found::default()
+        events: Vec::new(),
+        calls: HashMap::new(),
+        seen,
     };
     let mut all = Nanos(0);
     for (thread, events) in own.iter().enumerate() {
@@ -83,20 +83,16 @@ fn whole(time: Nanos) -> Nanos {
 }
 
 /// The spins of a trace that is under way.
-#[derive(Default)]
-struct Found {
+struct Found<'s> {
     events: Vec<Event>,
     calls: HashMap<Call, CallId>,
-    /// The share of a turn's work that it took to see it.
-    share: f64,
-    /// The CPU time that a sample stands for.
-    period: Nanos,
+    seen: &'s Seen,
 }
 
 /// What samples say is taken from the time around them, where that between two events is shorter: from that of so many samples at most.
 const OWED: u64 = 8;
 
-impl Found {
+impl Found<'_> {
     /// Takes a thread's spins out of its CPU times; returns how much that was.
     fn take_from(
         &mut self,
@@ -124,20 +120,22 @@ impl Found {
                 to: (time, cpu),
             };
             let mut looked = Nanos(0);
-            if trace.call(&event).operation != Operation::Return {
+            let is_return = trace.call(&event).operation == Operation::Return;
+            if !is_return {
                 (looked, at) = self.spins_in(trace, gap, here, (taken, at));
             }
             let before = waited.partition_point(|&seen| seen <= time);
-            owed = owed + Nanos(before as u64 * self.period.0);
+            owed = owed + Nanos(before as u64 * self.seen.period.0);
             waited = &waited[before..];
             let seeing = self.of_samples(gap, here, looked);
             let left = cpu.since(last_cpu).since(looked + seeing);
-            let mut waits = whole(owed.min(left));
-            let is_return = trace.call(&event).operation == Operation::Return;
-            if is_return || time.since(last_time).0 < 2 {
-                waits = Nanos(0);
-            }
-            owed = owed.since(waits).min(Nanos(OWED * self.period.0));
+            // Within a call, and between events of one instant, there is no place for it.
+            let waits = if is_return || time.since(last_time).0 < 2 {
+                Nanos(0)
+            } else {
+                whole(owed.min(left))
+            };
+            owed = owed.since(waits).min(Nanos(OWED * self.seen.period.0));
             taken = taken + looked + seeing + waits;
             spun = spun + looked + waits;
             // No earlier than what it did before.
@@ -159,7 +157,7 @@ impl Found {
         let ((from, from_cpu), (to, to_cpu)) = (gap.from, gap.to);
         let seen = turns.iter().map(|turn| turn.within(from, to).0).sum();
         let worked = to_cpu.since(from_cpu).min(Nanos(seen)).since(looked);
-        Nanos((worked.0 as f64 * self.share) as u64)
+        Nanos((worked.0 as f64 * self.seen.share) as u64)
     }
 
     /// Finds the spins between two events of a thread, from whose CPU times so much was taken before, and whose CPU time was that at the

@@ -35,7 +35,10 @@ pub fn waiting_loop(code: &[u8], at: usize) -> Option<Waiting> {
     (first..=at).rev().find_map(|begin| {
         let found = loop_from(code, begin)?;
         let holds = at < found.end && found.boundaries >> (at - begin) & 1 == 1;
-        let looked = waits(code, begin, found.pauses).filter(|_| holds)?;
+        if !holds {
+            return None;
+        }
+        let looked = waits(code, begin, found.pauses)?;
         (looked || found.pauses).then_some(Waiting {
             begin,
             // One that only lets time pass is part of another, which looks.

@@ -585,6 +585,11 @@ fn what_mpi_calls_of_the_program_s_may_lock_for_as_long_as_it_likes() {
     }
 }
 
+fn assert_predicted(document: &Value, family: &str) {
+    let makespan = document["predictions"][0]["makespan_ns"].as_u64();
+    assert!(makespan.is_some(), "{family}: {document}");
+}
+
 #[test]
 fn ranks_that_look_mpi_up_in_its_library_are_recorded() {
     for family in FAMILIES {
@@ -598,8 +603,7 @@ fn ranks_that_look_mpi_up_in_its_library_are_recorded() {
         let told = environment.json(&["info", "a.ftrace", "--json"]);
         assert!(told.to_string().contains("barrier"), "{family}: {told}");
         let document = predict(&environment, "auto");
-        let makespan = document["predictions"][0]["makespan_ns"].as_u64();
-        assert!(makespan.is_some(), "{family}: {document}");
+        assert_predicted(&document, family);
     }
 }
 
@@ -612,8 +616,7 @@ fn what_a_recording_left_over_is_left_over_in_its_replay() {
         let told = record(&environment, family, 2, &[]);
         assert!(told.starts_with("got 7\n"), "{family}: {told}");
         let document = predict(&environment, "auto");
-        let makespan = document["predictions"][0]["makespan_ns"].as_u64();
-        assert!(makespan.is_some(), "{family}: {document}");
+        assert_predicted(&document, family);
         let warnings = document["trace"]["warnings"].to_string();
         assert!(warnings.contains("2 receives were begun"), "{warnings}");
         assert!(warnings.contains("1 message was sent"), "{warnings}");
@@ -631,8 +634,7 @@ fn threads_of_a_rank_wait_in_mpi_at_the_same_time() {
         let predict = ["predict", "a.ftrace", "--network", "infiniband", "--json"];
         for model in ["direct", "client-server", "strict"] {
             let document = environment.json(&[&predict[..], &["--model", model]].concat());
-            let makespan = document["predictions"][0]["makespan_ns"].as_u64();
-            assert!(makespan.is_some(), "{family}: {document}");
+            assert_predicted(&document, family);
         }
         let exported = environment.run(&["export", "a.ftrace", "--format", "svg", "-o", "a.svg"]);
         assert!(exported.contains("a.svg"), "{family}: {exported}");

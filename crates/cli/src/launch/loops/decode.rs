@@ -41,14 +41,6 @@ pub enum Operand {
     },
 }
 
-impl Instruction {
-    /// Returns whether it counts: adds a number to something, or takes it away.
-    pub fn counts(&self) -> bool {
-        let by_number = matches!(self.source, Operand::Number(_));
-        by_number && matches!(self.effect, Effect::Compute(ADD | SUBTRACT))
-    }
-}
-
 /// One instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Instruction {
@@ -64,6 +56,14 @@ pub struct Instruction {
     pub jump: Option<isize>,
     /// Of a jump, whether it may not be made.
     pub conditional: bool,
+}
+
+impl Instruction {
+    /// Returns whether it counts: adds a number to something, or takes it away.
+    pub fn counts(&self) -> bool {
+        let by_number = matches!(self.source, Operand::Number(_));
+        by_number && matches!(self.effect, Effect::Compute(ADD | SUBTRACT))
+    }
 }
 
 /// Two of the eight operations.
