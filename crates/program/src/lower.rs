@@ -424,7 +424,24 @@ impl<'t> Lowering<'t> {
 
     /// Makes a delay of so many nanoseconds, spent in input or output or not.
     pub fn delay_in(&mut self, nanos: u64, is_io: bool) -> Action {
-        self.delays.push(Delay { nanos, is_io });
+        self.add_delay(Delay {
+            nanos,
+            is_io,
+            is_beat: false,
+        })
+    }
+
+    /// Makes a delay that lasts until the thread's next beat of so many nanoseconds.
+    pub fn beat(&mut self, nanos: u64) -> Action {
+        self.add_delay(Delay {
+            nanos,
+            is_io: false,
+            is_beat: true,
+        })
+    }
+
+    fn add_delay(&mut self, delay: Delay) -> Action {
+        self.delays.push(delay);
         Action::Delay(self.delays.len() as u32 - 1)
     }
 

@@ -130,6 +130,9 @@ pub struct Delay {
     pub nanos: u64,
     /// Whether it is spent in input or output, and not asleep or in a timed wait.
     pub is_io: bool,
+    /// Whether it lasts until the next whole multiple of its length since the thread's delay before began, in place of all its
+    /// length: what a thread sees that looks every so often.
+    pub is_beat: bool,
 }
 
 /// Something that opens once and stays open: a thread's end, a cancellation, a one-time initialization, a thread's progress.

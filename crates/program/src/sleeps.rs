@@ -6,7 +6,8 @@
 //!
 //! A thread that paces itself, or stands for a device, sleeps as often, and for it the time itself counts. What tells the two
 //! apart is what ended it: one that waits for others goes on after another has ended, or has begun to wait, since it looked
-//! last; whoever stops others by the clock goes on before they do. A thread that is ended by its process, such as one that shows
+//! last; whoever stops others by the clock goes on before they do. It sees it when its sleep is over: it goes on at the next of its
+//! beats, which are as far apart as its sleeps are long. A thread that is ended by its process, such as one that shows
 //! progress, sleeps as often as the work of the others lets it.
 //!
 //! # Source
@@ -15,7 +16,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foretrace_trace::Operation as Op;
+use foretrace_trace::{Nanos, Operation as Op};
 
 use crate::{
     Action, GateId, Opener, Progress, Waiting,
@@ -39,6 +40,8 @@ pub(crate) struct Sleeps {
     opens: BTreeMap<u32, Vec<Opening>>,
     /// The gates that a thread waits for when its last sleep is over, by the event of that, and the events that they open at.
     pub awaits: BTreeMap<u32, Vec<(GateId, u32)>>,
+    /// How far the looks are apart, in nanoseconds, of a thread that waits so, by the event at which its last sleep is over.
+    beats: BTreeMap<u32, u64>,
     /// Gates that nobody opens: their events became part of a longer wait.
     void: BTreeSet<GateId>,
     /// What each gate stands for.
@@ -62,6 +65,17 @@ impl Sleeps {
     pub fn are_awaited(&self) -> bool {
         !(self.opens.is_empty() && self.awaits.is_empty())
     }
+}
+
+/// Sleeps between which a thread only looks.
+#[derive(Clone, Copy)]
+pub(crate) struct Slept {
+    /// The last of them.
+    pub end: usize,
+    /// How many they are.
+    pub count: u32,
+    /// How long the shortest is, in nanoseconds: those that were longer waited for a CPU.
+    shortest: u64,
 }
 
 /// How far a thread has come.
@@ -97,18 +111,23 @@ impl Lowering<'_> {
         {
             return self.spin(begin, thread);
         }
-        let Some((end, gates)) = self.waited_asleep(begin, thread) else {
+        let Some((slept, gates)) = self.waited_asleep(begin, thread) else {
             self.pass_time((begin, begin), thread);
             return;
         };
+        let end = slept.end;
         self.resumes_at[thread as usize] = end as u32 + 1;
         let back = self.next.after(end);
-        let slept = self.recorded_delay(begin, end);
-        let idle = self.busy.idle(slept, begin, back as usize);
+        let recorded = self.recorded_delay(begin, end);
+        let idle = self.busy.idle(recorded, begin, back as usize);
         let delay = self.delay(idle);
         let at = self.push(begin, thread, delay);
         self.set_open(at, OpenKind::Other);
         self.sleeps.awaits.insert(back, gates);
+        // One that its process ends does not look any more.
+        if slept.shortest > 0 && !self.ends[thread as usize].with_process {
+            self.sleeps.beats.insert(back, slept.shortest);
+        }
     }
 
     /// Opens the gates that stand for having come to an event, and waits for those that its thread waits for before it goes on.
@@ -138,6 +157,10 @@ impl Lowering<'_> {
                 self.push_with_work(index, thread, Action::Await(gate), 0);
             }
         }
+        if let Some(nanos) = self.sleeps.beats.remove(&event) {
+            let beat = self.beat(nanos);
+            self.push_with_work(index, thread, beat, 0);
+        }
     }
 
     /// Gives up the gates of an event that became part of a longer wait, whose end may be later than those who wait for the event.
@@ -164,13 +187,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns the last of the sleeps with which a thread waited for others, and the gates that stand for how far these came.
-    fn waited_asleep(&mut self, begin: usize, thread: u32) -> Option<(usize, Vec<(GateId, u32)>)> {
+    /// Returns the sleeps with which a thread waited for others, and the gates that stand for how far these came.
+    fn waited_asleep(&mut self, begin: usize, thread: u32) -> Option<(Slept, Vec<(GateId, u32)>)> {
         let meant = self.sleeps.meant.get(&thread).copied().unwrap_or(0);
         if self.trace.recording.is_none() || (begin as u32) < meant {
             return None;
         }
-        let (end, count) = self.sleeps_on(begin);
+        let slept = self.sleeps_on(begin);
+        let Slept { end, count, .. } = slept;
         let ends_with_process = self.ends[thread as usize].with_process;
         let others =
             (count >= LEAST || ends_with_process).then(|| self.waited_for(begin, end, thread));
@@ -180,7 +204,7 @@ impl Lowering<'_> {
         };
         *self.sleeps.counts.entry(thread).or_default() += u64::from(count);
         Some((
-            end,
+            slept,
             others
                 .into_iter()
                 .map(|other| (self.gate_at(other), other))
@@ -188,16 +212,28 @@ impl Lowering<'_> {
         ))
     }
 
-    /// Returns the last of the sleeps between which a thread only looks, and how many they are.
-    pub fn sleeps_on(&self, begin: usize) -> (usize, u32) {
+    /// Returns the sleeps, from one on, between which a thread only looks.
+    pub fn sleeps_on(&self, begin: usize) -> Slept {
         let call = self.trace.call(&self.trace.events[begin]);
         let mut looks = Looks::after(self.work.last_cpu(call.thread.0));
-        let (mut end, mut count) = (begin, 1);
-        while let Some(next) = self.next_look(end, Waited::Asleep(call.site), &mut looks) {
-            end = next;
-            count += 1;
+        let mut slept = Slept {
+            end: begin,
+            count: 1,
+            shortest: self.sleep_of(begin),
+        };
+        while let Some(next) = self.next_look(slept.end, Waited::Asleep(call.site), &mut looks) {
+            slept.end = next;
+            slept.count += 1;
+            slept.shortest = slept.shortest.min(self.sleep_of(next));
         }
-        (end, count)
+        slept
+    }
+
+    /// Returns how long a sleep takes where its thread gets a CPU at once, in nanoseconds.
+    fn sleep_of(&self, index: usize) -> u64 {
+        let call = self.trace.call(&self.trace.events[index]);
+        call.gone_by_itself(Nanos(self.recorded_delay(index, index)))
+            .0
     }
 
     /// Returns the last events of the threads that worked while a thread slept, if it was them whom it waited for.

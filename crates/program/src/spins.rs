@@ -21,7 +21,7 @@ use crate::{
     polls::SPIN,
     program::Waiting,
     shares::Shares,
-    sleeps::{Place, WORKS},
+    sleeps::{Place, Slept, WORKS},
 };
 
 /// As long as a nap is at most that a spinning thread takes, in nanoseconds.
@@ -172,7 +172,7 @@ impl Lowering<'_> {
     /// Lowers a spin: a wait for those that worked meanwhile, until they have come as far as they had in the
     /// middle of the last time that it was off the CPU.
     pub fn spin(&mut self, begin: usize, thread: u32) {
-        let (end, count) = self.sleeps_on(begin);
+        let Slept { end, count, .. } = self.sleeps_on(begin);
         let back = self.next.after(end);
         let returns = self.return_of(end).is_some();
         let others = if returns {

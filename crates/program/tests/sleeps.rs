@@ -65,7 +65,14 @@ fn sleeping_until_others_are_done_is_waiting_for_them() {
         Action::Delay(delay) => program.delays[*delay as usize].nanos < 1_000,
         _ => false,
     };
-    let actions = middle(&program);
+    let mut actions = middle(&program);
+    // It sees that they are done when it looks next.
+    let Some(Action::Delay(beat)) = actions.pop() else {
+        panic!("no delay at the end: {actions:?}");
+    };
+    let beat = program.delays[beat as usize];
+    assert!(beat.is_beat, "{beat:?}");
+    assert_eq!(beat.nanos, 499_998, "{beat:?}");
     assert_eq!(actions.len(), 3, "{actions:?}");
     assert!(actions.iter().all(ends), "{actions:?}");
     assert!(

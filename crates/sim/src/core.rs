@@ -88,6 +88,8 @@ pub(crate) struct Core<'p> {
     pub born: Vec<u32>,
     /// Delays begun during the current operation: when they end, and whose they are.
     pub delays: Vec<(u64, u32)>,
+    /// When each thread's latest delay began that is no beat, in picoseconds.
+    delay_began: Vec<u64>,
     /// Whether threads poll, on a machine with more CPUs than the recording's.
     polls: bool,
     /// Who waits awake.
@@ -124,6 +126,7 @@ impl<'p> Core<'p> {
             retrying: Vec::new(),
             born: Vec::new(),
             delays: Vec::new(),
+            delay_began: vec![0; program.threads.len()],
             polls: machine.cpus > 1 && program.operations.polls(),
             teams: Teams::new(program, machine),
             spins: program
@@ -281,7 +284,14 @@ impl<'p> Core<'p> {
             }
             Action::Delay(index) => {
                 let delay = self.program.delays[index as usize];
-                let length = delay.nanos.saturating_mul(1_000);
+                let mut length = delay.nanos.saturating_mul(1_000);
+                let began = &mut self.delay_began[thread as usize];
+                if delay.is_beat && length > 0 {
+                    let since = self.now - *began;
+                    length = since.next_multiple_of(length) - since;
+                } else {
+                    *began = self.now;
+                }
                 self.delays.push((self.now.saturating_add(length), thread));
                 let kind = if delay.is_io {
                     WaitKind::Io

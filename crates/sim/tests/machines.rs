@@ -245,6 +245,20 @@ fn who_mostly_sleeps_does_not_wait_for_the_end_of_a_slice() {
 }
 
 #[test]
+fn who_sleeps_until_others_are_done_sees_it_when_the_sleep_is_over() {
+    // Main looks every 990, A and B work for 2,400 each.
+    let rows = "returns explicit\nrecording command prog\nrecording cpu 0\nmodule prog /prog\n\
+        thread main\nthread A\nthread B\n0 main create A cpu=0\n0 main create B cpu=0\n\
+        10 main sleep site=prog+0x10 cpu=0\n1000 main return cpu=0\n1010 main sleep site=prog+0x10 cpu=0\n\
+        2000 main return cpu=0\n2010 main sleep site=prog+0x10 cpu=0\n2400 A lock m cpu=1200\n2400 A unlock m cpu=1200\n\
+        3000 main return cpu=0\n3010 main sleep site=prog+0x10 cpu=0\n4000 main return cpu=0\n\
+        4010 main sleep site=prog+0x10 cpu=0\n4790 A terminate cpu=2400\n4800 B terminate cpu=2400\n\
+        5000 main return cpu=0\n5007 main terminate cpu=7\n";
+    let done = ends(rows, 2, |_| ());
+    assert_eq!(done, [3 * 990 + 7, 2400, 2400]);
+}
+
+#[test]
 fn who_is_let_go_on_takes_a_cpu_from_who_ran_for_longer() {
     // B posts at 10 for main, whose CPU C has by then.
     let rows = "semaphore S 0\nreturns explicit\n0 main create B cpu=0\n0 main create C cpu=0\n0 main sem_wait S cpu=0\n\
