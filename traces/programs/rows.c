@@ -1,5 +1,6 @@
 /* Pictures, each made row by row by one of several threads, as encoders of video do: a row needs the picture before to be some rows
- * ahead. Arguments: threads, pictures, rows, how many rows ahead, work for a row. */
+ * ahead. Arguments: threads, pictures, rows, how many rows ahead, work for a row; with another one the threads take the pictures from a
+ * queue, into which the main thread puts each when the one that is as many before it as there are threads is done. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,16 +37,49 @@ static void tell(int number, int row) {
     pthread_mutex_unlock(&picture->lock);
 }
 
+static void make(int number) {
+    for (int row = 0; row < rows; row++) {
+        if (number > 0) wait_for(number - 1, row + ahead);
+        double value = 1;
+        for (long step = 0; step < work; step++) value = value * 1.0000001 + 0.5;
+        sink = value;
+        tell(number, row + 1);
+    }
+}
+
 static void *run(void *argument) {
-    for (int number = (int)(long)argument; number < count; number += threads)
-        for (int row = 0; row < rows; row++) {
-            if (number > 0) wait_for(number - 1, row + ahead);
-            double value = 1;
-            for (long step = 0; step < work; step++) value = value * 1.0000001 + 0.5;
-            sink = value;
-            tell(number, row + 1);
-        }
+    for (int number = (int)(long)argument; number < count; number += threads) make(number);
     return NULL;
+}
+
+static pthread_mutex_t queue = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t queued = PTHREAD_COND_INITIALIZER;
+static int put, taken, is_over;
+
+static void *run_from_queue(void *argument) {
+    for (;;) {
+        pthread_mutex_lock(&queue);
+        while (taken == put && !is_over) pthread_cond_wait(&queued, &queue);
+        int number = taken < put ? taken++ : -1;
+        pthread_mutex_unlock(&queue);
+        if (number < 0) return argument;
+        make(number);
+    }
+}
+
+static void fill_queue(void) {
+    for (int number = 0; number < count; number++) {
+        if (number >= threads) wait_for(number - threads, rows);
+        pthread_mutex_lock(&queue);
+        put++;
+        pthread_cond_signal(&queued);
+        pthread_mutex_unlock(&queue);
+    }
+    wait_for(count - 1, rows);
+    pthread_mutex_lock(&queue);
+    is_over = 1;
+    pthread_cond_broadcast(&queued);
+    pthread_mutex_unlock(&queue);
 }
 
 int main(int argc, char **argv) {
@@ -60,7 +94,10 @@ int main(int argc, char **argv) {
         pthread_cond_init(&pictures[i].told, NULL);
     }
     pthread_t all[MOST];
-    for (int i = 0; i < threads; i++) pthread_create(&all[i], NULL, run, (void *)(long)i);
+    int by_queue = argc > 6;
+    for (int i = 0; i < threads; i++)
+        pthread_create(&all[i], NULL, by_queue ? run_from_queue : run, (void *)(long)i);
+    if (by_queue) fill_queue();
     for (int i = 0; i < threads; i++) pthread_join(all[i], NULL);
     printf("%ld\n", of(count - 1)->rows);
     return 0;

@@ -54,6 +54,7 @@ impl Lowering<'_> {
             threads: &threads,
             objects: &objects,
             operations: &operations,
+            requirements: &requirements,
             short: &short,
         });
         let Pools { pools, others } = laid_out.as_ref().map(pool::find).unwrap_or_default();

@@ -23,7 +23,7 @@ fn rows_of_pictures_are_found_to_need_rows_of_others() {
     assert_eq!(structures.len(), 5, "{info}");
     for structure in structures {
         assert_eq!(structure["pattern"], "progress", "{info}");
-        assert_eq!(structure["sites"][0]["line"], 26, "{info}");
+        assert_eq!(structure["sites"][0]["line"], 27, "{info}");
     }
     // The last picture is done after 23 times 8 rows and 16 more, of 384.
     let predict = ["predict", "out.ftrace", "--cpus", "8", "--json"];
@@ -32,6 +32,25 @@ fn rows_of_pictures_are_found_to_need_rows_of_others() {
         let predicted = environment.json(&predict);
         let answer = &predicted["predictions"][0];
         assert_eq!(answer["model"], "direct", "{predicted}");
+        predicted
+    });
+}
+
+#[test]
+fn pictures_that_wait_for_earlier_ones_go_from_a_queue_to_any_thread() {
+    let environment = TestEnvironment::new();
+    let source = include_str!("../../../../traces/programs/rows.c");
+    environment.compile("rows", source, &["-O1", "-g", "-pthread"]);
+    let record = ["record", "--quiet", "--force", "-o", "out.ftrace", "--"];
+    let program = ["./rows", "4", "60", "16", "8", "50000", "queue"];
+    let predict = ["predict", "out.ftrace", "--cpus", "1,2,8", "--json"];
+    assert_speedup(1.0..=1.01, || {
+        let ended = environment.run(&[&record[..], &program].concat());
+        assert!(ended.contains("exit code: 0"), "{ended}");
+        let predicted = environment.json(&predict);
+        for answer in predicted["predictions"].as_array().expect("a list") {
+            assert_eq!(answer["model"], "pool", "{predicted}");
+        }
         predicted
     });
 }

@@ -188,7 +188,7 @@ fn is_lock(program: &LaidOut<'_>, takes: &Takes, semaphore: ObjectId) -> bool {
     takes.tasks(program).all(|task| {
         let given = takes.after(program, task.take);
         given
-            .filter(|action| *action == Action::GiveToken(semaphore))
+            .filter(|(_, action)| *action == Action::GiveToken(semaphore))
             .count()
             == 1
     })

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use foretrace_trace::{ObjectId, Operation as Call, SiteId, ThreadId};
+use foretrace_trace::{ObjectId, ObjectKind, Operation as Call, SiteId, ThreadId};
 
 use super::{LaidOut, Origin, Queue, Task, WorkPool, Worker, tasks};
 use crate::{Action, PositionSet, lower::NONE};
@@ -44,6 +44,11 @@ impl<'a> Looker<'a> {
                 .map(|call| place.is_some() && call.site == place)
                 .collect(),
         }
+    }
+
+    /// Returns whether others wait until an operation is done, under a mutex.
+    fn is_awaited(&self, action: Action) -> bool {
+        matches!(action, Action::Wake(id) if self.program.objects[id.index()].kind == ObjectKind::Mutex)
     }
 
     /// Returns whether an operation takes.
@@ -117,13 +122,18 @@ impl Takes {
         let left_blocked = self.left_blocked(program, thread);
         let range = program.threads[thread.index()].operations.clone();
         let mut depth = 0_u32;
+        // Whether others wait for something that was done since the last take: that was a task, not what the thread does at its end.
+        let mut is_awaited = false;
         for position in range.clone() {
             worker.work += program.operations.work_nanos(position);
             let action = program.operations.action(position);
-            if looker.takes(position, action, depth) || left_blocked && position + 1 == range.end {
+            let ends_in_task = left_blocked || is_awaited && looker.semaphore.is_some();
+            if looker.takes(position, action, depth) || ends_in_task && position + 1 == range.end {
                 worker.take(position);
                 self.taken_at.insert(position);
+                is_awaited = false;
             }
+            is_awaited |= looker.is_awaited(action);
             match action {
                 Action::Barrier(_) => worker.end_epoch(),
                 action => depth = depth_after(action, depth),
@@ -193,15 +203,15 @@ impl Takes {
         tasks(program.threads, &self.workers, &self.in_order)
     }
 
-    /// Returns what follows a take that begins a task, until the next one.
+    /// Returns what follows a take that begins a task, until the next one, with its positions.
     pub fn after<'a>(
         &self,
         program: &LaidOut<'a>,
         take: u32,
-    ) -> impl Iterator<Item = Action> + use<'a> {
+    ) -> impl Iterator<Item = (u32, Action)> + use<'a> {
         let end = self.taken_at.first_from(take + 1).unwrap_or(take);
         let operations = program.operations;
-        (take + 1..end).map(|position| operations.action(position))
+        (take + 1..end).map(|position| (position, operations.action(position)))
     }
 
     pub fn into_pool(self, routine: SiteId, ordered: bool) -> WorkPool {

@@ -19,7 +19,8 @@ use std::ops::Range;
 use foretrace_trace::{Object, ObjectId, Operation as Call, SiteId, ThreadId, Trace};
 
 use crate::{
-    Operation, Operations, PositionSet, Program, Thread, ends::End, events::Following, lower::NONE,
+    Operation, Operations, PositionSet, Program, Thread, ends::End, events::Following,
+    links::Links, lower::NONE,
 };
 
 /// Threads that take tasks from a shared queue.
@@ -37,7 +38,7 @@ pub struct WorkPool {
     pub takes: Vec<u32>,
     /// The operations at which any worker takes, those that were added, too.
     pub taken_at: PositionSet,
-    /// Whether the order of the tasks is known: all were there before the first was taken.
+    /// Whether the order of the tasks is known: all were there before the first was taken, or some wait for what those before them do.
     pub ordered: bool,
 }
 
@@ -188,6 +189,8 @@ pub(crate) struct LaidOut<'a> {
     pub threads: &'a [Thread],
     pub objects: &'a [Object],
     pub operations: &'a Operations,
+    /// The releases that each acquisition waited for.
+    pub requirements: &'a Links,
     /// Semaphores whose recorded waits outnumber their tokens.
     pub short: &'a [ObjectId],
 }

@@ -1,9 +1,11 @@
 //! Whether the tasks of a pool can be run by any worker.
 
+use std::{collections::BTreeSet, ops::Range};
+
 use foretrace_trace::{ObjectId, ObjectKind, ThreadId};
 
 use super::{
-    LaidOut,
+    LaidOut, Task, Worker,
     cuts::{TakePoint, Takes, depth_after},
 };
 use crate::{Action, Opener};
@@ -19,9 +21,13 @@ pub(super) fn check(program: &LaidOut<'_>, takes: &Takes) -> Result<bool, String
     for mutex in mutexes {
         is_queue[mutex.index()] = true;
     }
-    let mut counts = takes
-        .tasks(program)
-        .map(|task| task_uses(program, takes, task.take, &is_queue));
+    let earlier = Earlier::new(program, takes);
+    let mut waits = false;
+    let mut counts = takes.tasks(program).map(|task| {
+        let uses = task_uses(program, takes, (task, &earlier), &is_queue);
+        waits |= uses.as_ref().is_ok_and(|uses| uses.waits);
+        uses.map(|uses| uses.locks)
+    });
     let first = counts.next().transpose()?;
     for count in counts {
         let differs = Some(count?) != first;
@@ -36,7 +42,58 @@ pub(super) fn check(program: &LaidOut<'_>, takes: &Takes) -> Result<bool, String
             no_puts_by_others(program, takes, mutexes)?;
             Ok(true)
         }
-        TakePoint::Token(semaphore) => puts_cover_takes(program, takes, semaphore),
+        // Those that wait for others do so for some that were taken before them: they are taken as they were put there.
+        TakePoint::Token(semaphore) => Ok(puts_cover_takes(program, takes, semaphore)? || waits),
+    }
+}
+
+/// What a task does that matters to whether any worker can run it.
+struct Uses {
+    /// How often it locks the queue's mutexes beyond its take.
+    locks: u32,
+    /// Whether it waits for what others do.
+    waits: bool,
+}
+
+/// Tells which of a pool's tasks an operation belongs to.
+struct Earlier<'a> {
+    workers: Vec<&'a Range<u32>>,
+    /// The takes by position, each with its place in the order in which they were done.
+    places: Vec<(u32, u32)>,
+    /// The takes after which a worker only does what it does at the end.
+    tails: BTreeSet<u32>,
+}
+
+impl<'a> Earlier<'a> {
+    fn new(program: &LaidOut<'a>, takes: &Takes) -> Self {
+        let operations = |worker: &Worker| &program.threads[worker.thread.index()].operations;
+        let mut workers: Vec<&Range<u32>> = takes.workers.iter().map(operations).collect();
+        workers.sort_unstable_by_key(|range| range.start);
+        let mut places: Vec<(u32, u32)> = takes.in_order.iter().copied().zip(0..).collect();
+        places.sort_unstable();
+        let tails = takes.workers.iter().flat_map(|worker| &worker.tails);
+        Self {
+            workers,
+            places,
+            tails: tails.flatten().copied().collect(),
+        }
+    }
+
+    /// Returns whether an operation is done whatever becomes of the tasks behind one: by others than the workers, before a worker's
+    /// first take, or in a task that was taken no later.
+    fn has(&self, operation: u32, task: &Task) -> bool {
+        let after = self
+            .workers
+            .partition_point(|range| range.start <= operation);
+        let worker = after.checked_sub(1).map(|index| self.workers[index]);
+        let Some(worker) = worker.filter(|range| range.contains(&operation)) else {
+            return true;
+        };
+        let after = self.places.partition_point(|&(take, _)| take <= operation);
+        let take = after.checked_sub(1).map(|index| self.places[index]);
+        take.is_none_or(|(take, place)| {
+            !worker.contains(&take) || place <= task.rank && !self.tails.contains(&take)
+        })
     }
 }
 
@@ -76,17 +133,17 @@ fn same_barriers(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns how often a task locks the queue's mutexes beyond its take; says what in it ties it to its thread.
+/// Returns what a task does that matters; says what in it ties it to its thread.
 fn task_uses(
     program: &LaidOut<'_>,
     takes: &Takes,
-    take: u32,
+    (task, earlier): (Task, &Earlier<'_>),
     is_queue: &[bool],
-) -> Result<u32, String> {
+) -> Result<Uses, String> {
     let name = |object: ObjectId| &program.objects[object.index()].name;
-    let mut depth = depth_after(program.operations.action(take), 0);
-    let mut locks = 0;
-    for action in takes.after(program, take) {
+    let mut depth = depth_after(program.operations.action(task.take), 0);
+    let (mut locks, mut waits) = (0, false);
+    for (position, action) in takes.after(program, task.take) {
         match action {
             Action::Await(gate) => match gate.opener(program.threads.len()) {
                 Opener::Once(_) => {}
@@ -104,14 +161,20 @@ fn task_uses(
                     name(cond)
                 ));
             }
-            Action::AwaitWake(object) => {
-                let is_mutex = program.objects[object.index()].kind == ObjectKind::Mutex;
-                let what = if is_mutex {
-                    "what others do under"
-                } else {
-                    "futex"
-                };
-                return Err(format!("a task waits for {what} {}", name(object)));
+            Action::AwaitWake(object)
+                if program.objects[object.index()].kind == ObjectKind::Mutex =>
+            {
+                let needed = program.requirements.of(position);
+                if !needed.iter().all(|&release| earlier.has(release, &task)) {
+                    return Err(format!(
+                        "a task waits for what one that was taken later does under {}",
+                        name(object)
+                    ));
+                }
+                waits = true;
+            }
+            Action::AwaitWake(futex) => {
+                return Err(format!("a task waits for futex {}", name(futex)));
             }
             Action::Poll(mutex) => {
                 return Err(format!(
@@ -136,7 +199,7 @@ fn task_uses(
     if depth > 0 {
         return Err("a lock is held from one task to the next".to_owned());
     }
-    Ok(locks)
+    Ok(Uses { locks, waits })
 }
 
 /// Checks that nobody else may have put tasks into a queue that a mutex alone guards, while tasks were taken.

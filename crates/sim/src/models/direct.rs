@@ -4,6 +4,8 @@
 //!
 //! VPPB, section 2.
 
+use std::collections::BTreeMap;
+
 use foretrace_program::{Action, Program};
 use foretrace_schedule::WaitKind;
 use foretrace_trace::{ObjectId, ObjectKind};
@@ -29,6 +31,8 @@ pub(crate) struct Direct {
     mutex_of_condition: Vec<Option<ObjectId>>,
     /// Who wakes whom, where the program uses futexes.
     wakes: Option<Order>,
+    /// Who waits so, by its operation: of a pool, any worker may.
+    awaiting: BTreeMap<u32, u32>,
 }
 
 enum Object {
@@ -69,6 +73,7 @@ impl Model for Direct {
         }
         Self {
             wakes: operations.wakes().then(|| Order::new(program)),
+            awaiting: BTreeMap::new(),
             mutexes: vec![Mutex::default(); program.objects.len()],
             objects: objects.collect(),
             handover: machine.handover,
@@ -138,6 +143,9 @@ impl Direct {
                 let operation = core.threads[thread as usize].position;
                 let woken = self.wakes.as_ref();
                 let woken = woken.is_none_or(|wakes| wakes.is_satisfied(core.program, operation));
+                if !woken {
+                    self.awaiting.insert(operation, thread);
+                }
                 next_or_block(woken, WaitKind::Semaphore, id)
             }
             Action::Wake(_) => self.wake_recorded(core, thread),
@@ -189,8 +197,8 @@ impl Direct {
     fn wake_recorded(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         let operation = core.threads[thread as usize].position;
         if let Some(wakes) = &mut self.wakes {
-            wakes.release(core.program, operation, |waiter, wait| {
-                if core.is_blocked_at(waiter, wait) {
+            wakes.release(core.program, operation, |_, wait| {
+                if let Some(waiter) = self.awaiting.remove(&wait) {
                     core.wake(waiter, thread);
                 }
             });
