@@ -185,6 +185,9 @@ impl Description {
         if let Some(preempts) = self.file.scheduler.wakeup_preemption {
             machine.wakeup_preemption = preempts;
         }
+        if let Some(run_queues) = self.file.scheduler.run_queues {
+            machine.run_queues = run_queues;
+        }
         self.set_threads(&mut machine, program);
         let said = self.file.scheduler.kind.map(SchedulerKind::from);
         machine.scheduler = match scheduler.or(said) {

@@ -84,6 +84,7 @@ pub(crate) struct Scheduler {
     #[serde(alias = "quantum")]
     pub slice: Option<Slice>,
     pub wakeup_preemption: Option<bool>,
+    pub run_queues: Option<bool>,
 }
 
 /// Who runs when there are more threads than CPUs.

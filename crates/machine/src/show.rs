@@ -163,6 +163,8 @@ fn show_scheduler(machine: &Machine, kind: Option<SchedulerKind>, text: &mut Str
     line(text, &slice, "of fair and round-robin");
     let preempts = format!("wakeup_preemption = {}", machine.wakeup_preemption);
     line(text, &preempts, "of fair: who wakes need not wait");
+    let queues = format!("run_queues = {}", machine.run_queues);
+    line(text, &queues, "of fair: each CPU has its own queue");
 }
 
 fn show_costs(machine: &Machine, text: &mut String) {

@@ -54,8 +54,8 @@ pub(crate) struct Engine<'p, M, O> {
     chance: Option<Chance>,
     /// An empty list for those to be woken next.
     spare: Vec<(u32, u32)>,
-    /// The least that a ready thread ran, as the fair scheduler counts it.
-    least_ran: u64,
+    /// The least that a ready thread of each CPU's queue ran, as the fair scheduler counts it; where there is one queue for all, of that.
+    least_ran: Vec<u64>,
     /// Whether threads that wake may take CPUs from others.
     hurries: bool,
     /// Threads that woke and found no idle CPU.
@@ -95,11 +95,11 @@ const NEVER: u64 = u64::MAX;
 
 impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     pub fn new(program: &'p Program, machine: &Machine, observer: O) -> Self {
+        let processors = Processors::new(program, machine);
         Self {
             core: Core::new(program, machine),
             model: M::new(program, machine),
             observer,
-            processors: Processors::new(program, machine),
             machine: machine.clone(),
             speeds: Speeds::new(machine, program.threads.len()),
             admission: machine
@@ -112,7 +112,8 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             count: 0,
             chance: machine.seed.map(Chance::new),
             spare: Vec::new(),
-            least_ran: 0,
+            least_ran: vec![0; processors.queues()],
+            processors,
             hurries: machine.wakeup_preemption && machine.scheduler == SchedulerKind::Fair,
             hurrying: Vec::new(),
             left_at: if machine.memory.refill.0 > 0 {
@@ -130,7 +131,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     pub fn run(&mut self) {
         for (index, thread) in self.core.program.threads.iter().enumerate() {
             if !thread.created {
-                self.make_ready(index as u32);
+                self.make_ready(index as u32, NOBODY);
             }
         }
         self.share_out();
@@ -226,6 +227,10 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     /// Lets others have the CPU whose thread's slice is over, if any ran less. Returns whether that was so.
     fn end_slice(&mut self, thread: u32) -> bool {
         let state = self.core.threads[thread as usize];
+        if let Some(other) = self.processors.even_out(state.cpu, self.core.now) {
+            self.move_to_queue(other, state.cpu);
+            self.enqueue(other);
+        }
         let yields =
             self.processors
                 .next_key(state.cpu)
@@ -239,7 +244,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             self.set_ready(thread);
         } else {
             self.core.threads[thread as usize].slice_end = self.core.now + self.machine.slice.0;
-            self.least_ran = self.least_ran.max(state.ran);
+            self.note_least(state.cpu, state.ran);
             self.arm(thread);
         }
         yields
@@ -352,7 +357,10 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             let ran = self.core.threads[by as usize].ran;
             self.core.threads[child as usize].ran = ran;
             self.observer.wake(by, child, self.core.now);
-            self.make_ready(child);
+            if let Some(cpu) = self.processors.queue_of(by) {
+                self.processors.set_queue(child, cpu);
+            }
+            self.make_ready(child, by);
             if self.machine.cpus > 1 {
                 self.core.threads[by as usize].work_left += self.machine.costs.create_cost.0;
             }
@@ -412,7 +420,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
 
     /// Makes a thread ready that waited.
     fn wake(&mut self, thread: u32, waker: u32) {
-        self.make_ready(thread);
+        self.make_ready(thread, waker);
         // On one CPU, whether a thread went on when another had let it is in the recording; by the clock it is not.
         let may_hurry = self.hurries && (self.machine.cpus > 1 || waker == thread);
         if may_hurry && !self.processors.has_room(thread) {
@@ -420,8 +428,18 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         }
     }
 
-    fn make_ready(&mut self, thread: u32) {
-        let credit = self.least_ran.saturating_sub(self.machine.slice.0);
+    fn make_ready(&mut self, thread: u32, waker: u32) {
+        let cpu_of = |thread: u32| {
+            let state = self.core.threads.get(thread as usize);
+            state.filter(|state| state.turn > 0).map(|state| state.cpu)
+        };
+        let queue = self.processors.choose_queue(cpu_of(thread), cpu_of(waker));
+        if let Some(cpu) = queue {
+            self.move_to_queue(thread, cpu);
+        }
+        let credit = self
+            .least_ran_of(queue)
+            .saturating_sub(self.machine.slice.0);
         let state = &mut self.core.threads[thread as usize];
         state.ran = state.ran.max(credit);
         if self.admission.is_some() {
@@ -435,6 +453,11 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             }
         }
         self.set_ready(thread);
+    }
+
+    /// Returns the least that a ready thread of a CPU's queue ran, or, where there is one for all, of that.
+    fn least_ran_of(&self, queue: Option<u32>) -> u64 {
+        self.least_ran[queue.unwrap_or(0) as usize]
     }
 
     fn set_ready(&mut self, thread: u32) {

@@ -36,6 +36,7 @@ mod observer;
 mod placement;
 mod processors;
 mod report;
+mod run_queues;
 mod scheme;
 mod speed;
 mod teams;

@@ -17,6 +17,9 @@ pub struct Machine {
     /// Whether, under the fair scheduler, a thread that wakes takes the CPU that it ran on last, or that of the one that woke it,
     /// from a thread that ran for longer, as Linux lets it; else it waits for a free CPU or the end of a slice.
     pub wakeup_preemption: bool,
+    /// Whether, under the fair scheduler, each CPU has its own queue of ready threads, as Linux has them; else there is one for all, as it is
+    /// where CPUs are not all alike or threads are bound to some.
+    pub run_queues: bool,
     /// Which CPUs a thread may run on.
     pub bind: Bind,
     /// How long the fair scheduler and the one that goes round let a thread run while others wait. By default 3 ms, about
@@ -146,6 +149,7 @@ impl Machine {
             scheduler,
             bind: Bind::None,
             wakeup_preemption: program.recorded,
+            run_queues: program.recorded,
             slice: SimTime::from_nanos(program.slice.unwrap_or(LINUX_SLICE)),
             handover,
             costs,

@@ -11,6 +11,7 @@ use crate::{
     cpu_set::CpuSet,
     machine::SchedulerKind,
     placement::Placement,
+    run_queues::RunQueues,
     tournament::{NONE, Tournament},
 };
 
@@ -23,6 +24,8 @@ pub(crate) struct Processors {
     lowest: Option<Tournament>,
     /// Ready threads that may run anywhere: those with the smallest key first, then the longest waiting.
     anywhere: Queue,
+    /// The same where each CPU has a queue of its own.
+    run_queues: Option<RunQueues>,
     /// Ready threads that are bound, per CPU.
     bound: Vec<Queue>,
     /// The CPUs for which bound threads wait.
@@ -49,7 +52,7 @@ const FIRST_IN_LINE: u64 = 1 << 62;
 /// As many bits of a place are left to chance.
 const INSTANT_BITS: u32 = 16;
 
-type Queue = BinaryHeap<Reverse<(u64, u64, u32)>>;
+pub(crate) type Queue = BinaryHeap<Reverse<(u64, u64, u32)>>;
 
 /// A change of who runs where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +84,12 @@ impl Processors {
             wanted: CpuSet::none(machine.cpus),
             contested: CpuSet::none(machine.cpus),
             anywhere: Queue::new(),
+            run_queues: (machine.run_queues
+                && machine.scheduler == SchedulerKind::Fair
+                && machine.cpus > 1
+                && machine.processors.is_empty()
+                && !any_bound)
+                .then(|| RunQueues::new(machine.cpus, program.threads.len())),
             bound: if any_bound {
                 vec![Queue::new(); machine.cpus as usize]
             } else {
@@ -124,7 +133,10 @@ impl Processors {
                 self.bound[cpu as usize].push(entry);
                 self.note_bound(cpu);
             }
-            None => self.anywhere.push(entry),
+            None => match &mut self.run_queues {
+                Some(queues) => queues.push(thread, entry),
+                None => self.anywhere.push(entry),
+            },
         }
     }
 
@@ -174,10 +186,38 @@ impl Processors {
 
     /// Returns whether a CPU is idle on which a thread may run.
     pub fn has_room(&self, thread: u32) -> bool {
-        match self.binding[thread as usize] {
+        match self.queue_of(thread).or(self.binding[thread as usize]) {
             Some(cpu) => self.idle.contains(cpu),
             None => self.idle.first().is_some(),
         }
+    }
+
+    /// Returns how many queues there are for threads that may run anywhere.
+    pub fn queues(&self) -> usize {
+        self.run_queues.as_ref().map_or(1, |_| self.running.len())
+    }
+
+    /// Returns in which CPU's queue a thread waits, or waited last, where each has its own.
+    pub fn queue_of(&self, thread: u32) -> Option<u32> {
+        self.run_queues.as_ref().map(|queues| queues.of(thread))
+    }
+
+    /// A thread is of another CPU's queue.
+    pub fn set_queue(&mut self, thread: u32, cpu: u32) {
+        if let Some(queues) = &mut self.run_queues {
+            queues.set(thread, cpu);
+        }
+    }
+
+    /// Returns in which CPU's queue a thread that wakes is to wait, where each has its own.
+    pub fn choose_queue(&self, last: Option<u32>, waker: Option<u32>) -> Option<u32> {
+        let queues = self.run_queues.as_ref()?;
+        Some(queues.choose(&self.idle, last, waker))
+    }
+
+    /// Takes a thread from another CPU's queue for one that has fewer, where it is time for that.
+    pub fn even_out(&mut self, cpu: u32, now: u64) -> Option<u32> {
+        self.run_queues.as_mut()?.even_out(cpu, now)
     }
 
     /// Returns whether a thread may run on a CPU.
@@ -204,18 +244,32 @@ impl Processors {
     pub fn next_key(&self, cpu: u32) -> Option<u64> {
         let key = |queue: &Queue| queue.peek().map(|Reverse((key, _, _))| *key);
         let bound = self.bound.get(cpu as usize).and_then(key);
-        [bound, key(&self.anywhere)].into_iter().flatten().min()
+        let own = self.run_queues.as_ref();
+        let own = own.and_then(|queues| key(queues.queue(cpu)));
+        [bound, own, key(&self.anywhere)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Returns whether any thread may wait for a CPU.
     #[inline]
     pub fn anyone_waits(&self) -> bool {
-        !self.anywhere.is_empty() || !self.bound.is_empty()
+        !self.anywhere.is_empty()
+            || !self.bound.is_empty()
+            || self
+                .run_queues
+                .as_ref()
+                .is_some_and(RunQueues::anyone_waits)
     }
 
     /// Returns the next change that is due, and makes it. `last_cpu` tells where a thread ran before: it returns
     /// there if that CPU is idle.
     pub fn next_change(&mut self, last_cpu: impl Fn(u32) -> u32) -> Option<Change> {
+        if let Some(queues) = &mut self.run_queues {
+            let (thread, cpu) = queues.next(&self.idle)?;
+            return Some(self.start(thread, cpu));
+        }
         self.fill_bound()
             .or_else(|| self.fill_anywhere(last_cpu))
             .or_else(|| self.preempt_anywhere())

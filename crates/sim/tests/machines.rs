@@ -229,6 +229,31 @@ fn caches_that_others_emptied_have_to_be_filled_again() {
 }
 
 #[test]
+fn each_cpu_has_its_own_queue_until_they_are_evened_out() {
+    let queues = |slice: u64| {
+        move |machine: &mut Machine| {
+            machine.run_queues = true;
+            machine.slice = nanos(slice);
+        }
+    };
+    // A and C share a CPU, and B has the other one for itself.
+    assert_eq!(ends(FAIR, 2, queues(1)), [19, 20, 50]);
+    // From one queue each gets two thirds of a CPU until A ends.
+    let one_queue = |machine: &mut Machine| machine.slice = nanos(1);
+    assert_eq!(ends(FAIR, 2, one_queue), [15, 25, 45]);
+    // Three that work for 300 ms: after 160 ms one joins B.
+    let alike = "unit 1ms\nprocess A\nprocess B\nprocess C\n0 A create B\n0 A create C\n300 A terminate\n\
+        600 B terminate\n900 C terminate\n";
+    let done = ends(alike, 2, queues(3_000_000));
+    let [a, b, c] = [0, 1, 2].map(|thread| done[thread] / 1_000_000);
+    assert!(b > 350, "{done:?}");
+    assert!(
+        [a, b, c].iter().max().is_some_and(|&last| last < 470),
+        "{done:?}"
+    );
+}
+
+#[test]
 fn who_mostly_sleeps_does_not_wait_for_the_end_of_a_slice() {
     let rows = "returns explicit\n0 main create B cpu=0\n0 main sleep cpu=0\n25 main return cpu=0\n\
         26 main terminate cpu=1\n101 B terminate cpu=100\n";

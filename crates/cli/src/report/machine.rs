@@ -112,6 +112,7 @@ fn factor(rate: Rate) -> f64 {
 pub struct MachineJson {
     slice_ns: u64,
     wakeup_preemption: bool,
+    run_queues: bool,
     handover: &'static str,
     costs: CostsJson,
     memory: MemoryJson,
@@ -165,6 +166,7 @@ impl MachineJson {
         Self {
             slice_ns: machine.slice.as_nanos(),
             wakeup_preemption: machine.wakeup_preemption,
+            run_queues: machine.run_queues,
             handover: machine.handover.name(),
             costs: CostsJson {
                 wake_latency_ns: costs.wake_latency.as_nanos(),

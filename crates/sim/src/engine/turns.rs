@@ -52,7 +52,11 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
                 continue;
             }
             let of_waker = self.core.threads.get(waker as usize).map(|state| state.cpu);
-            let cpus = [Some(state.cpu), of_waker].into_iter().flatten();
+            let cpus = match self.processors.queue_of(thread) {
+                Some(cpu) => [Some(cpu), None],
+                None => [Some(state.cpu), of_waker],
+            };
+            let cpus = cpus.into_iter().flatten();
             let mut stops = cpus.filter_map(|cpu| Some((cpu, self.gives_way(cpu, thread)?)));
             let Some((cpu, other)) = stops.next() else {
                 continue;
@@ -81,6 +85,23 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
             && state.ran + (now - state.since) > self.core.threads[to as usize].ran
             && self.processors.may_run(to, cpu);
         stops.then_some(other)
+    }
+
+    /// Notes that who ran so much, as the fair scheduler counts it, was the one that ran least of those who wanted a CPU.
+    pub(super) fn note_least(&mut self, cpu: u32, ran: u64) {
+        let queue = (cpu as usize).min(self.least_ran.len() - 1);
+        self.least_ran[queue] = ran.max(self.least_ran[queue]);
+    }
+
+    /// A thread is of another CPU's queue: among those there it ran as much more or less than others as it did among those that it leaves.
+    pub(super) fn move_to_queue(&mut self, thread: u32, to: u32) {
+        let Some(from) = self.processors.queue_of(thread).filter(|&from| from != to) else {
+            return;
+        };
+        self.processors.set_queue(thread, to);
+        let [from, to] = [from, to].map(|cpu| self.least_ran[cpu as usize]);
+        let ran = &mut self.core.threads[thread as usize].ran;
+        *ran = (to + ran.saturating_sub(from)).saturating_sub(from.saturating_sub(*ran));
     }
 
     /// Lets threads that share their cores or the memory with more or fewer others than before go on as fast as they can now.
@@ -113,6 +134,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
     }
 
     fn start(&mut self, thread: u32, cpu: u32) {
+        self.move_to_queue(thread, cpu);
         if !self.ran_last.is_empty() {
             self.charge_for_place(thread, cpu);
         }
@@ -184,7 +206,9 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         let cpu = state.cpu;
         state.since = now;
         state.slice_end = slice_end;
-        self.least_ran = self.least_ran.max(state.ran);
+        let ran = state.ran;
+        self.note_least(cpu, ran);
+        let state = &self.core.threads[thread as usize];
         if !state.looks {
             let event = self.core.event(thread);
             self.observer
