@@ -316,7 +316,11 @@ fn odd_machines_get_through(recording: &Recording) -> Result<(), TestCaseError> 
                 let complete = got.outcome == Outcome::Completed;
                 prop_assert!(complete || model != ModelKind::Strict, "{:?}", got.outcome);
                 // All cores together do less than 2.6 times what one CPU does; where somebody works, it is at a third or more.
-                let cores = if queues { 10 * u64::from(machine.cpus) } else { 26 };
+                let cores = if queues {
+                    10 * u64::from(machine.cpus)
+                } else {
+                    26
+                };
                 prop_assert!(!complete || got.end.as_nanos() * cores >= work * 10);
                 prop_assert!(costly || got.end.as_nanos() <= 3 * work + 1 || !complete);
             }
