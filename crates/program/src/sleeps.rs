@@ -6,8 +6,8 @@
 //!
 //! A thread that paces itself, or stands for a device, sleeps as often, and for it the time itself counts. What tells the two
 //! apart is what ended it: one that waits for others goes on after another has ended, or has begun to wait, since it looked
-//! last; whoever stops others by the clock goes on before they do. It sees it when its sleep is over: it goes on at the next of its
-//! beats, which are as far apart as its sleeps are long. A thread that is ended by its process, such as one that shows
+//! last; whoever stops others by the clock goes on before they do. One that waits sees what others did when its sleep is over: it goes
+//! on at the next of its beats, which are as far apart as its shortest sleep is long. A thread that is ended by its process, such as one that shows
 //! progress, sleeps as often as the work of the others lets it.
 //!
 //! # Source
