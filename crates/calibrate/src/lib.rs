@@ -20,6 +20,7 @@
 mod estimate;
 mod memory;
 pub mod network;
+mod placement;
 mod system;
 mod threads;
 mod wakes;
@@ -28,7 +29,7 @@ use std::io;
 
 use wakes::Wakes;
 
-pub use {estimate::Estimate, memory::Streams, system::thread_cpu_nanos};
+pub use {estimate::Estimate, memory::Streams, placement::Placement, system::thread_cpu_nanos};
 
 /// How often to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,15 @@ impl Effort {
             Self::Least => (3, 20),
             Self::Brief => (7, 500),
             Self::Usual => (31, 500),
+        }
+    }
+
+    /// Returns how often to look where threads are put.
+    fn placements(self) -> usize {
+        match self {
+            Self::Least => 1,
+            Self::Brief => 5,
+            Self::Usual => 15,
         }
     }
 
@@ -96,6 +106,8 @@ pub struct Between {
     /// The CPU time by which creating a thread takes longer where it begins elsewhere, beyond that of letting one go on
     /// there; nothing where the system never lets it begin elsewhere.
     pub create_cost: Option<Estimate>,
+    /// Which of the two threads get that may run on both.
+    pub placement: Placement,
 }
 
 /// Measures.
@@ -161,6 +173,7 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
             preempt_cost: Estimate::of(&mut to_busy.waits).beyond(Estimate::of(&mut here.waits)),
             block_cost: Estimate::of(&mut across.waits).beyond(Estimate::of(&mut same.passes)),
             create_cost,
+            placement: placement::measure([first, second], effort.placements())?,
         }),
         streams: Some(streams),
     })

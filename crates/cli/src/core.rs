@@ -539,6 +539,7 @@ pub fn calibrated(measured: &Calibration) -> Description {
         create_cost: between.create_cost.as_ref().map_or(SimTime::ZERO, time),
         ..Costs::NONE
     });
+    let description = description.with_idle_search(between.placement.searches());
     match &measured.streams {
         Some(streams) => {
             // Where they do not slow each other down, there is bandwidth for all of them at least.

@@ -64,6 +64,13 @@ impl Description {
         self
     }
 
+    /// Returns it with threads that look for an idle CPU when they wake, or go on where they were.
+    #[must_use]
+    pub fn with_idle_search(mut self, idle_search: bool) -> Self {
+        self.file.scheduler.idle_search = Some(idle_search);
+        self
+    }
+
     /// Returns it with a memory that so many CPUs can access at once at full speed; at least one.
     #[must_use]
     pub fn with_bandwidth(mut self, bandwidth: Rate) -> Self {
@@ -187,6 +194,12 @@ impl Description {
         }
         if let Some(run_queues) = self.file.scheduler.run_queues {
             machine.run_queues = run_queues;
+        }
+        if let Some(idle_search) = self.file.scheduler.idle_search {
+            machine.idle_search = idle_search;
+        }
+        if let Some(idle_balance) = self.file.scheduler.idle_balance {
+            machine.idle_balance = idle_balance.0;
         }
         self.set_threads(&mut machine, program);
         let said = self.file.scheduler.kind.map(SchedulerKind::from);

@@ -85,6 +85,8 @@ pub(crate) struct Scheduler {
     pub slice: Option<Slice>,
     pub wakeup_preemption: Option<bool>,
     pub run_queues: Option<bool>,
+    pub idle_search: Option<bool>,
+    pub idle_balance: Option<Time>,
 }
 
 /// Who runs when there are more threads than CPUs.

@@ -165,6 +165,14 @@ fn show_scheduler(machine: &Machine, kind: Option<SchedulerKind>, text: &mut Str
     line(text, &preempts, "of fair: who wakes need not wait");
     let queues = format!("run_queues = {}", machine.run_queues);
     line(text, &queues, "of fair: each CPU has its own queue");
+    let search = format!("idle_search = {}", machine.idle_search);
+    line(text, &search, "whether who wakes looks for an idle CPU");
+    let balance = format!("idle_balance = \"{}\"", time_text(machine.idle_balance));
+    line(
+        text,
+        &balance,
+        "how often idle CPUs take from others' queues",
+    );
 }
 
 fn show_costs(machine: &Machine, text: &mut String) {

@@ -196,6 +196,12 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     fn ring(&mut self, alarm: Alarm) -> Rung {
         let thread = match alarm {
             Alarm::Cpu(cpu) => self.processors.occupant(cpu),
+            Alarm::Tick => {
+                // Threads of their own queues come first.
+                self.share_out();
+                self.balance();
+                return Rung::Changed;
+            }
             Alarm::Delay(thread) => {
                 self.resume(thread, thread);
                 return Rung::Changed;
@@ -335,6 +341,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         state.since = self.core.now;
         let cpu = state.cpu;
         self.vacate(cpu);
+        self.processors.stop(thread, self.core.now);
         if let Some(admission) = &mut self.admission
             && let Some(next) = admission.leave(thread)
         {
@@ -345,7 +352,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     fn vacate(&mut self, cpu: u32) {
         self.note_left(cpu);
         self.vacated[cpu as usize] = self.core.now;
-        self.processors.vacate(cpu);
+        self.processors.vacate(cpu, self.core.now);
         if self.speeds.shared {
             self.speeds.note(cpu, false);
         }
@@ -358,7 +365,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             self.core.threads[child as usize].ran = ran;
             self.observer.wake(by, child, self.core.now);
             if let Some(cpu) = self.processors.queue_of(by) {
-                self.processors.set_queue(child, cpu);
+                self.processors.set_queue(child, cpu, self.core.now);
             }
             self.make_ready(child, by);
             if self.machine.cpus > 1 {
@@ -433,10 +440,13 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             let state = self.core.threads.get(thread as usize);
             state.filter(|state| state.turn > 0).map(|state| state.cpu)
         };
-        let queue = self.processors.choose_queue(cpu_of(thread), cpu_of(waker));
+        let cpus = (cpu_of(thread), cpu_of(waker));
+        let now = self.core.now;
+        let queue = self.processors.choose_queue(thread, cpus, now);
         if let Some(cpu) = queue {
             self.move_to_queue(thread, cpu);
         }
+        self.processors.begin(thread, now);
         let credit = self
             .least_ran_of(queue)
             .saturating_sub(self.machine.slice.0);

@@ -20,6 +20,10 @@ pub struct Machine {
     /// Whether, under the fair scheduler, each CPU has its own queue of ready threads, as Linux has them; else there is one for all, as it is
     /// where CPUs are not all alike or threads are bound to some.
     pub run_queues: bool,
+    /// Whether, where each CPU has its own queue, a thread that wakes takes any CPU that is idle; else the one that it ran on last alone.
+    pub idle_search: bool,
+    /// How often, where each CPU has its own queue, one that is idle takes a thread from another's; zero for at once.
+    pub idle_balance: SimTime,
     /// Which CPUs a thread may run on.
     pub bind: Bind,
     /// How long the fair scheduler and the one that goes round let a thread run while others wait. By default 3 ms, about
@@ -128,6 +132,9 @@ impl Handover {
 /// The slice of Linux on up to eight CPUs, in nanoseconds.
 const LINUX_SLICE: u64 = 3_000_000;
 
+/// Between two ticks of Linux's clock, as most distributions build it.
+const LINUX_TICK: SimTime = SimTime::from_nanos(4_000_000);
+
 impl Machine {
     /// Returns the machine of `cpus` CPUs (at least one) that is natural for a program: for one that was recorded, what
     /// Linux does and costs; for a listing by hand, the papers', where nothing but work takes time. The scheduler is
@@ -150,6 +157,8 @@ impl Machine {
             bind: Bind::None,
             wakeup_preemption: program.recorded,
             run_queues: program.recorded,
+            idle_search: true,
+            idle_balance: LINUX_TICK,
             slice: SimTime::from_nanos(program.slice.unwrap_or(LINUX_SLICE)),
             handover,
             costs,

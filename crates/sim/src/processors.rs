@@ -26,6 +26,8 @@ pub(crate) struct Processors {
     anywhere: Queue,
     /// The same where each CPU has a queue of its own.
     run_queues: Option<RunQueues>,
+    /// Whether idle CPUs take threads from others' queues only when the clock ticks.
+    balances_at_ticks: bool,
     /// Ready threads that are bound, per CPU.
     bound: Vec<Queue>,
     /// The CPUs for which bound threads wait.
@@ -89,7 +91,8 @@ impl Processors {
                 && machine.cpus > 1
                 && machine.processors.is_empty()
                 && !any_bound)
-                .then(|| RunQueues::new(machine.cpus, program.threads.len())),
+                .then(|| RunQueues::new(machine, program.threads.len())),
+            balances_at_ticks: machine.idle_balance.0 > 0,
             bound: if any_bound {
                 vec![Queue::new(); machine.cpus as usize]
             } else {
@@ -141,7 +144,10 @@ impl Processors {
     }
 
     /// A CPU is given back.
-    pub fn vacate(&mut self, cpu: u32) {
+    pub fn vacate(&mut self, cpu: u32, now: u64) {
+        if let (Some(thread), Some(queues)) = (self.occupant(cpu), &mut self.run_queues) {
+            queues.note_left(thread, now);
+        }
         self.set_running(cpu, NOBODY);
         self.idle.insert(cpu);
     }
@@ -203,16 +209,53 @@ impl Processors {
     }
 
     /// A thread is of another CPU's queue.
-    pub fn set_queue(&mut self, thread: u32, cpu: u32) {
+    pub fn set_queue(&mut self, thread: u32, cpu: u32, now: u64) {
         if let Some(queues) = &mut self.run_queues {
-            queues.set(thread, cpu);
+            queues.set(thread, cpu, now);
         }
     }
 
+    /// A thread runs or wants to from now on.
+    pub fn begin(&mut self, thread: u32, now: u64) {
+        if let Some(queues) = &mut self.run_queues {
+            queues.begin(thread, now);
+        }
+    }
+
+    /// A thread waits for something else than a CPU, or has ended.
+    pub fn stop(&mut self, thread: u32, now: u64) {
+        if let Some(queues) = &mut self.run_queues {
+            queues.stop(thread, now);
+        }
+    }
+
+    /// Returns whether a CPU is idle that is to take a thread from another's queue when the clock ticks.
+    #[inline]
+    pub fn waits_for_tick(&self) -> bool {
+        self.balances_at_ticks
+            && self.idle.first().is_some()
+            && self
+                .run_queues
+                .as_ref()
+                .is_some_and(RunQueues::anyone_waits)
+    }
+
+    /// Lets an idle CPU take a thread from another's queue, as the clock ticks.
+    pub fn change_at_tick(&mut self, now: u64) -> Option<Change> {
+        let (thread, cpu) = self.run_queues.as_mut()?.next_at_tick(&self.idle, now)?;
+        Some(self.start(thread, cpu))
+    }
+
     /// Returns in which CPU's queue a thread that wakes is to wait, where each has its own.
-    pub fn choose_queue(&self, last: Option<u32>, waker: Option<u32>) -> Option<u32> {
-        let queues = self.run_queues.as_ref()?;
-        Some(queues.choose(&self.idle, last, waker))
+    /// `cpus`: the one that it ran on last, if any, and that of the one that woke it.
+    pub fn choose_queue(
+        &mut self,
+        thread: u32,
+        cpus: (Option<u32>, Option<u32>),
+        now: u64,
+    ) -> Option<u32> {
+        let queues = self.run_queues.as_mut()?;
+        Some(queues.choose(&self.idle, thread, cpus, now))
     }
 
     /// Takes a thread from another CPU's queue for one that has fewer, where it is time for that.
@@ -267,7 +310,7 @@ impl Processors {
     /// there if that CPU is idle.
     pub fn next_change(&mut self, last_cpu: impl Fn(u32) -> u32) -> Option<Change> {
         if let Some(queues) = &mut self.run_queues {
-            let (thread, cpu) = queues.next(&self.idle)?;
+            let (thread, cpu) = queues.next(&self.idle, !self.balances_at_ticks)?;
             return Some(self.start(thread, cpu));
         }
         self.fill_bound()

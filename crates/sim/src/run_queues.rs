@@ -1,23 +1,29 @@
 //! A queue of ready threads for each CPU, as Linux has them.
 //!
 //! A thread that wakes takes an idle CPU, its last one before others. Where none is idle it waits in the queue of its last CPU, or of the CPU
-//! of who woke it if fewer are there. A CPU that has nothing to do takes a thread from the longest queue. So three threads on two
-//! CPUs do not get two thirds of a CPU each: two share one, and the third has the other for itself, until the queues are
-//! evened out.
+//! of who woke it if that had less to do lately. A CPU that has nothing to do takes a thread from the longest queue: at once, or when the clock
+//! ticks and that thread did not run just now. So three threads on two CPUs do not get two thirds of a CPU each: two share one, and the
+//! third has the other for itself, until the queues are evened out.
 //!
 //! # Source
 //!
-//! Linux, `kernel/sched/fair.c`: `select_task_rq_fair`, `sched_balance_newidle`, `sched_balance_rq`.
+//! Linux, `kernel/sched/fair.c`: `select_task_rq_fair`, `wake_affine_weight`, `sched_balance_newidle`, `nohz_balancer_kick`, `sched_balance_rq`,
+//! `task_hot`.
 
 use std::cmp::Reverse;
 
-use crate::{cpu_set::CpuSet, processors::Queue};
+use crate::{Machine, cpu_set::CpuSet, loads::Loads, processors::Queue};
 
 /// For how long a CPU that is busy lets another have more threads, in picoseconds: where these are two more at least, and where it is one, which
 /// Linux moves only when it has looked in vain several times. Three threads that worked for as long on two CPUs were evened out
 /// not before 140 ms, and before 280.
 const UNEVEN_BY_TWO: u64 = 32_000_000_000;
 const UNEVEN_BY_ONE: u64 = 160_000_000_000;
+
+/// What ran so lately stays with its CPU, whose caches it filled, in picoseconds (`sysctl_sched_migration_cost`); after so many ticks
+/// in vain it is taken all the same (`cache_nice_tries`).
+const HOT: u64 = 500_000_000;
+const PATIENT_TICKS: u32 = 2;
 
 /// The queues of all CPUs.
 pub(crate) struct RunQueues {
@@ -28,15 +34,30 @@ pub(crate) struct RunQueues {
     of: Vec<u32>,
     /// Since when others have more threads than each CPU, as far as it looked, in picoseconds.
     uneven_since: Vec<u64>,
+    loads: Loads,
+    /// Whether loads ever count: threads that look for idle CPUs find one where there are as many.
+    weighs: bool,
+    /// Whether threads that wake look for idle CPUs beyond their last one.
+    searches: bool,
+    /// When each thread ran last, in picoseconds.
+    ran_until: Vec<u64>,
+    /// How often, one after the other, all that idle CPUs could have taken at a tick had run just before.
+    in_vain: u32,
 }
 
 impl RunQueues {
-    pub fn new(cpus: u32, threads: usize) -> Self {
+    pub fn new(machine: &Machine, threads: usize) -> Self {
+        let cpus = machine.cpus;
         Self {
             queues: vec![Queue::new(); cpus as usize],
             waiting: CpuSet::none(cpus),
             of: vec![0; threads],
             uneven_since: vec![0; cpus as usize],
+            loads: Loads::new(cpus, threads),
+            searches: machine.idle_search,
+            weighs: !machine.idle_search || threads > cpus as usize,
+            ran_until: vec![0; threads],
+            in_vain: 0,
         }
     }
 
@@ -46,8 +67,33 @@ impl RunQueues {
     }
 
     /// A thread is of another CPU's queue.
-    pub fn set(&mut self, thread: u32, cpu: u32) {
-        self.of[thread as usize] = cpu;
+    pub fn set(&mut self, thread: u32, cpu: u32, now: u64) {
+        let from = std::mem::replace(&mut self.of[thread as usize], cpu);
+        if self.weighs {
+            self.loads.move_to(thread, from, cpu, now);
+        }
+    }
+
+    /// A thread runs or wants to from now on.
+    pub fn begin(&mut self, thread: u32, now: u64) {
+        self.set_runnable(thread, true, now);
+    }
+
+    /// A thread waits for something else than a CPU, or has ended.
+    pub fn stop(&mut self, thread: u32, now: u64) {
+        self.set_runnable(thread, false, now);
+    }
+
+    fn set_runnable(&mut self, thread: u32, runnable: bool, now: u64) {
+        if self.weighs {
+            self.loads
+                .set_runnable(thread, self.of(thread), runnable, now);
+        }
+    }
+
+    /// A thread loses its CPU.
+    pub fn note_left(&mut self, thread: u32, now: u64) {
+        self.ran_until[thread as usize] = now;
     }
 
     /// Returns whether any thread waits.
@@ -68,30 +114,66 @@ impl RunQueues {
     }
 
     /// Returns where a thread that wakes is to wait, which ran on a CPU before, or never, and which one on another let go on.
-    pub fn choose(&self, idle: &CpuSet, last: Option<u32>, waker: Option<u32>) -> u32 {
+    pub fn choose(
+        &mut self,
+        idle: &CpuSet,
+        thread: u32,
+        (last, waker): (Option<u32>, Option<u32>),
+        now: u64,
+    ) -> u32 {
         let is_free = |cpu: &u32| idle.contains(*cpu) && !self.waiting.contains(*cpu);
-        if let Some(free) = last.filter(is_free).or_else(|| idle.iter().find(is_free)) {
+        if let Some(own) = last.filter(is_free) {
+            return own;
+        }
+        // Nobody has filled caches for one that is new.
+        if (self.searches || last.is_none())
+            && let Some(free) = idle.iter().find(is_free)
+        {
             return free;
         }
-        let load = |cpu: u32| self.queue(cpu).len() + usize::from(!idle.contains(cpu));
         match (last, waker) {
-            (Some(last), Some(waker)) if load(waker) < load(last) => waker,
+            (Some(last), Some(waker)) if self.loads.is_less(thread, waker, last, now) => waker,
             (Some(last), _) => last,
             (None, _) => {
+                let load = |cpu: u32| self.queue(cpu).len() + usize::from(!idle.contains(cpu));
                 let cpus = 0..self.queues.len() as u32;
                 cpus.min_by_key(|&cpu| load(cpu)).unwrap_or(0)
             }
         }
     }
 
-    /// Takes the thread that is next on an idle CPU, with that CPU: of its own queue, else of the longest.
-    pub fn next(&mut self, idle: &CpuSet) -> Option<(u32, u32)> {
+    /// Takes the thread that is next on an idle CPU, with that CPU: of its own queue; else, if idle CPUs take others' threads `at_once`, of
+    /// the longest.
+    pub fn next(&mut self, idle: &CpuSet, at_once: bool) -> Option<(u32, u32)> {
         if let Some(cpu) = idle.first_common(&self.waiting) {
             return Some((self.pop(cpu)?, cpu));
         }
-        let cpu = idle.first()?;
+        let cpu = idle.first().filter(|_| at_once)?;
         let longest = self.longest()?;
         Some((self.pop(longest)?, cpu))
+    }
+
+    /// Takes a thread from the longest queue for an idle CPU, with that CPU, as the clock ticks: one that did not run just now, or, if that was
+    /// asked in vain too often, any.
+    pub fn next_at_tick(&mut self, idle: &CpuSet, now: u64) -> Option<(u32, u32)> {
+        let (cpu, longest) = (idle.first()?, self.longest()?);
+        let may_go = |&Reverse((_, _, thread)): &Reverse<(u64, u64, u32)>| {
+            self.in_vain >= PATIENT_TICKS || now - self.ran_until[thread as usize] >= HOT
+        };
+        let first = self.queue(longest).iter().filter(|entry| may_go(entry));
+        // Reversed, the greatest entry is the one that comes first.
+        let Some(&entry) = first.max() else {
+            self.in_vain += 1;
+            return None;
+        };
+        self.in_vain = 0;
+        let queue = &mut self.queues[longest as usize];
+        queue.retain(|&other| other != entry);
+        if queue.is_empty() {
+            self.waiting.remove(longest);
+        }
+        let Reverse((_, _, thread)) = entry;
+        Some((thread, cpu))
     }
 
     /// Takes a thread from the longest queue for a busy CPU that had fewer for long.

@@ -254,6 +254,59 @@ fn each_cpu_has_its_own_queue_until_they_are_evened_out() {
 }
 
 #[test]
+fn who_wakes_looks_for_an_idle_cpu_or_stays_where_it_was() {
+    // C sleeps when B begins on the CPU that it had; main is done when B lets C go on, and works on.
+    let rows = "semaphore S 0\nreturns explicit\n0 main create C cpu=0\n1 C sem_wait S cpu=1\n\
+        4 main create B cpu=3\n6 main terminate cpu=5\n26 B sem_post S cpu=20\n26 C return cpu=1\n\
+        126 B terminate cpu=120\n147 C terminate cpu=22\n";
+    let queues = |idle_search: bool, idle_balance: u64| {
+        move |machine: &mut Machine| {
+            machine.run_queues = true;
+            machine.idle_search = idle_search;
+            machine.idle_balance = nanos(idle_balance);
+            machine.slice = nanos(200);
+            machine.costs = Costs::NONE;
+        }
+    };
+    let searched = [5, 44, 123];
+    assert_eq!(ends(rows, 2, queues(true, 4_000_000)), searched);
+    // It stays, and the CPU that is idle takes it at once all the same; or it waits until B is done.
+    assert_eq!(ends(rows, 2, queues(false, 0)), searched);
+    assert_eq!(ends(rows, 2, queues(false, 4_000_000)), [5, 144, 123]);
+}
+
+#[test]
+fn an_idle_cpu_takes_who_waits_for_another_when_the_clock_ticks() {
+    // A and C share a CPU, and B, which has the other one, is done after a millisecond.
+    let rows = "unit 1ms\nprocess A\nprocess B\nprocess C\n0 A create B\n0 A create C\n20 A terminate\n\
+        21 B terminate\n41 C terminate\n";
+    let ticking = |idle_balance: u64| {
+        move |machine: &mut Machine| {
+            machine.run_queues = true;
+            machine.slice = nanos(100_000_000);
+            machine.idle_balance = nanos(idle_balance);
+        }
+    };
+    let millis = |idle_balance| {
+        let done = ends(rows, 2, ticking(idle_balance));
+        [0, 1, 2].map(|thread| done[thread] / 1_000_000)
+    };
+    assert_eq!(millis(0), [20, 1, 21]);
+    assert_eq!(millis(4_000_000), [20, 1, 24]);
+    // All that it could take ran just now, at every tick: at the third it takes it.
+    let turns = |machine: &mut Machine| {
+        ticking(4_000_000)(machine);
+        machine.slice = nanos(250_000);
+    };
+    let done = ends(rows, 2, turns);
+    assert_eq!(
+        done.iter().max().map(|last| last / 1_000_000),
+        Some(26),
+        "{done:?}"
+    );
+}
+
+#[test]
 fn who_mostly_sleeps_does_not_wait_for_the_end_of_a_slice() {
     let rows = "returns explicit\n0 main create B cpu=0\n0 main sleep cpu=0\n25 main return cpu=0\n\
         26 main terminate cpu=1\n101 B terminate cpu=100\n";

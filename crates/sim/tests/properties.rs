@@ -283,7 +283,14 @@ fn odd_machines_get_through(recording: &Recording) -> Result<(), TestCaseError> 
             }],
             ..Machine::new(4, &program)
         };
-        for (costly, queues) in [(false, false), (true, false), (true, true)] {
+        for (costly, queues, far) in [
+            (false, false, false),
+            (true, false, false),
+            (true, true, false),
+            (true, true, true),
+        ] {
+            machine.idle_search = !far;
+            machine.idle_balance = SimTime::from_nanos(if far { 5 } else { 0 });
             if queues {
                 // Each CPU has its own queue only where they are all alike.
                 machine.processors.clear();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use foretrace_calibrate::{Between, Calibration, Estimate, Streams};
+use foretrace_calibrate::{Between, Calibration, Estimate, Placement, Streams};
 use foretrace_machine::Share;
 use foretrace_trace::Nanos;
 
@@ -24,10 +24,13 @@ pub fn head(measured: &Calibration) -> String {
             row(&mut text, name, &estimate);
         }
         let [here, there] = between.cpus;
+        let Placement { woken, stayed } = between.placement;
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "#\n# CPUs {here} and {there}; a hop is one thread's letting another go on."
+            "#\n# CPUs {here} and {there}; a hop is one thread's letting another go on. Of {woken} threads that woke where another \
+             worked,\n# {} took the CPU that was idle.",
+            woken - stayed
         );
     }
     if let Some(streams) = &measured.streams {
@@ -209,6 +212,10 @@ mod tests {
                 preempt_cost: estimate(900, 1_000, 1_100),
                 block_cost: estimate(900, 1_000, 1_100),
                 create_cost: None,
+                placement: Placement {
+                    woken: 5,
+                    stayed: 1,
+                },
             }),
             streams: Some(Streams {
                 cpus: 2,

@@ -113,6 +113,8 @@ pub struct MachineJson {
     slice_ns: u64,
     wakeup_preemption: bool,
     run_queues: bool,
+    idle_search: bool,
+    idle_balance_ns: u64,
     handover: &'static str,
     costs: CostsJson,
     memory: MemoryJson,
@@ -167,6 +169,8 @@ impl MachineJson {
             slice_ns: machine.slice.as_nanos(),
             wakeup_preemption: machine.wakeup_preemption,
             run_queues: machine.run_queues,
+            idle_search: machine.idle_search,
+            idle_balance_ns: machine.idle_balance.as_nanos(),
             handover: machine.handover.name(),
             costs: CostsJson {
                 wake_latency_ns: costs.wake_latency.as_nanos(),

@@ -25,7 +25,7 @@ const CLIENTS: usize = 8;
 /// Its threads for input and output, on one CPU, each look at memory for all of their slice whenever enough clients wait: some
 /// 1,600 answers a second, 80,000 while too few do. Which of both it is changes with what came at the same moment, so that many
 /// short loads are no measure: one long one mostly stays with the slower.
-const AT_ONCE: f64 = 1500.0;
+const AT_ONCE: u64 = 1500;
 
 /// A connection to memcached.
 struct Client {
@@ -181,7 +181,7 @@ fn redis(mut command: Command, directory: &Path, time: Duration) -> (f64, String
         );
         thread::sleep(Duration::from_millis(20));
     }
-    let at_once = (AT_ONCE * time.as_secs_f64()) as u64;
+    let at_once = AT_ONCE * time.as_secs().max(1);
     let load = ["-t", "incr", "-n", &at_once.to_string(), "-q"];
     let begun = Instant::now();
     let mut answers = 0;

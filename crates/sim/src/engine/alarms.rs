@@ -13,6 +13,8 @@ pub(super) enum Alarm {
     Cpu(u32),
     /// The end of this thread's delay.
     Delay(u32),
+    /// The clock ticks.
+    Tick,
 }
 
 /// All alarms that are set; those of one instant ring in the order in which they were set.
@@ -22,6 +24,10 @@ pub(super) struct Alarms {
     delays: BinaryHeap<Reverse<(u64, u64, u32)>>,
     /// When the first delay ends; the end of time where there is none.
     first_delay: u64,
+    /// When the clock ticks next; the end of time where it does not.
+    tick: u64,
+    /// The earlier of the two.
+    first_other: u64,
     /// How many bits of the order name the CPU.
     place_bits: u32,
 }
@@ -34,6 +40,8 @@ impl Alarms {
             cpus,
             delays: BinaryHeap::new(),
             first_delay: u64::MAX,
+            tick: u64::MAX,
+            first_other: u64::MAX,
         }
     }
 
@@ -48,7 +56,22 @@ impl Alarms {
     /// Sets the end of a thread's delay.
     pub fn set_delay(&mut self, thread: u32, at: u64, count: u64) {
         self.delays.push(Reverse((at, count, thread)));
-        self.first_delay = self.first_delay.min(at);
+        self.set_first_delay(self.first_delay.min(at));
+    }
+
+    fn set_first_delay(&mut self, at: u64) {
+        self.first_delay = at;
+        self.first_other = at.min(self.tick);
+    }
+
+    /// Sets when the clock ticks next, if it does.
+    #[inline]
+    pub fn set_tick(&mut self, at: Option<u64>) {
+        let at = at.unwrap_or(u64::MAX);
+        if at != self.tick {
+            self.tick = at;
+            self.first_other = self.first_delay.min(at);
+        }
     }
 
     /// The CPU's thread has to stop: its alarm does not ring.
@@ -60,13 +83,13 @@ impl Alarms {
     #[inline]
     pub fn next_at(&self) -> u64 {
         let cpu = (self.cpus.smallest() >> ORDER_BITS) as u64;
-        cpu.min(self.first_delay)
+        cpu.min(self.first_other)
     }
 
     /// Returns whether no alarm is set.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.cpus.smallest() == NONE && self.delays.is_empty()
+        self.cpus.smallest() == NONE && self.first_other == u64::MAX
     }
 
     /// Returns whether any delay is under way.
@@ -80,10 +103,10 @@ impl Alarms {
     pub fn next_alone(&self) -> Option<(u64, u32)> {
         let first = self.cpus.smallest();
         let (at, cpu) = ((first >> ORDER_BITS) as u64, self.cpu_of(first));
-        (at < self.first_delay && self.cpus.is_alone(cpu)).then_some((at, cpu))
+        (at < self.first_other && self.cpus.is_alone(cpu)).then_some((at, cpu))
     }
 
-    /// Takes out the next alarm, if it rings at this time.
+    /// Takes out the next alarm, if it rings at this time; the clock's tick after the others.
     pub fn pop_at(&mut self, at: u64) -> Option<Alarm> {
         let first = self.cpus.smallest();
         let (cpu_at, order) = (
@@ -91,17 +114,21 @@ impl Alarms {
             first as u64 & ((1 << ORDER_BITS) - 1),
         );
         if let Some(&Reverse((delay_at, count, thread))) = self.delays.peek()
+            && delay_at == at
             && (delay_at, count) < (cpu_at, order >> self.place_bits)
         {
-            return (delay_at == at).then(|| {
-                self.delays.pop();
-                let next = self.delays.peek();
-                self.first_delay = next.map_or(u64::MAX, |Reverse((at, ..))| *at);
-                Alarm::Delay(thread)
-            });
+            self.delays.pop();
+            let next = self.delays.peek();
+            let next = next.map_or(u64::MAX, |Reverse((at, ..))| *at);
+            self.set_first_delay(next);
+            return Some(Alarm::Delay(thread));
         }
         if cpu_at != at || first == NONE {
-            return None;
+            let ticks = self.tick == at && at != u64::MAX;
+            return ticks.then(|| {
+                self.set_tick(None);
+                Alarm::Tick
+            });
         }
         let cpu = self.cpu_of(first);
         self.cpus.set(cpu, NONE);

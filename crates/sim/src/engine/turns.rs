@@ -40,6 +40,23 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         if !self.hurrying.is_empty() {
             self.hurry();
         }
+        self.set_tick();
+    }
+
+    /// Sets the clock to tick, if that is when idle CPUs take threads from others; it need not tick otherwise.
+    fn set_tick(&mut self) {
+        if !self.processors.waits_for_tick() {
+            return self.alarms.set_tick(None);
+        }
+        let next = (self.core.now + 1).checked_next_multiple_of(self.machine.idle_balance.0);
+        self.alarms.set_tick(next);
+    }
+
+    /// Lets idle CPUs take threads from others.
+    pub(super) fn balance(&mut self) {
+        while let Some(Change::Start(thread, cpu)) = self.processors.change_at_tick(self.core.now) {
+            self.start(thread, cpu);
+        }
     }
 
     /// Lets threads that woke have the CPUs that they ran on last, or that of the one that woke them, where those that run there
@@ -98,7 +115,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         let Some(from) = self.processors.queue_of(thread).filter(|&from| from != to) else {
             return;
         };
-        self.processors.set_queue(thread, to);
+        self.processors.set_queue(thread, to, self.core.now);
         let [from, to] = [from, to].map(|cpu| self.least_ran[cpu as usize]);
         let ran = &mut self.core.threads[thread as usize].ran;
         *ran = (to + ran.saturating_sub(from)).saturating_sub(from.saturating_sub(*ran));
