@@ -10,6 +10,7 @@
 
 mod ahead;
 mod alarms;
+mod leads;
 mod looks;
 mod turns;
 
@@ -18,7 +19,10 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use foretrace_program::Program;
 use foretrace_schedule::State;
 
-use self::alarms::{Alarm, Alarms};
+use self::{
+    alarms::{Alarm, Alarms},
+    leads::Lead,
+};
 use crate::{
     Machine, SchedulerKind,
     admission::Admission,
@@ -56,6 +60,10 @@ pub(crate) struct Engine<'p, M, O> {
     spare: Vec<(u32, u32)>,
     /// The least that a ready thread of each CPU's queue ran, as the fair scheduler counts it; where there is one queue for all, of that.
     least_ran: Vec<u64>,
+    /// How far each thread was ahead of others when it went to sleep.
+    leads: Vec<Lead>,
+    /// Until when each CPU was idle last, in picoseconds.
+    idle_until: Vec<u64>,
     /// Whether threads that wake may take CPUs from others.
     hurries: bool,
     /// Threads that woke and found no idle CPU.
@@ -113,6 +121,8 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             chance: machine.seed.map(Chance::new),
             spare: Vec::new(),
             least_ran: vec![0; processors.queues()],
+            leads: vec![Lead::default(); program.threads.len()],
+            idle_until: vec![0; machine.cpus as usize],
             processors,
             hurries: machine.wakeup_preemption && machine.scheduler == SchedulerKind::Fair,
             hurrying: Vec::new(),
@@ -340,6 +350,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         state.status = status;
         state.since = self.core.now;
         let cpu = state.cpu;
+        self.note_lead(thread);
         self.vacate(cpu);
         self.processors.stop(thread, self.core.now);
         if let Some(admission) = &mut self.admission
@@ -447,11 +458,15 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             self.move_to_queue(thread, cpu);
         }
         self.processors.begin(thread, now);
-        let credit = self
-            .least_ran_of(queue)
-            .saturating_sub(self.machine.slice.0);
-        let state = &mut self.core.threads[thread as usize];
-        state.ran = state.ran.max(credit);
+        let ran = if let (Some(waits_at), Some(slept_at)) = (queue, cpus.0) {
+            self.ran_with_lead(thread, [slept_at, waits_at])
+        } else {
+            let credit = self
+                .least_ran_of(queue)
+                .saturating_sub(self.machine.slice.0);
+            self.core.threads[thread as usize].ran.max(credit)
+        };
+        self.core.threads[thread as usize].ran = ran;
         if self.admission.is_some() {
             let key = self.key(thread);
             let admitted = self

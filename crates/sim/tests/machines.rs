@@ -307,6 +307,31 @@ fn an_idle_cpu_takes_who_waits_for_another_when_the_clock_ticks() {
 }
 
 #[test]
+fn who_ran_more_than_others_before_it_slept_does_not_take_their_cpu() {
+    // G has the other CPU. B runs from 40 on, for a slice, and main wakes at 41; or it had nothing to wait for, and B comes at 40.
+    let rows = |before: u64| {
+        format!(
+            "returns explicit\n0 main create G cpu=0\n0 main create B cpu=0\n{before} main sleep cpu={before}\n\
+             {after} main return cpu={before}\n{end} main terminate cpu={more}\n{b} B terminate cpu=150\n{g} G terminate cpu=300\n",
+            after = before + 1,
+            end = before + 6,
+            more = before + 5,
+            b = before + 156,
+            g = before + 456,
+        )
+    };
+    let queues = |machine: &mut Machine| {
+        machine.run_queues = true;
+        machine.scheduler = SchedulerKind::Fair;
+        machine.wakeup_preemption = true;
+        machine.slice = nanos(100);
+    };
+    assert_eq!(ends(&rows(40), 2, queues), [145, 300, 195]);
+    // As far as B it may run: it was not ahead.
+    assert_eq!(ends(&rows(0), 2, queues), [6, 300, 155]);
+}
+
+#[test]
 fn who_mostly_sleeps_does_not_wait_for_the_end_of_a_slice() {
     let rows = "returns explicit\n0 main create B cpu=0\n0 main sleep cpu=0\n25 main return cpu=0\n\
         26 main terminate cpu=1\n101 B terminate cpu=100\n";

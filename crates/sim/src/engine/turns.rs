@@ -162,6 +162,9 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         state.turn = state.turn.wrapping_add(1);
         // What it costs to take turns on one CPU is within the recorded times.
         let was_idle = self.vacated[cpu as usize] != self.core.now;
+        if was_idle {
+            self.idle_until[cpu as usize] = self.core.now;
+        }
         let latency = self.machine.costs.wake_latency.0;
         if latency == 0 || !was_idle || self.machine.cpus == 1 || polled || awake {
             return self.begin_turn(thread);
