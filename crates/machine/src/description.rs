@@ -7,7 +7,7 @@ use std::{
 
 use foretrace_program::Program;
 use foretrace_settings::Fault;
-use foretrace_sim::{Costs, Machine, Rate, SchedulerKind, ThreadSetting};
+use foretrace_sim::{Costs, LINUX_TICK, Machine, Rate, SchedulerKind, ThreadSetting};
 
 use crate::{
     error::{self, MachineError},
@@ -197,6 +197,9 @@ impl Description {
         }
         if let Some(idle_search) = self.file.scheduler.idle_search {
             machine.idle_search = idle_search;
+            if !idle_search {
+                machine.idle_balance = LINUX_TICK;
+            }
         }
         if let Some(idle_balance) = self.file.scheduler.idle_balance {
             machine.idle_balance = idle_balance.0;

@@ -45,7 +45,7 @@ mod tournament;
 
 pub use {
     course::{Course, course, run_while},
-    machine::{Bind, Costs, Handover, Machine, SchedulerKind, ThreadSetting},
+    machine::{Bind, Costs, Handover, LINUX_TICK, Machine, SchedulerKind, ThreadSetting},
     memory::Memory,
     models::ModelKind,
     scheme::{Attempt, Choice, Prediction, Run, predict, predict_all, run, schedule},

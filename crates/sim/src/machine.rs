@@ -132,8 +132,9 @@ impl Handover {
 /// The slice of Linux on up to eight CPUs, in nanoseconds.
 const LINUX_SLICE: u64 = 3_000_000;
 
-/// Between two ticks of Linux's clock, as most distributions build it.
-const LINUX_TICK: SimTime = SimTime::from_nanos(4_000_000);
+/// Between two ticks of Linux's clock, as most distributions build it: [`Machine::idle_balance`] where threads that wake do not look for an
+/// idle CPU.
+pub const LINUX_TICK: SimTime = SimTime::from_nanos(4_000_000);
 
 impl Machine {
     /// Returns the machine of `cpus` CPUs (at least one) that is natural for a program: for one that was recorded, what
@@ -158,7 +159,7 @@ impl Machine {
             wakeup_preemption: program.recorded,
             run_queues: program.recorded,
             idle_search: true,
-            idle_balance: LINUX_TICK,
+            idle_balance: SimTime::ZERO,
             slice: SimTime::from_nanos(program.slice.unwrap_or(LINUX_SLICE)),
             handover,
             costs,

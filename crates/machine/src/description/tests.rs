@@ -234,3 +234,20 @@ fn what_is_shown_is_the_same_machine_when_it_is_read() {
         assert_eq!(again.show(None).expect("the same"), shown);
     }
 }
+
+#[test]
+fn cpus_that_nobody_looks_for_take_threads_when_the_clock_ticks() {
+    let balance = |text: &str| machine(&format!("[scheduler]\n{text}"), 2).idle_balance;
+    assert_eq!(balance(""), balance("idle_search = true\n"));
+    assert_eq!(balance("idle_search = false\n"), LINUX_TICK);
+    assert_eq!(
+        balance("idle_search = false\nidle_balance = \"0us\"\n"),
+        balance("")
+    );
+    assert!(
+        !described("")
+            .with_idle_search(false)
+            .machine(2, &Program::default(), None)
+            .is_ok_and(|m| m.idle_search)
+    );
+}
