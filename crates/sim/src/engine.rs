@@ -68,7 +68,7 @@ pub(crate) struct Engine<'p, M, O> {
     hurries: bool,
     /// Threads that woke and found no idle CPU.
     hurrying: Vec<u32>,
-    /// When each thread last lost its CPU, where caches have to be filled again after that.
+    /// When each thread last lost its CPU, where caches have to be filled again after that, or CPUs that are idle ask for it.
     left_at: Vec<u64>,
     /// When each CPU was last given back.
     vacated: Vec<u64>,
@@ -126,7 +126,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             processors,
             hurries: machine.wakeup_preemption && machine.scheduler == SchedulerKind::Fair,
             hurrying: Vec::new(),
-            left_at: if machine.memory.refill.0 > 0 {
+            left_at: if machine.memory.refill.0 > 0 || machine.idle_balance.0 > 0 {
                 vec![0; program.threads.len()]
             } else {
                 Vec::new()
@@ -352,7 +352,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         let cpu = state.cpu;
         self.note_lead(thread);
         self.vacate(cpu);
-        self.processors.stop(thread, self.core.now);
+        self.processors.set_runnable(thread, false, self.core.now);
         if let Some(admission) = &mut self.admission
             && let Some(next) = admission.leave(thread)
         {
@@ -363,7 +363,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     fn vacate(&mut self, cpu: u32) {
         self.note_left(cpu);
         self.vacated[cpu as usize] = self.core.now;
-        self.processors.vacate(cpu, self.core.now);
+        self.processors.vacate(cpu);
         if self.speeds.shared {
             self.speeds.note(cpu, false);
         }
@@ -457,7 +457,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         if let Some(cpu) = queue {
             self.move_to_queue(thread, cpu);
         }
-        self.processors.begin(thread, now);
+        self.processors.set_runnable(thread, true, now);
         let ran = if let (Some(waits_at), Some(slept_at)) = (queue, cpus.0) {
             self.ran_with_lead(thread, [slept_at, waits_at])
         } else {

@@ -144,10 +144,7 @@ impl Processors {
     }
 
     /// A CPU is given back.
-    pub fn vacate(&mut self, cpu: u32, now: u64) {
-        if let (Some(thread), Some(queues)) = (self.occupant(cpu), &mut self.run_queues) {
-            queues.note_left(thread, now);
-        }
+    pub fn vacate(&mut self, cpu: u32) {
         self.set_running(cpu, NOBODY);
         self.idle.insert(cpu);
     }
@@ -215,17 +212,10 @@ impl Processors {
         }
     }
 
-    /// A thread runs or wants to from now on.
-    pub fn begin(&mut self, thread: u32, now: u64) {
+    /// A thread runs or wants to from now on, or waits for something else or has ended.
+    pub fn set_runnable(&mut self, thread: u32, runnable: bool, now: u64) {
         if let Some(queues) = &mut self.run_queues {
-            queues.begin(thread, now);
-        }
-    }
-
-    /// A thread waits for something else than a CPU, or has ended.
-    pub fn stop(&mut self, thread: u32, now: u64) {
-        if let Some(queues) = &mut self.run_queues {
-            queues.stop(thread, now);
+            queues.set_runnable(thread, runnable, now);
         }
     }
 
@@ -240,9 +230,10 @@ impl Processors {
                 .is_some_and(RunQueues::anyone_waits)
     }
 
-    /// Lets an idle CPU take a thread from another's queue, as the clock ticks.
-    pub fn change_at_tick(&mut self, now: u64) -> Option<Change> {
-        let (thread, cpu) = self.run_queues.as_mut()?.next_at_tick(&self.idle, now)?;
+    /// Lets an idle CPU take a thread from another's queue, as the clock ticks. `left_at`: when each thread lost its CPU last.
+    pub fn change_at_tick(&mut self, left_at: &[u64], now: u64) -> Option<Change> {
+        let queues = self.run_queues.as_mut()?;
+        let (thread, cpu) = queues.next_at_tick(&self.idle, left_at, now)?;
         Some(self.start(thread, cpu))
     }
 

@@ -39,8 +39,6 @@ pub(crate) struct RunQueues {
     weighs: bool,
     /// Whether threads that wake look for idle CPUs beyond their last one.
     searches: bool,
-    /// When each thread ran last, in picoseconds.
-    ran_until: Vec<u64>,
     /// How often, one after the other, all that idle CPUs could have taken at a tick had run just before.
     in_vain: u32,
 }
@@ -56,7 +54,6 @@ impl RunQueues {
             loads: Loads::new(cpus, threads),
             searches: machine.idle_search,
             weighs: !machine.idle_search || threads > cpus as usize,
-            ran_until: vec![0; threads],
             in_vain: 0,
         }
     }
@@ -74,26 +71,12 @@ impl RunQueues {
         }
     }
 
-    /// A thread runs or wants to from now on.
-    pub fn begin(&mut self, thread: u32, now: u64) {
-        self.set_runnable(thread, true, now);
-    }
-
-    /// A thread waits for something else than a CPU, or has ended.
-    pub fn stop(&mut self, thread: u32, now: u64) {
-        self.set_runnable(thread, false, now);
-    }
-
-    fn set_runnable(&mut self, thread: u32, runnable: bool, now: u64) {
+    /// A thread runs or wants to from now on, or waits for something else or has ended.
+    pub fn set_runnable(&mut self, thread: u32, runnable: bool, now: u64) {
         if self.weighs {
             self.loads
                 .set_runnable(thread, self.of(thread), runnable, now);
         }
-    }
-
-    /// A thread loses its CPU.
-    pub fn note_left(&mut self, thread: u32, now: u64) {
-        self.ran_until[thread as usize] = now;
     }
 
     /// Returns whether any thread waits.
@@ -154,11 +137,11 @@ impl RunQueues {
     }
 
     /// Takes a thread from the longest queue for an idle CPU, with that CPU, as the clock ticks: one that did not run just now, or, if that was
-    /// asked in vain too often, any.
-    pub fn next_at_tick(&mut self, idle: &CpuSet, now: u64) -> Option<(u32, u32)> {
+    /// asked in vain too often, any. `left_at`: when each thread lost its CPU last.
+    pub fn next_at_tick(&mut self, idle: &CpuSet, left_at: &[u64], now: u64) -> Option<(u32, u32)> {
         let (cpu, longest) = (idle.first()?, self.longest()?);
         let may_go = |&Reverse((_, _, thread)): &Reverse<(u64, u64, u32)>| {
-            self.in_vain >= PATIENT_TICKS || now - self.ran_until[thread as usize] >= HOT
+            self.in_vain >= PATIENT_TICKS || now - left_at[thread as usize] >= HOT
         };
         let first = self.queue(longest).iter().filter(|entry| may_go(entry));
         // Reversed, the greatest entry is the one that comes first.

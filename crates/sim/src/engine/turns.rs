@@ -54,7 +54,9 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
 
     /// Lets idle CPUs take threads from others.
     pub(super) fn balance(&mut self) {
-        while let Some(Change::Start(thread, cpu)) = self.processors.change_at_tick(self.core.now) {
+        while let Some(Change::Start(thread, cpu)) =
+            self.processors.change_at_tick(&self.left_at, self.core.now)
+        {
             self.start(thread, cpu);
         }
     }
@@ -183,7 +185,8 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
             state.work_left += costs.switch_cost.0;
         }
         let ran_before = state.turn > 0;
-        if ran_before
+        if self.machine.memory.refill.0 > 0
+            && ran_before
             && (ran_here != thread || state.cpu != cpu)
             && let Some(left_at) = self.left_at.get(thread as usize)
         {
