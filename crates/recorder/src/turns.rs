@@ -37,16 +37,15 @@ const PATIENCE: u64 = 32;
 /// by a yield as by the clock would be shorter than either alone.
 const MOST_EXTENDED: u64 = 20;
 
-/// After so many turns that were ended all are so many times as long. Each costs some microseconds to fill caches again, which short
-/// programs do not notice; and what short turns show, how threads begin to share out work, is seen by then.
-const FIRST_TURNS: u32 = 1000;
-const LATER: u64 = 3;
+/// Each turn that is ended makes all later ones longer by such a part. Each costs some microseconds to fill caches again, which short
+/// programs do not notice; and what short turns show, how threads begin to share out work and who has to wait for whom, is seen early.
+const GROWTH: u64 = 100;
 
-/// How many turns were ended, until they are longer.
-static TURNS: AtomicU32 = AtomicU32::new(0);
+/// By how many times as much as at first they become longer so.
+const MOST_GROWN: u64 = 9;
 
-/// By how much turns are longer since then, in ticks.
-static LATER_EXTENSION: AtomicU32 = AtomicU32::new(0);
+/// By how much turns have become longer so, in ticks.
+static GROWN: AtomicU32 = AtomicU32::new(0);
 
 /// A turn that only the kernel ends.
 const ENDLESS: u64 = u64::MAX;
@@ -95,14 +94,13 @@ pub(crate) fn begin_turn(state: &ThreadState, now: &Pair) {
     let extension = u32::try_from(extension).unwrap_or(u32::MAX);
     state
         .turn_extension
-        .set(extension.max(LATER_EXTENSION.load(Ordering::Relaxed)));
+        .set(extension.max(GROWN.load(Ordering::Relaxed)));
 }
 
 /// Begins a turn of a thread that waited, without knowing its CPU time.
 pub(crate) fn begin_after_wait(state: &ThreadState, tsc: u64) {
     begin_again(state, tsc);
-    let extension = LATER_EXTENSION.load(Ordering::Relaxed);
-    state.turn_extension.set(extension);
+    state.turn_extension.set(GROWN.load(Ordering::Relaxed));
 }
 
 /// Begins a turn of a thread that has the CPU again, without knowing its CPU time.
@@ -149,11 +147,11 @@ fn yield_now(state: &ThreadState) {
     if clock::undisturbed() {
         // Nobody wanted to run.
         buffer::put(state, Kind::Overhead, after, 0, after.wrapping_sub(before));
-    } else if TURNS.load(Ordering::Relaxed) < FIRST_TURNS
-        && TURNS.fetch_add(1, Ordering::Relaxed) + 1 == FIRST_TURNS
-    {
-        let ticks = TICKS.load(Ordering::Relaxed).saturating_mul(LATER - 1);
-        let extension = u32::try_from(ticks).unwrap_or(u32::MAX);
-        LATER_EXTENSION.store(extension, Ordering::Relaxed);
+    } else {
+        let first = TICKS.load(Ordering::Relaxed);
+        let grown = u64::from(GROWN.load(Ordering::Relaxed));
+        let grown = grown.saturating_add(first.saturating_add(grown) / GROWTH);
+        let grown = grown.min(first.saturating_mul(MOST_GROWN));
+        GROWN.store(u32::try_from(grown).unwrap_or(u32::MAX), Ordering::Relaxed);
     }
 }

@@ -148,9 +148,9 @@ pub struct RecordArgs {
     /// The time that one thread runs before it lets others run, from 100us to 100ms, or `off`
     ///
     /// Threads that take turns as they would side by side share out work as they would there. A thread whose turn is over
-    /// lets others run when it next unlocks or posts something, the first thousand times; turns are three times as long
-    /// after that. From Linux 6.12 on the kernel is asked for slices of as much, 1ms at least. `off` leaves all that to
-    /// the kernel.
+    /// lets others run when it next unlocks or posts something. Each turn is a hundredth longer than the one before it, until
+    /// they are ten times as long. From Linux 6.12 on the kernel is asked for slices of as much, 1ms at least. `off` leaves
+    /// all that to the kernel.
     #[arg(long, value_name = "TIME", default_value = "100us")]
     pub slice: Slice,
     /// Record with each call the N functions that it was called through

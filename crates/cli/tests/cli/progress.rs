@@ -55,6 +55,32 @@ fn pictures_that_wait_for_earlier_ones_go_from_a_queue_to_any_thread() {
     });
 }
 
+#[test]
+fn threads_that_make_two_pictures_in_a_row_begin_another_course() {
+    let environment = TestEnvironment::new();
+    let source = include_str!("../../../../traces/programs/rows.c");
+    environment.compile("rows", source, &["-O1", "-g", "-pthread"]);
+    // In the kernel's own turns a thread takes a picture from the queue while the one that it made just now is the last one told on
+    // the same condition variable.
+    let record = [
+        "record",
+        "--quiet",
+        "--slice",
+        "off",
+        "-o",
+        "out.ftrace",
+        "--",
+    ];
+    let program = ["./rows", "4", "200", "16", "8", "50000", "queue"];
+    let ended = environment.run(&[&record[..], &program].concat());
+    assert!(ended.contains("exit code: 0"), "{ended}");
+    let info = environment.json(&["info", "out.ftrace", "--json"]);
+    let structures = info["structures"].as_array().expect("a list");
+    let patterns = structures.iter().map(|structure| &structure["pattern"]);
+    let progress = patterns.filter(|&pattern| pattern == "progress");
+    assert_eq!(progress.count(), 5, "{info}");
+}
+
 /// Records a program of rounds; returns what its first condition variable was found to be, and the prediction for two CPUs.
 fn rounds(how: &str) -> (Value, Value) {
     let environment = TestEnvironment::new();

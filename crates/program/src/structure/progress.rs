@@ -5,7 +5,7 @@
 //! waits that there are where both run at the same time, and a broadcast wakes others than it would there.
 //!
 //! The hypothesis is about condition variables whose sections tell at the same places. What a thread tells on one of them with nothing
-//! told on another in between is a *course*; all courses have as many steps. A thread that has told `r` steps of a course of
+//! told on another in between is a *course*, or several, one after the other; all courses have as many steps. A thread that has told `r` steps of a course of
 //! its own needs `r + c` steps of the other, or all; with one `c` for all of them. A wait says that there were fewer, a look
 //! that went on that there were as many: where one `c` fits them all, each look needs its step, and no thread has to be
 //! awake for a broadcast. A thread that is in no course of its own needs what it waited for.
@@ -85,14 +85,16 @@ pub(super) fn test(trace: &Trace, unexplained: &[Uses<'_>], plan: &mut Plan) -> 
 }
 
 fn explains(trace: &Trace, group: &[&Uses<'_>], plan: &mut Plan) -> bool {
-    let Some((courses, mut looks)) = follow(trace, group) else {
+    // A thread may begin the next course where its last one was; the shortest of all is one.
+    let Some(length) = follow(trace, group, usize::MAX)
+        .and_then(|(courses, _)| courses.iter().map(|course| course.steps.len()).min())
+    else {
         return false;
     };
-    let lengths: BTreeSet<usize> = courses.iter().map(|course| course.steps.len()).collect();
-    let Some(&length) = lengths.first() else {
+    let Some((courses, mut looks)) = follow(trace, group, length) else {
         return false;
     };
-    if lengths.len() > 1 || length < LEAST_STEPS {
+    if length < LEAST_STEPS || courses.iter().any(|course| course.steps.len() < length) {
         return false;
     }
     for look in &mut looks {
@@ -120,8 +122,13 @@ fn explains(trace: &Trace, group: &[&Uses<'_>], plan: &mut Plan) -> bool {
     true
 }
 
-/// Follows the courses of a group, and who looks at them; `None` where somebody waited for no other's course.
-fn follow<'a>(trace: &Trace, group: &[&Uses<'a>]) -> Option<(Vec<Course>, Vec<Look<'a>>)> {
+/// Follows the courses of a group, of at most so many steps each, and who looks at them; `None` where somebody waited for no other's
+/// course.
+fn follow<'a>(
+    trace: &Trace,
+    group: &[&Uses<'a>],
+    length: usize,
+) -> Option<(Vec<Course>, Vec<Look<'a>>)> {
     let (mut courses, mut looks) = (Vec::<Course>::new(), Vec::new());
     // The latest course of each condition variable, and of each thread.
     let mut current: Vec<Option<usize>> = vec![None; group.len()];
@@ -133,7 +140,9 @@ fn follow<'a>(trace: &Trace, group: &[&Uses<'a>]) -> Option<(Vec<Course>, Vec<Lo
             Step::Tell(place, section, told) => {
                 let thread = section.thread(trace);
                 let goes_on = own.get(&thread).copied();
-                let goes_on = goes_on.filter(|&course| current[place] == Some(course));
+                let goes_on = goes_on.filter(|&course| {
+                    current[place] == Some(course) && courses[course].steps.len() < length
+                });
                 let course = goes_on.unwrap_or_else(|| {
                     courses.push(Course {
                         thread,
