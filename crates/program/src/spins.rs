@@ -24,8 +24,12 @@ use crate::{
     sleeps::{Place, Slept, WORKS},
 };
 
-/// As long as a nap is at most that a spinning thread takes, in nanoseconds.
-const LONGEST_NAP: u64 = 500_000;
+/// A nap tells when in it its thread could have gone on, if another worked no more in it than one part in so many of what that does from one
+/// wait to the next.
+const TELLING: u64 = 5;
+
+/// So many of these tell where others mostly come to in their work when a thread may go on.
+const ENOUGH: usize = 5;
 
 /// The naps of a thread that waits by spinning last for one part in so many of its own CPU time at least.
 const LEAST_SHARE: u64 = 8;
@@ -43,6 +47,8 @@ pub(crate) struct Spins {
     waits: Vec<bool>,
     /// How often each thread looked in those.
     looks: BTreeMap<u32, u64>,
+    /// At which events of each thread naps began that tell where in its work another was when the thread could go on, and where that was.
+    telling: Vec<Vec<(u32, f64)>>,
     /// How long the turns were that began after a look in vain and ended in another, in nanoseconds, the shortest first.
     turns: Vec<u64>,
 }
@@ -66,13 +72,54 @@ impl Spins {
         wanted.dedup();
         let mut turns: Vec<u64> = events.iter().flat_map(|own| turns(trace, own)).collect();
         turns.sort_unstable();
-        Self {
+        let mut spins = Self {
             turns,
             shares: Shares::at(trace, &events, &wanted),
             events,
             waits,
+            telling: Vec::new(),
             looks: BTreeMap::new(),
-        }
+        };
+        let threads = 0..spins.events.len();
+        spins.telling = threads.map(|thread| spins.telling(trace, thread)).collect();
+        spins
+    }
+
+    /// Returns the naps of a thread that tell where in its work another was when the thread could go on, and which part of it that had done.
+    fn telling(&self, trace: &Trace, thread: usize) -> Vec<(u32, f64)> {
+        let own = &self.events[thread];
+        last_naps(trace, own)
+            .filter_map(|place| {
+                let (end, back) = (own[place], *own.get(place + 1)?);
+                let others = (0..self.events.len()).filter(|&other| other != thread);
+                let worked = |other: usize| {
+                    let of = |event| self.shares.of(event, other as u32);
+                    Some((other, of(end)?, of(back)?))
+                };
+                let (other, from, to) = others
+                    .filter_map(worked)
+                    .max_by_key(|&(other, from, to)| (to.saturating_sub(from), other))?;
+                let stretch = Stretch::at(trace, &self.events[other], from)?;
+                let tells = to.saturating_sub(from).saturating_mul(TELLING) <= stretch.length();
+                (to > from && tells).then(|| (end, stretch.part(u64::midpoint(from, to))))
+            })
+            .collect()
+    }
+
+    /// Returns which part of their work others have done when a thread may go on whose nap began at this event, by those of its naps
+    /// nearest to it that tell.
+    fn usual(&self, thread: u32, nap: u32) -> Option<f64> {
+        let telling = &self.telling[thread as usize];
+        let after = telling.partition_point(|&(event, _)| event < nap);
+        let from = after
+            .saturating_sub(ENOUGH / 2)
+            .min(telling.len().checked_sub(ENOUGH)?);
+        let mut nearest: Vec<f64> = telling[from..from + ENOUGH]
+            .iter()
+            .map(|&(_, part)| part)
+            .collect();
+        nearest.sort_unstable_by(f64::total_cmp);
+        Some(nearest[ENOUGH / 2])
     }
 
     /// Returns how long turns are that the scheduler ends.
@@ -98,6 +145,56 @@ fn turns<'t>(trace: &'t Trace, own: &'t [u32]) -> impl Iterator<Item = u64> + 't
         let ((before, _), (cpu, looked)) = (spin(first)?, spin(last)?);
         Some(cpu.since(before).0 + looked.0)
     })
+}
+
+/// What a thread works from one wait to the next, as the CPU times at its ends.
+#[derive(Clone, Copy)]
+struct Stretch {
+    from: u64,
+    to: u64,
+}
+
+impl Stretch {
+    /// Returns that of a thread with these events in which it goes on after it used so much CPU time; `None` where it does not.
+    fn at(trace: &Trace, own: &[u32], cpu: u64) -> Option<Self> {
+        let event = |place: usize| own.get(place).map(|&event| &trace.events[event as usize]);
+        let used = |place: usize| event(place).and_then(Event::cpu).map(|used| used.0);
+        let is_return = |place: usize| {
+            event(place).is_some_and(|event| trace.call(event).operation == Op::Return)
+        };
+        let mut to = own.partition_point(|&event| {
+            let used = trace.events[event as usize].cpu();
+            used.is_none_or(|used| used.0 <= cpu)
+        });
+        if is_return(to) {
+            to += 1;
+        }
+        let before = (0..to).rev().find(|&place| is_return(place));
+        let from = before.map_or(Some(0), used)?;
+        while !is_return(to + 1) && to + 1 < own.len() {
+            to += 1;
+        }
+        Some(Self {
+            from,
+            to: used(to)?,
+        })
+    }
+
+    fn length(self) -> u64 {
+        self.to.saturating_sub(self.from)
+    }
+
+    /// Returns which part of it has been done when its thread has used so much CPU time.
+    fn part(self, cpu: u64) -> f64 {
+        let done = cpu.clamp(self.from, self.to) - self.from;
+        done as f64 / self.length().max(1) as f64
+    }
+
+    /// Returns how much CPU time its thread has used when such a part of it has been done.
+    #[expect(clippy::cast_sign_loss, reason = "no part is negative")]
+    fn cpu(self, part: f64) -> u64 {
+        self.from + (self.length() as f64 * part).round() as u64
+    }
 }
 
 /// Another thread, while one spins.
@@ -134,26 +231,34 @@ fn waits(trace: &Trace, own: &[u32]) -> bool {
 
 /// Returns the events of a thread at which a spin may begin, and the last nap of one, and its return.
 fn ends_of_spins<'t>(trace: &'t Trace, own: &'t [u32]) -> impl Iterator<Item = u32> + 't {
-    let spins = |place: usize| {
-        let event = own.get(place);
-        event.is_some_and(|&event| {
-            trace
-                .call(&trace.events[event as usize])
-                .operation
-                .is_spin()
-        })
+    let first = |place: &usize| {
+        let before = place.checked_sub(2);
+        !before.is_some_and(|before| is_spin(trace, own, before) && only_looks(trace, own, before))
     };
-    (0..own.len())
-        .filter(move |&place| spins(place))
-        .flat_map(move |place| {
-            let is_first = !place
-                .checked_sub(2)
-                .is_some_and(|before| spins(before) && only_looks(trace, own, before));
-            let is_last = !(spins(place + 2) && only_looks(trace, own, place));
-            let call = (is_first || is_last).then_some(own[place]);
-            let back = is_last.then(|| own.get(place + 1)).flatten();
-            call.into_iter().chain(back.copied())
-        })
+    let firsts = (0..own.len()).filter(move |&place| is_spin(trace, own, place) && first(&place));
+    let lasts = last_naps(trace, own).flat_map(|place| [place, place + 1]);
+    firsts
+        .chain(lasts)
+        .filter_map(|place| own.get(place).copied())
+}
+
+/// Returns the last nap of each spin of a thread, as places of its events.
+fn last_naps<'t>(trace: &'t Trace, own: &'t [u32]) -> impl Iterator<Item = usize> + 't {
+    (0..own.len()).filter(move |&place| {
+        let goes_on = is_spin(trace, own, place + 2) && only_looks(trace, own, place);
+        is_spin(trace, own, place) && !goes_on
+    })
+}
+
+/// Returns whether there is a nap, or a look that kept the CPU, at this place of a thread's events.
+fn is_spin(trace: &Trace, own: &[u32], place: usize) -> bool {
+    let event = own.get(place);
+    event.is_some_and(|&event| {
+        trace
+            .call(&trace.events[event as usize])
+            .operation
+            .is_spin()
+    })
 }
 
 /// Returns whether a thread does nothing but look between the nap at this place of its events and the next one.
@@ -250,14 +355,12 @@ impl Lowering<'_> {
                 })
             })
             .collect();
-        // A nap that is much longer than it was meant to be tells little.
-        let napped = time(back as usize) - time(end);
-        let half = napped.min(LONGEST_NAP) / 2;
+        let half = (time(back as usize) - time(end)) / 2;
         if keeps_cpu {
             self.come_half_as_far(&mut others, (end, back));
         } else {
             for other in &mut others {
-                other.used += other.worked() * half / napped.max(1);
+                other.used = self.likely(spinner, end as u32, other);
             }
         }
         others.retain(|other| other.used > other.before);
@@ -277,6 +380,23 @@ impl Lowering<'_> {
             // What others came to before the spin is past.
             .filter(|place| place.event > begin as u32)
             .collect()
+    }
+
+    /// Returns how far another had come when a thread could go on, of what it worked in the thread's last nap: half of that, or, where
+    /// the kernel let the thread look too late, as far as others mostly come.
+    fn likely(&self, spinner: u32, nap: u32, other: &Other) -> u64 {
+        let middle = u64::midpoint(other.used, other.then);
+        let own = &self.spins.events[other.thread as usize];
+        let Some(stretch) = Stretch::at(self.trace, own, other.used) else {
+            return middle;
+        };
+        if other.worked().saturating_mul(TELLING) <= stretch.length() {
+            return middle;
+        }
+        let usual = self.spins.usual(spinner, nap).map(|part| stretch.cpu(part));
+        usual
+            .unwrap_or(middle)
+            .clamp(other.used, other.then.max(other.used))
     }
 
     /// Lets others come as far as they had when half of all was done that they worked between two events, one after the other. They may have
