@@ -13,10 +13,13 @@
 //! works lets one on another CPU go on that waits; medians are compared, since a median is not moved by the few times that others
 //! had the CPU.
 //!
+//! [`spread`] lets the system use all CPUs again after programs were confined to one.
+//!
 //! [`network`] measures what messages between processes cost.
 //!
 //! Deliberately absent: files, printing, and what to make of the numbers.
 
+mod balance;
 mod estimate;
 mod memory;
 pub mod network;
@@ -29,7 +32,13 @@ use std::io;
 
 use wakes::Wakes;
 
-pub use {estimate::Estimate, memory::Streams, placement::Placement, system::thread_cpu_nanos};
+pub use {
+    balance::{come_apart, spread, together},
+    estimate::Estimate,
+    memory::Streams,
+    placement::Placement,
+    system::thread_cpu_nanos,
+};
 
 /// How often to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +63,15 @@ impl Effort {
 
     /// Returns how often to look where threads are put.
     fn placements(self) -> usize {
+        match self {
+            Self::Least => 1,
+            Self::Brief => 5,
+            Self::Usual => 15,
+        }
+    }
+
+    /// Returns how many processes to begin, to see when their threads come to other CPUs.
+    pub(crate) fn processes(self) -> usize {
         match self {
             Self::Least => 1,
             Self::Brief => 5,
@@ -108,6 +126,8 @@ pub struct Between {
     pub create_cost: Option<Estimate>,
     /// Which of the two threads get that may run on both.
     pub placement: Placement,
+    /// For how long threads of a process that just began stay on one CPU; nothing where that was not measured ([`together`]).
+    pub spread_after: Option<Estimate>,
 }
 
 /// Measures.
@@ -174,6 +194,7 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
             block_cost: Estimate::of(&mut across.waits).beyond(Estimate::of(&mut same.passes)),
             create_cost,
             placement: placement::measure([first, second], effort.placements())?,
+            spread_after: None,
         }),
         streams: Some(streams),
     })

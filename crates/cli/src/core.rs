@@ -1,6 +1,14 @@
 //! The one place where the command line calls the crates below it.
 
-use std::{borrow::Cow, fs, io::Read as _, path::Path, sync::Arc};
+use std::{
+    borrow::Cow,
+    env, fs,
+    io::{self, Read as _},
+    path::Path,
+    process,
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::{Context as _, bail};
 use foretrace_calibrate::{Calibration, Effort, Estimate, Streams};
@@ -514,7 +522,32 @@ pub fn read_machine(path: Option<&Path>) -> anyhow::Result<Description> {
 
 /// Measures what it costs here to let threads go on, and what the memory gives them.
 pub fn calibrate(effort: Effort) -> anyhow::Result<Calibration> {
-    foretrace_calibrate::calibrate(effort).context("cannot measure this machine")
+    let mut measured =
+        foretrace_calibrate::calibrate(effort).context("cannot measure this machine")?;
+    if let Some(between) = &mut measured.between {
+        let (together, used) = together(&measured.allowed, effort)?;
+        between.spread_after = Some(together);
+        measured.cpu_nanos += used;
+    }
+    Ok(measured)
+}
+
+/// Measures, by processes of foretrace itself, for how long threads of one that just began stay on one CPU.
+fn together(cpus: &[u32], effort: Effort) -> anyhow::Result<(Estimate, u64)> {
+    let own = env::current_exe().context("cannot find foretrace itself")?;
+    let begin = || {
+        let ended = process::Command::new(&own).arg("come-apart").output()?;
+        let told = String::from_utf8_lossy(&ended.stdout);
+        let nanos = told.trim().parse().map_err(io::Error::other)?;
+        Ok(Duration::from_nanos(nanos))
+    };
+    foretrace_calibrate::together(cpus, effort, begin).context("cannot measure this machine")
+}
+
+/// Lets the system use all these CPUs again after programs were confined to one; returns the CPU time that this took.
+pub fn spread(cpus: &[u32]) -> anyhow::Result<Nanos> {
+    let used = foretrace_calibrate::spread(cpus).context("cannot run on all CPUs")?;
+    Ok(Nanos(u64::try_from(used.as_nanos()).unwrap_or(u64::MAX)))
 }
 
 /// Returns how many CPUs can access the memory at once at full speed, where those that there are were more.
@@ -522,6 +555,9 @@ pub fn bandwidth(streams: &Streams) -> Option<f64> {
     let billionths = streams.bandwidth()?;
     Some(billionths as f64 / Rate::ONE.0 as f64)
 }
+
+/// A tenth of a millisecond, in nanoseconds.
+const TENTH: u64 = 100_000;
 
 /// Returns this machine with the costs that were measured, in tenths of a microsecond, and the memory's bandwidth; the usual
 /// ones where none could be.
@@ -539,7 +575,14 @@ pub fn calibrated(measured: &Calibration) -> Description {
         create_cost: between.create_cost.as_ref().map_or(SimTime::ZERO, time),
         ..Costs::NONE
     });
-    let description = description.with_idle_search(between.placement.searches());
+    // Where they come apart at once, that takes some hundredths of a millisecond.
+    let together = between
+        .spread_after
+        .as_ref()
+        .map_or(0, |together| (together.nanos + TENTH / 2) / TENTH * TENTH);
+    let description = description
+        .with_idle_search(between.placement.searches())
+        .with_spread_after(SimTime::from_nanos(together));
     match &measured.streams {
         Some(streams) => {
             // Where they do not slow each other down, there is bandwidth for all of them at least.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use foretrace_program::Program;
+use foretrace_schedule::SimTime;
 use foretrace_settings::Fault;
 use foretrace_sim::{Costs, LINUX_TICK, Machine, Rate, SchedulerKind, ThreadSetting};
 
@@ -68,6 +69,13 @@ impl Description {
     #[must_use]
     pub fn with_idle_search(mut self, idle_search: bool) -> Self {
         self.file.scheduler.idle_search = Some(idle_search);
+        self
+    }
+
+    /// Returns it with threads that stay on one CPU for so long after their program began.
+    #[must_use]
+    pub fn with_spread_after(mut self, spread_after: SimTime) -> Self {
+        self.file.scheduler.spread_after = Some(Time(spread_after));
         self
     }
 
@@ -203,6 +211,9 @@ impl Description {
         }
         if let Some(idle_balance) = self.file.scheduler.idle_balance {
             machine.idle_balance = idle_balance.0;
+        }
+        if let Some(spread_after) = self.file.scheduler.spread_after {
+            machine.spread_after = spread_after.0;
         }
         self.set_threads(&mut machine, program);
         let said = self.file.scheduler.kind.map(SchedulerKind::from);

@@ -87,6 +87,7 @@ pub(crate) struct Scheduler {
     pub run_queues: Option<bool>,
     pub idle_search: Option<bool>,
     pub idle_balance: Option<Time>,
+    pub spread_after: Option<Time>,
 }
 
 /// Who runs when there are more threads than CPUs.

@@ -24,6 +24,9 @@ pub struct Machine {
     pub idle_search: bool,
     /// How often, where each CPU has its own queue, one that is idle takes a thread from another's; zero for at once.
     pub idle_balance: SimTime,
+    /// For how long after the program's beginning, where each CPU has its own queue, a thread begins on the CPU of the one that created it, and
+    /// idle CPUs take none from others.
+    pub spread_after: SimTime,
     /// Which CPUs a thread may run on.
     pub bind: Bind,
     /// How long the fair scheduler and the one that goes round let a thread run while others wait. By default 3 ms, about
@@ -160,6 +163,7 @@ impl Machine {
             run_queues: program.recorded,
             idle_search: true,
             idle_balance: SimTime::ZERO,
+            spread_after: SimTime::ZERO,
             slice: SimTime::from_nanos(program.slice.unwrap_or(LINUX_SLICE)),
             handover,
             costs,

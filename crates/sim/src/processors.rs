@@ -219,20 +219,22 @@ impl Processors {
         }
     }
 
-    /// Returns whether a CPU is idle that is to take a thread from another's queue when the clock ticks.
+    /// Returns whether a CPU is idle that is to take a thread from another's queue when the clock ticks, or once threads spread.
     #[inline]
-    pub fn waits_for_tick(&self) -> bool {
-        self.balances_at_ticks
-            && self.idle.first().is_some()
-            && self
-                .run_queues
-                .as_ref()
-                .is_some_and(RunQueues::anyone_waits)
+    pub fn waits_for_tick(&self, now: u64) -> bool {
+        self.run_queues.as_ref().is_some_and(|queues| {
+            (self.balances_at_ticks || queues.stay_together(now))
+                && self.idle.first().is_some()
+                && queues.anyone_waits()
+        })
     }
 
     /// Lets an idle CPU take a thread from another's queue, as the clock ticks. `left_at`: when each thread lost its CPU last.
     pub fn change_at_tick(&mut self, left_at: &[u64], now: u64) -> Option<Change> {
-        let queues = self.run_queues.as_mut()?;
+        let queues = self
+            .run_queues
+            .as_mut()
+            .filter(|_| self.balances_at_ticks)?;
         let (thread, cpu) = queues.next_at_tick(&self.idle, left_at, now)?;
         Some(self.start(thread, cpu))
     }
@@ -297,11 +299,12 @@ impl Processors {
                 .is_some_and(RunQueues::anyone_waits)
     }
 
-    /// Returns the next change that is due, and makes it. `last_cpu` tells where a thread ran before: it returns
+    /// Returns the next change that is due now, and makes it. `last_cpu` tells where a thread ran before: it returns
     /// there if that CPU is idle.
-    pub fn next_change(&mut self, last_cpu: impl Fn(u32) -> u32) -> Option<Change> {
+    pub fn next_change(&mut self, now: u64, last_cpu: impl Fn(u32) -> u32) -> Option<Change> {
         if let Some(queues) = &mut self.run_queues {
-            let (thread, cpu) = queues.next(&self.idle, !self.balances_at_ticks)?;
+            let at_once = !self.balances_at_ticks && !queues.stay_together(now);
+            let (thread, cpu) = queues.next(&self.idle, at_once)?;
             return Some(self.start(thread, cpu));
         }
         self.fill_bound()

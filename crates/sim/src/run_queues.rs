@@ -39,6 +39,8 @@ pub(crate) struct RunQueues {
     weighs: bool,
     /// Whether threads that wake look for idle CPUs beyond their last one.
     searches: bool,
+    /// From when on threads spread over idle CPUs, in picoseconds.
+    spread_after: u64,
     /// How often, one after the other, all that idle CPUs could have taken at a tick had run just before.
     in_vain: u32,
 }
@@ -53,6 +55,7 @@ impl RunQueues {
             uneven_since: vec![0; cpus as usize],
             loads: Loads::new(cpus, threads),
             searches: machine.idle_search,
+            spread_after: machine.spread_after.0,
             weighs: !machine.idle_search || threads > cpus as usize,
             in_vain: 0,
         }
@@ -96,6 +99,12 @@ impl RunQueues {
         self.waiting.insert(cpu);
     }
 
+    /// Returns whether threads do not spread over idle CPUs yet.
+    #[inline]
+    pub fn stay_together(&self, now: u64) -> bool {
+        now < self.spread_after
+    }
+
     /// Returns where a thread that wakes is to wait, which ran on a CPU before, or never, and which one on another let go on.
     pub fn choose(
         &mut self,
@@ -108,8 +117,14 @@ impl RunQueues {
         if let Some(own) = last.filter(is_free) {
             return own;
         }
-        // Nobody has filled caches for one that is new.
-        if (self.searches || last.is_none())
+        if self.stay_together(now) {
+            if let (None, Some(creator)) = (last, waker) {
+                let other = self.least(idle);
+                let is_far = self.count(idle, creator) > self.count(idle, other) + 1;
+                return if is_far { other } else { creator };
+            }
+        } else if (self.searches || last.is_none())
+            // Nobody has filled caches for one that is new.
             && let Some(free) = idle.iter().find(is_free)
         {
             return free;
@@ -117,12 +132,19 @@ impl RunQueues {
         match (last, waker) {
             (Some(last), Some(waker)) if self.loads.is_less(thread, waker, last, now) => waker,
             (Some(last), _) => last,
-            (None, _) => {
-                let load = |cpu: u32| self.queue(cpu).len() + usize::from(!idle.contains(cpu));
-                let cpus = 0..self.queues.len() as u32;
-                cpus.min_by_key(|&cpu| load(cpu)).unwrap_or(0)
-            }
+            (None, _) => self.least(idle),
         }
+    }
+
+    /// Returns how many threads run on a CPU or wait for it.
+    fn count(&self, idle: &CpuSet, cpu: u32) -> usize {
+        self.queue(cpu).len() + usize::from(!idle.contains(cpu))
+    }
+
+    /// Returns the CPU that has the fewest threads, the first of several.
+    fn least(&self, idle: &CpuSet) -> u32 {
+        let cpus = 0..self.queues.len() as u32;
+        cpus.min_by_key(|&cpu| self.count(idle, cpu)).unwrap_or(0)
     }
 
     /// Takes the thread that is next on an idle CPU, with that CPU: of its own queue; else, if idle CPUs take others' threads `at_once`, of

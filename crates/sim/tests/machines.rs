@@ -307,6 +307,34 @@ fn an_idle_cpu_takes_who_waits_for_another_when_the_clock_ticks() {
 }
 
 #[test]
+fn threads_of_a_program_that_just_began_share_a_cpu_for_a_while() {
+    // B works for 30 ms beside A, on A's CPU at first; C finds two there.
+    let rows = |more: &str| {
+        format!("unit 1ms\nprocess A\nprocess B\n{more}30 A terminate\n60 B terminate\n")
+    };
+    let together = |spread_after: u64, idle_balance: u64| {
+        move |machine: &mut Machine| {
+            machine.run_queues = true;
+            machine.slice = nanos(2_500_000);
+            machine.spread_after = nanos(spread_after);
+            machine.idle_balance = nanos(idle_balance);
+        }
+    };
+    let two = rows("0 A create B\n");
+    let last = |rows: &str, spread_after, idle_balance| {
+        let done = ends(rows, 2, together(spread_after, idle_balance));
+        done.iter().max().map(|last| last / 1_000_000)
+    };
+    assert_eq!(last(&two, 0, 0), Some(30));
+    // Half of the 10 ms is lost.
+    assert_eq!(last(&two, 10_000_000, 0), Some(35));
+    // The clock ticks after 12 ms, of which one had 7 and the other 5.
+    assert_eq!(last(&two, 9_000_000, 4_000_000), Some(37));
+    let three = rows("process C\n0 A create B\n0 A create C\n0 C terminate\n");
+    assert_eq!(last(&three, 10_000_000, 0), Some(35));
+}
+
+#[test]
 fn who_ran_more_than_others_before_it_slept_does_not_take_their_cpu() {
     // G has the other CPU. B runs from 40 on, for a slice, and main wakes at 41; or it had nothing to wait for, and B comes at 40.
     let rows = |before: u64| {

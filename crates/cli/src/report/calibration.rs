@@ -32,6 +32,15 @@ pub fn head(measured: &Calibration) -> String {
              worked,\n# {} took the CPU that was idle.",
             woken - stayed
         );
+        if let Some(together) = &between.spread_after {
+            let _ = writeln!(
+                text,
+                "# Threads of a process that just began had a CPU each after {} ({} to {}).",
+                Nanos(together.nanos),
+                Nanos(together.low),
+                Nanos(together.high)
+            );
+        }
     }
     if let Some(streams) = &measured.streams {
         text.push_str(&memory(streams));
@@ -216,6 +225,7 @@ mod tests {
                     woken: 5,
                     stayed: 1,
                 },
+                spread_after: None,
             }),
             streams: Some(Streams {
                 cpus: 2,

@@ -115,6 +115,7 @@ pub struct MachineJson {
     run_queues: bool,
     idle_search: bool,
     idle_balance_ns: u64,
+    spread_after_ns: u64,
     handover: &'static str,
     costs: CostsJson,
     memory: MemoryJson,
@@ -171,6 +172,7 @@ impl MachineJson {
             run_queues: machine.run_queues,
             idle_search: machine.idle_search,
             idle_balance_ns: machine.idle_balance.as_nanos(),
+            spread_after_ns: machine.spread_after.as_nanos(),
             handover: machine.handover.name(),
             costs: CostsJson {
                 wake_latency_ns: costs.wake_latency.as_nanos(),

@@ -244,6 +244,8 @@ fn cpus_that_nobody_looks_for_take_threads_when_the_clock_ticks() {
         balance("idle_search = false\nidle_balance = \"0us\"\n"),
         balance("")
     );
+    let spread = machine("[scheduler]\nspread_after = \"17.5ms\"\n", 2).spread_after;
+    assert_eq!(spread, SimTime::from_nanos(17_500_000));
     assert!(
         !described("")
             .with_idle_search(false)

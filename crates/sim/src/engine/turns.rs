@@ -16,10 +16,8 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
     pub(super) fn share_out(&mut self) {
         while self.processors.anyone_waits() {
             let threads = &self.core.threads;
-            match self
-                .processors
-                .next_change(|thread| threads[thread as usize].cpu)
-            {
+            let last_cpu = |thread: u32| threads[thread as usize].cpu;
+            match self.processors.next_change(self.core.now, last_cpu) {
                 Some(Change::Start(thread, cpu)) => self.start(thread, cpu),
                 Some(Change::Preempt { loser, winner, cpu }) => {
                     if self.core.threads[loser as usize].status == Status::Running {
@@ -45,10 +43,15 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
 
     /// Sets the clock to tick, if that is when idle CPUs take threads from others; it need not tick otherwise.
     fn set_tick(&mut self) {
-        if !self.processors.waits_for_tick() {
+        let now = self.core.now;
+        if !self.processors.waits_for_tick(now) {
             return self.alarms.set_tick(None);
         }
-        let next = (self.core.now + 1).checked_next_multiple_of(self.machine.idle_balance.0);
+        let first = self.machine.spread_after.0.max(now + 1);
+        let next = match self.machine.idle_balance.0 {
+            0 => Some(first),
+            tick => first.checked_next_multiple_of(tick),
+        };
         self.alarms.set_tick(next);
     }
 
