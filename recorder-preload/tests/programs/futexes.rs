@@ -252,6 +252,20 @@ fn threads_that_meet_by_yielding_wait_for_each_other() {
 }
 
 #[test]
+fn threads_that_hand_each_other_a_turn_by_yielding_never_work_at_the_same_time() {
+    // Most naps last until the other waits itself: those that do not tell that it is always at its end.
+    let mut speedups = Vec::new();
+    for _ in 0..5 {
+        let speedup = speedup_on_two(&harness::record("hands_over.c"));
+        if (0.9..1.3).contains(&speedup) {
+            return;
+        }
+        speedups.push(speedup);
+    }
+    panic!("{speedups:?}");
+}
+
+#[test]
 fn futures_of_all_sorts() {
     let run = record_cpp("cpp_futures.cpp");
     check(&run, 6);
