@@ -42,6 +42,8 @@ const TURNS: usize = 8;
 pub(crate) struct Spins {
     /// The events of each thread, where some spin, and how far all had come at those of the spins.
     events: Vec<Vec<u32>>,
+    /// At which places of these each thread returned from a wait.
+    returns: Vec<Vec<u32>>,
     shares: Shares,
     /// Whether each thread's spins are taken for waits.
     waits: Vec<bool>,
@@ -72,8 +74,10 @@ impl Spins {
         wanted.dedup();
         let mut turns: Vec<u64> = events.iter().flat_map(|own| turns(trace, own)).collect();
         turns.sort_unstable();
+        let returns = events.iter().map(|own| returns(trace, own)).collect();
         let mut spins = Self {
             turns,
+            returns,
             shares: Shares::at(trace, &events, &wanted),
             events,
             waits,
@@ -83,6 +87,11 @@ impl Spins {
         let threads = 0..spins.events.len();
         spins.telling = threads.map(|thread| spins.telling(trace, thread)).collect();
         spins
+    }
+
+    /// Returns the events of a thread, and at which places of these it returned from a wait.
+    fn events_of(&self, thread: usize) -> (&[u32], &[u32]) {
+        (&self.events[thread], &self.returns[thread])
     }
 
     /// Returns the naps of a thread that tell where in its work another was when the thread could go on, and which part of it that had done.
@@ -99,7 +108,7 @@ impl Spins {
                 let (other, from, to) = others
                     .filter_map(worked)
                     .max_by_key(|&(other, from, to)| (to.saturating_sub(from), other))?;
-                let stretch = Stretch::at(trace, &self.events[other], from)?;
+                let stretch = Stretch::at(trace, self.events_of(other), from)?;
                 let tells = to.saturating_sub(from).saturating_mul(TELLING) <= stretch.length();
                 (to > from && tells).then(|| (end, stretch.part(u64::midpoint(from, to))))
             })
@@ -129,6 +138,15 @@ impl Spins {
     }
 }
 
+/// Returns at which places of a thread's events it returned from a wait.
+fn returns(trace: &Trace, own: &[u32]) -> Vec<u32> {
+    let is_return = |&(_, event): &(u32, &u32)| {
+        trace.call(&trace.events[*event as usize]).operation == Op::Return
+    };
+    let places = (0..).zip(own).filter(is_return);
+    places.map(|(place, _)| place).collect()
+}
+
 /// Returns how long the turns of a thread were that began after a look in vain and ended in another.
 fn turns<'t>(trace: &'t Trace, own: &'t [u32]) -> impl Iterator<Item = u64> + 't {
     let spin = |event: u32| {
@@ -155,29 +173,29 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Returns that of a thread with these events in which it goes on after it used so much CPU time; `None` where it does not.
-    fn at(trace: &Trace, own: &[u32], cpu: u64) -> Option<Self> {
-        let event = |place: usize| own.get(place).map(|&event| &trace.events[event as usize]);
-        let used = |place: usize| event(place).and_then(Event::cpu).map(|used| used.0);
-        let is_return = |place: usize| {
-            event(place).is_some_and(|event| trace.call(event).operation == Op::Return)
+    /// Returns that of a thread in which it goes on after it used so much CPU time; `None` where it does not. `own` are its events, `returns`
+    /// the places of those that end a wait.
+    fn at(trace: &Trace, (own, returns): (&[u32], &[u32]), cpu: u64) -> Option<Self> {
+        let used = |place: usize| {
+            let event = *own.get(place)?;
+            trace.events[event as usize].cpu().map(|used| used.0)
         };
-        let mut to = own.partition_point(|&event| {
+        let next = own.partition_point(|&event| {
             let used = trace.events[event as usize].cpu();
             used.is_none_or(|used| used.0 <= cpu)
         });
-        if is_return(to) {
-            to += 1;
-        }
-        let before = (0..to).rev().find(|&place| is_return(place));
+        // One that comes next ends the wait that it is in.
+        let next_return = returns.partition_point(|&place| place as usize <= next);
+        let before = next_return
+            .checked_sub(1)
+            .map(|last| returns[last] as usize);
         let from = before.map_or(Some(0), used)?;
-        while !is_return(to + 1) && to + 1 < own.len() {
-            to += 1;
-        }
-        Some(Self {
-            from,
-            to: used(to)?,
-        })
+        let to = match returns.get(next_return) {
+            Some(&place) => place as usize - 1,
+            None => own.len().checked_sub(1)?,
+        };
+        let to = used(to)?;
+        (to > cpu).then_some(Self { from, to })
     }
 
     fn length(self) -> u64 {
@@ -386,7 +404,7 @@ impl Lowering<'_> {
     /// the kernel let the thread look too late, as far as others mostly come.
     fn likely(&self, spinner: u32, nap: u32, other: &Other) -> u64 {
         let middle = u64::midpoint(other.used, other.then);
-        let own = &self.spins.events[other.thread as usize];
+        let own = self.spins.events_of(other.thread as usize);
         let Some(stretch) = Stretch::at(self.trace, own, other.used) else {
             return middle;
         };
