@@ -1,4 +1,4 @@
-//! Lets the system spread threads over CPUs as it does by itself.
+//! How the system spreads threads over CPUs: when it does so in a program that just began, and what keeps it from that.
 
 use std::{
     collections::BTreeSet,
@@ -55,6 +55,7 @@ pub fn come_apart() -> io::Result<Duration> {
         while !it_is_over.load(Ordering::Relaxed) {
             its_place.store(system::current_cpu().unwrap_or(NOWHERE), Ordering::Relaxed);
         }
+        Ok(())
     })?;
     let are_apart = || {
         let other = other.load(Ordering::Relaxed);
@@ -65,9 +66,7 @@ pub fn come_apart() -> io::Result<Duration> {
     }
     let took = begun.elapsed();
     over.store(true, Ordering::Relaxed);
-    thread
-        .join()
-        .map_err(|_| io::Error::other("a measuring thread failed"))?;
+    system::joined(thread)?;
     Ok(took)
 }
 

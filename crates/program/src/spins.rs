@@ -4,6 +4,9 @@
 //! the CPU until its slice is over, and what the others have come to meanwhile is known (`shares`). So it waits until those that worked
 //! have come as far as they had between the last look that was in vain and the one that was not.
 //!
+//! A nap may last until the other thread waits itself, since the kernel lets nobody look who had the CPU for longer. What such a nap leaves open, those
+//! near it tell that were short beside the other's work.
+//!
 //! Who spins for a lock waits for whoever has it, and that may be nobody on more CPUs; such waits are short beside the work. So only the
 //! spins of threads that spin for long are taken for waits.
 //!

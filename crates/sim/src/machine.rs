@@ -24,8 +24,9 @@ pub struct Machine {
     pub idle_search: bool,
     /// How often, where each CPU has its own queue, one that is idle takes a thread from another's; zero for at once.
     pub idle_balance: SimTime,
-    /// For how long after the program's beginning, where each CPU has its own queue, a thread begins on the CPU of the one that created it, and
-    /// idle CPUs take none from others.
+    /// For how long after the program's beginning, where each CPU has its own queue, a thread begins on the CPU of the one that created it,
+    /// but where another has two threads fewer, and idle CPUs take none from others. So does a Linux 6.18 of virtual machines (docs/validation.md,
+    /// "What one run leaves to the next").
     pub spread_after: SimTime,
     /// Which CPUs a thread may run on.
     pub bind: Bind,
