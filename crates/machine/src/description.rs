@@ -212,6 +212,9 @@ impl Description {
         if let Some(idle_balance) = self.file.scheduler.idle_balance {
             machine.idle_balance = idle_balance.0;
         }
+        if let Some(Share(idle_takes)) = self.file.scheduler.idle_takes {
+            machine.idle_takes = idle_takes;
+        }
         if let Some(spread_after) = self.file.scheduler.spread_after {
             machine.spread_after = spread_after.0;
         }

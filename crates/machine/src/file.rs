@@ -87,6 +87,7 @@ pub(crate) struct Scheduler {
     pub run_queues: Option<bool>,
     pub idle_search: Option<bool>,
     pub idle_balance: Option<Time>,
+    pub idle_takes: Option<Share>,
     pub spread_after: Option<Time>,
 }
 

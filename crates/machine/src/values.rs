@@ -87,7 +87,7 @@ impl TryFrom<f64> for Bandwidth {
     }
 }
 
-/// A share of the CPU time, from nothing to all of it.
+/// A share of something, from nothing to all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct Share(pub(crate) Rate);
@@ -117,7 +117,7 @@ impl TryFrom<f64> for Share {
     fn try_from(number: f64) -> Result<Self, String> {
         rate(number, 0.0, 1.0).map(Self).ok_or_else(|| {
             format!(
-                "{number} is not a share of the CPU time; write one from 0 (none) to 1 (all of it)"
+                "{number} is not a share; write one from 0 (none) to 1 (all of it)"
             )
         })
     }

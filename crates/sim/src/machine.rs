@@ -3,7 +3,7 @@
 use foretrace_program::Program;
 use foretrace_schedule::SimTime;
 
-use crate::{Memory, Processor};
+use crate::{Memory, Processor, Rate};
 
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,9 @@ pub struct Machine {
     pub idle_search: bool,
     /// How often, where each CPU has its own queue, one that is idle takes a thread from another's; zero for at once.
     pub idle_balance: SimTime,
+    /// Where that is not at once, in what share of the times one takes a thread as it becomes idle which it could take. Linux 6.18 looks as often as it
+    /// lately found one (`kernel/sched/fair.c`: `newidle_ratio`).
+    pub idle_takes: Rate,
     /// For how long after the program's beginning, where each CPU has its own queue, a thread begins on the CPU of the one that created it,
     /// but where another has two threads fewer, and idle CPUs take none from others. So does a Linux 6.18 of virtual machines (docs/validation.md,
     /// "What one run leaves to the next").
@@ -140,6 +143,9 @@ const LINUX_SLICE: u64 = 3_000_000;
 /// idle CPU.
 pub const LINUX_TICK: SimTime = SimTime::from_nanos(4_000_000);
 
+/// In what share of the times CPUs took threads that could, of x264 and of threads that meet at barriers, in billionths.
+const IDLE_TAKES: Rate = Rate(80_000_000);
+
 impl Machine {
     /// Returns the machine of `cpus` CPUs (at least one) that is natural for a program: for one that was recorded, what
     /// Linux does and costs; for a listing by hand, the papers', where nothing but work takes time. The scheduler is
@@ -165,6 +171,7 @@ impl Machine {
             idle_search: true,
             idle_balance: SimTime::ZERO,
             spread_after: SimTime::ZERO,
+            idle_takes: IDLE_TAKES,
             slice: SimTime::from_nanos(program.slice.unwrap_or(LINUX_SLICE)),
             handover,
             costs,

@@ -54,7 +54,10 @@ const FIRST_IN_LINE: u64 = 1 << 62;
 /// As many bits of a place are left to chance.
 const INSTANT_BITS: u32 = 16;
 
-pub(crate) type Queue = BinaryHeap<Reverse<(u64, u64, u32)>>;
+/// A thread that wants a CPU: its key, its place in line, and who it is.
+pub(crate) type Entry = Reverse<(u64, u64, u32)>;
+
+pub(crate) type Queue = BinaryHeap<Entry>;
 
 /// A change of who runs where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +133,7 @@ impl Processors {
         }
     }
 
-    fn push(&mut self, thread: u32, entry: Reverse<(u64, u64, u32)>) {
+    fn push(&mut self, thread: u32, entry: Entry) {
         match self.binding[thread as usize] {
             Some(cpu) => {
                 self.bound[cpu as usize].push(entry);
@@ -236,6 +239,17 @@ impl Processors {
             .as_mut()
             .filter(|_| self.balances_at_ticks)?;
         let (thread, cpu) = queues.next_at_tick(&self.idle, left_at, now)?;
+        Some(self.start(thread, cpu))
+    }
+
+    /// Lets a CPU that becomes idle take a thread from another's queue, in some of the times in which it could, where idle CPUs else do so only
+    /// when the clock ticks. `vacated`: when each CPU was given back last.
+    pub fn change_by_lot(&mut self, vacated: &[u64], left_at: &[u64], now: u64) -> Option<Change> {
+        let queues = self
+            .run_queues
+            .as_mut()
+            .filter(|queues| self.balances_at_ticks && !queues.stay_together(now))?;
+        let (thread, cpu) = queues.next_by_lot(&self.idle, vacated, left_at, now)?;
         Some(self.start(thread, cpu))
     }
 

@@ -12,7 +12,12 @@
 
 use std::cmp::Reverse;
 
-use crate::{Machine, cpu_set::CpuSet, loads::Loads, processors::Queue};
+use crate::{
+    Machine, Rate,
+    cpu_set::CpuSet,
+    loads::Loads,
+    processors::{Entry, Queue},
+};
 
 /// For how long a CPU that is busy lets another have more threads, in picoseconds: where these are two more at least, and where it is one, which
 /// Linux moves only when it has looked in vain several times. Three threads that worked for as long on two CPUs were evened out
@@ -24,6 +29,9 @@ const UNEVEN_BY_ONE: u64 = 160_000_000_000;
 /// in vain it is taken all the same (`cache_nice_tries`).
 const HOT: u64 = 500_000_000;
 const PATIENT_TICKS: u32 = 2;
+
+/// Stands for a time that does not come.
+const NEVER: u64 = u64::MAX;
 
 /// The queues of all CPUs.
 pub(crate) struct RunQueues {
@@ -41,6 +49,11 @@ pub(crate) struct RunQueues {
     searches: bool,
     /// From when on threads spread over idle CPUs, in picoseconds.
     spread_after: u64,
+    /// In what share of the times a CPU takes a thread as it becomes idle, in billionths, and what is left over of those so far.
+    takes: u64,
+    left_over: u64,
+    /// When each CPU looked last as it became idle, in picoseconds.
+    looked: Vec<u64>,
     /// How often, one after the other, all that idle CPUs could have taken at a tick had run just before.
     in_vain: u32,
 }
@@ -56,6 +69,9 @@ impl RunQueues {
             loads: Loads::new(cpus, threads),
             searches: machine.idle_search,
             spread_after: machine.spread_after.0,
+            takes: machine.idle_takes.0,
+            left_over: 0,
+            looked: vec![NEVER; cpus as usize],
             weighs: !machine.idle_search || threads > cpus as usize,
             in_vain: 0,
         }
@@ -93,7 +109,7 @@ impl RunQueues {
     }
 
     /// A thread waits in the queue that it is of.
-    pub fn push(&mut self, thread: u32, entry: Reverse<(u64, u64, u32)>) {
+    pub fn push(&mut self, thread: u32, entry: Entry) {
         let cpu = self.of(thread);
         self.queues[cpu as usize].push(entry);
         self.waiting.insert(cpu);
@@ -161,24 +177,52 @@ impl RunQueues {
     /// Takes a thread from the longest queue for an idle CPU, with that CPU, as the clock ticks: one that did not run just now, or, if that was
     /// asked in vain too often, any. `left_at`: when each thread lost its CPU last.
     pub fn next_at_tick(&mut self, idle: &CpuSet, left_at: &[u64], now: u64) -> Option<(u32, u32)> {
-        let (cpu, longest) = (idle.first()?, self.longest()?);
-        let may_go = |&Reverse((_, _, thread)): &Reverse<(u64, u64, u32)>| {
-            self.in_vain >= PATIENT_TICKS || now - left_at[thread as usize] >= HOT
-        };
-        let first = self.queue(longest).iter().filter(|entry| may_go(entry));
-        // Reversed, the greatest entry is the one that comes first.
-        let Some(&entry) = first.max() else {
+        let cpu = idle.first()?;
+        let cooled = if self.in_vain < PATIENT_TICKS { HOT } else { 0 };
+        let Some((entry, longest)) = self.first_that_cooled(cooled, left_at, now) else {
             self.in_vain += 1;
             return None;
         };
         self.in_vain = 0;
-        let queue = &mut self.queues[longest as usize];
+        Some((self.take(entry, longest), cpu))
+    }
+
+    /// Takes a thread from the longest queue for a CPU that becomes idle now, with that CPU, in some of the times in which there is one that did not
+    /// run just now. `vacated`: when each CPU was given back last.
+    pub fn next_by_lot(
+        &mut self,
+        idle: &CpuSet,
+        vacated: &[u64],
+        left_at: &[u64],
+        now: u64,
+    ) -> Option<(u32, u32)> {
+        let looks = |&cpu: &u32| vacated[cpu as usize] == now && self.looked[cpu as usize] != now;
+        let cpu = idle.iter().find(looks)?;
+        self.looked[cpu as usize] = now;
+        let (entry, longest) = self.first_that_cooled(HOT, left_at, now)?;
+        self.left_over += self.takes;
+        self.left_over = self.left_over.checked_sub(Rate::ONE.0)?;
+        Some((self.take(entry, longest), cpu))
+    }
+
+    /// Returns who is first in the longest queue of those that lost their CPUs so long ago, and which queue that is.
+    fn first_that_cooled(&self, cooled: u64, left_at: &[u64], now: u64) -> Option<(Entry, u32)> {
+        let longest = self.longest()?;
+        let may_go = |&&Reverse((_, _, thread)): &&Entry| now - left_at[thread as usize] >= cooled;
+        // Reversed, the greatest entry is the one that comes first.
+        let first = self.queue(longest).iter().filter(may_go).max()?;
+        Some((*first, longest))
+    }
+
+    /// Takes a thread out of a queue in the middle of which it may be.
+    fn take(&mut self, entry: Entry, cpu: u32) -> u32 {
+        let queue = &mut self.queues[cpu as usize];
         queue.retain(|&other| other != entry);
         if queue.is_empty() {
-            self.waiting.remove(longest);
+            self.waiting.remove(cpu);
         }
         let Reverse((_, _, thread)) = entry;
-        Some((thread, cpu))
+        thread
     }
 
     /// Takes a thread from the longest queue for a busy CPU that had fewer for long.

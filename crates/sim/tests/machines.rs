@@ -293,6 +293,16 @@ fn an_idle_cpu_takes_who_waits_for_another_when_the_clock_ticks() {
     };
     assert_eq!(millis(0), [20, 1, 21]);
     assert_eq!(millis(4_000_000), [20, 1, 24]);
+    // Or as it becomes idle, as often as it is told.
+    let takes = |share: u64| {
+        let machine = |machine: &mut Machine| {
+            ticking(4_000_000)(machine);
+            machine.idle_takes = Rate(share);
+        };
+        ends(rows, 2, machine).iter().max().map(|last| last / 1_000_000)
+    };
+    assert_eq!([Rate::ONE.0, 0].map(takes), [Some(21), Some(24)]);
+    assert_eq!(takes(Rate::ONE.0 / 2), Some(24), "of two times the second");
     // All that it could take ran just now, at every tick: at the third it takes it.
     let turns = |machine: &mut Machine| {
         ticking(4_000_000)(machine);

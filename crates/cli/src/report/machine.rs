@@ -115,6 +115,7 @@ pub struct MachineJson {
     run_queues: bool,
     idle_search: bool,
     idle_balance_ns: u64,
+    idle_takes: f64,
     spread_after_ns: u64,
     handover: &'static str,
     costs: CostsJson,
@@ -172,6 +173,7 @@ impl MachineJson {
             run_queues: machine.run_queues,
             idle_search: machine.idle_search,
             idle_balance_ns: machine.idle_balance.as_nanos(),
+            idle_takes: factor(machine.idle_takes),
             spread_after_ns: machine.spread_after.as_nanos(),
             handover: machine.handover.name(),
             costs: CostsJson {

@@ -93,7 +93,7 @@ fn what_cannot_be_is_told_with_its_line_and_the_remedy() {
         ),
         (
             "[memory]\nbound = 40\n",
-            "m.toml, line 2: 40 is not a share of the CPU time; write one from 0 (none) to 1 (all of it)",
+            "m.toml, line 2: 40 is not a share; write one from 0 (none) to 1 (all of it)",
         ),
     ] {
         assert_eq!(error(text), said);

@@ -17,7 +17,13 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         while self.processors.anyone_waits() {
             let threads = &self.core.threads;
             let last_cpu = |thread: u32| threads[thread as usize].cpu;
-            match self.processors.next_change(self.core.now, last_cpu) {
+            let now = self.core.now;
+            let change = self.processors.next_change(now, last_cpu);
+            let by_lot = || {
+                let (vacated, left_at) = (&self.vacated, &self.left_at);
+                self.processors.change_by_lot(vacated, left_at, now)
+            };
+            match change.or_else(by_lot) {
                 Some(Change::Start(thread, cpu)) => self.start(thread, cpu),
                 Some(Change::Preempt { loser, winner, cpu }) => {
                     if self.core.threads[loser as usize].status == Status::Running {
