@@ -116,9 +116,7 @@ impl TryFrom<f64> for Share {
 
     fn try_from(number: f64) -> Result<Self, String> {
         rate(number, 0.0, 1.0).map(Self).ok_or_else(|| {
-            format!(
-                "{number} is not a share; write one from 0 (none) to 1 (all of it)"
-            )
+            format!("{number} is not a share; write one from 0 (none) to 1 (all of it)")
         })
     }
 }

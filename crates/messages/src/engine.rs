@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     ANY, BLOCKING, Kind, Operation, Program,
+    attention::{self, Attention},
     channel::{CONTEXT, Channels, NIL, Nodes},
     costs::Costs,
     gather::Gatherings,
@@ -135,6 +136,10 @@ pub(crate) enum Event {
     Start(u32, u32),
     /// A rank's receive from anybody may be decided.
     Decide(u32),
+    /// A lane could answer the request of a message, a node.
+    Answer(u32, u32),
+    /// A lane could hand a message over that was asked for, a node.
+    HandOver(u32, u32),
 }
 
 /// A replay under way.
@@ -166,6 +171,8 @@ pub(crate) struct Engine<'a, O> {
     /// Memory that waits use again: requests, and of those that are messages when they arrived and what they take.
     pub awaited: Vec<u32>,
     pub arrived: Vec<(u64, u64)>,
+    /// When each rank sees to messages; nothing where that makes no difference.
+    pub attention: Vec<Attention>,
     pub costs: Costs<'a>,
 }
 
@@ -225,6 +232,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             slowness: if all_alike { Vec::new() } else { slowness },
             awaited: Vec::new(),
             arrived: Vec::new(),
+            attention: attention::of(program, &*network.model),
             costs: Costs::new(&*network.model),
         };
         let may_be_wild = |op: &Operation| op.is_wild() || op.kind == Kind::Probe;
@@ -291,6 +299,8 @@ impl<'a, O: Observer> Engine<'a, O> {
             Event::End(node) => self.end_transfer(at, node),
             Event::Start(_, node) => self.start_transfer(at, node),
             Event::Decide(rank) => self.decide(at, rank),
+            Event::Answer(lane, node) => self.notice(at, lane, node),
+            Event::HandOver(lane, node) => self.hand_over(at, lane, node),
         }
     }
 
@@ -302,6 +312,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 return;
             };
             self.begun(index, op);
+            self.heed(index, &op);
             let goes_on = match op.kind {
                 Kind::Work => self.work(index, op.value),
                 Kind::Pause => self.pause(index, op.value),
@@ -450,6 +461,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let lane = &mut self.lanes[index as usize];
         lane.clock = at;
         lane.state = LaneState::Running;
+        self.end_hand_over(index);
         self.step(index);
         if index != self.current {
             self.runnable.push_back(index);

@@ -26,6 +26,7 @@
 //!
 //! Deliberately absent: files, printing, how threads within ranks are replayed.
 
+mod attention;
 mod channel;
 mod check;
 mod costs;

@@ -65,6 +65,8 @@ pub enum Mode {
     Back,
     /// As many go there and come from there.
     Both,
+    /// The work goes on between looks for messages, so that the rank sees to them meanwhile.
+    Looking,
 }
 
 impl Operation {

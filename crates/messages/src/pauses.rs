@@ -50,6 +50,11 @@ impl Pauses {
         }
     }
 
+    /// Returns whether a thread looked for something in vain, by its last call of MPI.
+    pub fn looked(&self, thread: usize) -> bool {
+        self.threads[thread].looked
+    }
+
     /// Goes on to an event of a rank, before which its thread worked for so many nanoseconds. Returns for how long it paused before
     /// that, in nanoseconds, if the event is a call of MPI.
     pub fn before(&mut self, trace: &Trace, event: &Event, rank: u32, worked: u64) -> u64 {

@@ -204,18 +204,22 @@ impl<O: Observer> Engine<'_, O> {
 
     /// The receiver lets the sender send its data.
     fn shake_hands(&mut self, message: Node, receive: Node) {
-        let (sender, receiver) = (message.from, message.to);
-        let link = self.link(sender, receiver);
-        let handshake = self
-            .model
-            .handshake(link, message.bytes)
-            .unwrap_or_else(|| self.model.forced_handshake(link));
-        let overhead = self.model.send_overhead(link, message.bytes).0;
+        let is_late = self.is_heeded_later(message.lane, message.request)
+            || self.is_heeded_later(receive.lane, receive.request);
+        if is_late {
+            let (lane, request, called) = (receive.lane, receive.request, receive.time);
+            let receive = self.nodes.add(receive);
+            let message = self.nodes.add(message);
+            self.match_in_flight(message, receive);
+            return self.meet_later(message, lane, request, called);
+        }
+        let (handshake, overhead) = self.handshake_of(&message);
         let leaves = match self.model.receive_rule() {
             ReceiveRule::AfterArrival => {
                 message.time.max(receive.time) + handshake.answer.0 + overhead
             }
             ReceiveRule::WhenCalled => {
+                let link = self.link(message.from, message.to);
                 // One that does not block pays for its start only when it is waited for.
                 let start = match receive.request {
                     BLOCKING => self.model.receive_overhead(link, message.bytes).0,
@@ -225,6 +229,24 @@ impl<O: Observer> Engine<'_, O> {
                 ready.max(message.time + overhead)
             }
         };
+        self.transfer(message, receive, leaves);
+    }
+
+    /// Returns what is exchanged before a message's data, and the CPU time of handing these over.
+    pub fn handshake_of(&self, message: &Node) -> (Handshake, u64) {
+        let link = self.link(message.from, message.to);
+        let handshake = self
+            .model
+            .handshake(link, message.bytes)
+            .unwrap_or_else(|| self.model.forced_handshake(link));
+        (handshake, self.model.send_overhead(link, message.bytes).0)
+    }
+
+    /// The data of a message leave its sender, for a receive.
+    pub fn transfer(&mut self, message: Node, receive: Node, leaves: u64) {
+        let (sender, receiver) = (message.from, message.to);
+        let link = self.link(sender, receiver);
+        let (handshake, _) = self.handshake_of(&message);
         if self.is_shared(sender, receiver) {
             if !handshake.until_arrival {
                 self.release(&message, leaves);
@@ -324,6 +346,7 @@ impl<O: Observer> Engine<'_, O> {
             }
             RequestState::Free => {}
         }
+        self.end_hand_over(index);
         self.step(index);
         true
     }
@@ -371,6 +394,7 @@ impl<O: Observer> Engine<'_, O> {
         }
         self.arrived = arrived;
         self.wait_until(index, clock, latest);
+        self.end_hand_over(index);
         for _ in awaited {
             self.step(index);
         }

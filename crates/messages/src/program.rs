@@ -124,7 +124,7 @@ fn is_message(operation: &Operation) -> bool {
 pub struct Builder {
     ranks: Vec<Vec<u32>>,
     /// Of each rank: work that may be more yet.
-    work: Vec<u64>,
+    work: Vec<Operation>,
     numbers: FxHashMap<Operation, u32>,
     distinct: Vec<Operation>,
     communicators: Vec<Communicator>,
@@ -139,7 +139,7 @@ impl Builder {
     pub fn new(ranks: u32) -> Self {
         Self {
             ranks: vec![Vec::new(); ranks as usize],
-            work: vec![0; ranks as usize],
+            work: vec![Operation::work(0); ranks as usize],
             communicators: vec![Communicator {
                 name: "world".to_owned(),
                 members: (0..ranks).collect(),
@@ -165,11 +165,15 @@ impl Builder {
         Some(number)
     }
 
-    /// Adds an operation to a rank's. Work before other work is one.
+    /// Adds an operation to a rank's. Work before other work of its sort is one.
     pub fn push(&mut self, rank: u32, operation: Operation) {
-        let work = &mut self.work[rank as usize];
         if operation.kind == Kind::Work {
-            *work = work.saturating_add(operation.value);
+            if self.work[rank as usize].mode != operation.mode {
+                self.end_work(rank);
+            }
+            let work = &mut self.work[rank as usize];
+            work.mode = operation.mode;
+            work.value = work.value.saturating_add(operation.value);
             return;
         }
         self.end_work(rank);
@@ -177,9 +181,10 @@ impl Builder {
     }
 
     fn end_work(&mut self, rank: u32) {
-        let work = std::mem::take(&mut self.work[rank as usize]);
-        if work > 0 {
-            self.add(rank, Operation::work(work));
+        let none = Operation::work(0);
+        let work = std::mem::replace(&mut self.work[rank as usize], none);
+        if work.value > 0 {
+            self.add(rank, work);
         }
     }
 

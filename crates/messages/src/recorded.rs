@@ -334,6 +334,7 @@ impl<'t> Lowering<'t> {
         self.number = number;
         self.end_call(rank, thread);
         let used = self.own.used(self.trace, event, rank);
+        let looked = self.pauses.looked(thread);
         let paused = self.pauses.before(self.trace, event, rank, used) * PICOS;
         let used = used * PICOS;
         self.work += used;
@@ -345,7 +346,9 @@ impl<'t> Lowering<'t> {
             }
         };
         if used > 0 {
-            self.builder.push(rank, Operation::work(used));
+            let work = Operation::work(used);
+            let mode = if looked { Mode::Looking } else { work.mode };
+            self.builder.push(rank, work.in_mode(mode));
         }
         // The times that are reached hold them already.
         if paused > 0 && self.reached[rank as usize].is_none() {

@@ -138,6 +138,58 @@ fn large_messages_wait_for_their_receivers() {
 }
 
 #[test]
+fn large_messages_that_do_not_block_are_seen_to_in_calls() {
+    let network = format!("{NETWORK}rendezvous_above = 100\nasynchronous_progress = false\n");
+    let background = network.replace("= false", "= true");
+    let both = |program: &Program| {
+        [&network, &background].map(|network| micros(&run_on(program, network, Model::Direct)))
+    };
+    let send = |request| Operation::send(1, request, 1_001).with_request(request);
+    let receive = |request| Operation::receive(0, request, 1_001).with_request(request);
+    let wait = Operation::wait;
+    // As above the request is there at 11, and the answer known at 24. The sender works until 51.
+    let sends = program(&[
+        &[send(0), work(50), wait(0)],
+        &[Operation::receive(0, 0, 1_001)],
+    ]);
+    assert_eq!(both(&sends), [[52, 64], [51, 37]]);
+    // It sees to the message in any call, and comes to the next one later by that.
+    let calls = program(&[
+        &[
+            send(0),
+            work(30),
+            Operation::send(1, 9, 1),
+            work(20),
+            wait(0),
+        ],
+        &[Operation::receive(0, 0, 1_001), Operation::receive(0, 9, 1)],
+    ]);
+    assert_eq!(both(&calls), [[53, 45], [52, 43]]);
+    // So does work between looks.
+    let looking = program(&[
+        &[send(0), work(50).in_mode(Mode::Looking), wait(0)],
+        &[Operation::receive(0, 0, 1_001)],
+    ]);
+    assert_eq!(both(&looking), [[52, 37], [51, 37]]);
+    // The receiver answers when it is done with its work at 50, as one does that is late.
+    let receives = program(&[
+        &[Operation::send(1, 0, 1_001)],
+        &[receive(0), work(50), wait(0)],
+    ]);
+    assert_eq!(both(&receives), [[64, 76], [25, 51]]);
+    // Two at once are handed over one after the other, a microsecond each.
+    let mut two = Builder::new(2);
+    two.push(1, work(50));
+    for request in [0, 1] {
+        two.push(0, send(request));
+        two.push(1, receive(request));
+    }
+    two.wait_all(0, &[0, 1]);
+    two.wait_all(1, &[0, 1]);
+    assert_eq!(both(&two.finish("test")), [[65, 77], [64, 77]]);
+}
+
+#[test]
 fn two_large_messages_to_each_other_are_a_deadlock_that_names_ranks_calls_and_tags() {
     let network = format!("{NETWORK}rendezvous_above = 100\n");
     let exchange = |peer: u32| {

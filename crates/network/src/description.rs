@@ -123,8 +123,8 @@ impl Description {
     /// Sets from how many bytes on messages wait for their receivers; nothing for a model in which none do.
     pub fn set_rendezvous_above(&mut self, bytes: Option<u64>) {
         match &mut self.model {
-            ModelOf::LogGps(model) => model.0.between.rendezvous_above = bytes,
-            ModelOf::Mse(model) => model.base.0.between.rendezvous_above = bytes,
+            ModelOf::LogGps(model) => model.protocols.between.rendezvous_above = bytes,
+            ModelOf::Mse(model) => model.base.protocols.between.rendezvous_above = bytes,
             ModelOf::Amakata(_) => {}
             ModelOf::Dimemas(model) => model.rendezvous_above = bytes,
             ModelOf::LogGopSim(model) => model.rendezvous_above = bytes,

@@ -60,6 +60,8 @@ whole_file! {
         bandwidth: Option<Spanned<Speed>>,
         #[serde(default)]
         rendezvous_above: Option<Whole>,
+        #[serde(default)]
+        asynchronous_progress: bool,
         send: OverheadTable,
         receive: OverheadTable,
         #[serde(default)]
@@ -79,6 +81,8 @@ whole_file! {
         bandwidth: Option<Spanned<Speed>>,
         #[serde(default)]
         rendezvous_above: Option<Whole>,
+        #[serde(default)]
+        asynchronous_progress: bool,
         send: GrowingTable,
         receive: GrowingTable,
         #[serde(default)]

@@ -73,7 +73,7 @@ fn larger(tables: &[SizesTable]) -> Result<Vec<Line>, Fault> {
 }
 
 /// Takes the parameters between nodes and those within one, from files of LogGPS.
-fn pair(file: &LogGpsFile) -> Result<Pair<Protocol>, Fault> {
+fn base(file: &LogGpsFile) -> Result<LogGps, Fault> {
     let base = Line {
         above: 0,
         latency: file.latency.0,
@@ -107,12 +107,15 @@ fn pair(file: &LogGpsFile) -> Result<Pair<Protocol>, Fault> {
                 .or(between.rendezvous_above),
         },
     };
-    Ok(Pair { between, within })
+    Ok(LogGps {
+        protocols: Pair { between, within },
+        asynchronous_progress: file.asynchronous_progress,
+    })
 }
 
 /// Takes a network of LogGPS from its file.
 pub(crate) fn loggps(file: &LogGpsFile) -> Result<ModelOf, Fault> {
-    Ok(ModelOf::LogGps(LogGps(pair(file)?)))
+    Ok(ModelOf::LogGps(base(file)?))
 }
 
 /// Takes a network of MSE from its file: one of LogGPS, but for what grows.
@@ -148,13 +151,14 @@ pub(crate) fn mse(file: &MseFile) -> Result<ModelOf, Fault> {
         gap_per_byte: file.gap_per_byte,
         bandwidth: file.bandwidth.clone(),
         rendezvous_above: file.rendezvous_above,
+        asynchronous_progress: file.asynchronous_progress,
         send,
         receive,
         sizes: file.sizes.clone(),
         within_node,
     };
     Ok(ModelOf::Mse(Mse {
-        base: LogGps(pair(&constant)?),
+        base: base(&constant)?,
         per_process: Pair { between, within },
     }))
 }

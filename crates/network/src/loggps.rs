@@ -126,7 +126,12 @@ impl<T> Pair<T> {
 /// A message of k bytes: the sender is busy `o_s(k)`, it can be received (k-1) G + L after that, and the receiver is busy
 /// `o_r(k)`. One of more than S bytes is preceded by a request and its answer, messages of one byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogGps(pub Pair<Protocol>);
+pub struct LogGps {
+    /// What messages cost.
+    pub protocols: Pair<Protocol>,
+    /// Whether synchronous messages that were begun by calls which do not block go on while their ranks work.
+    pub asynchronous_progress: bool,
+}
 
 impl NetworkModel for LogGps {
     fn name(&self) -> &'static str {
@@ -134,24 +139,28 @@ impl NetworkModel for LogGps {
     }
 
     fn send_overhead(&self, link: Link, bytes: u64) -> SimTime {
-        self.0.of(link).line(bytes).send_overhead(bytes)
+        self.protocols.of(link).line(bytes).send_overhead(bytes)
     }
 
     fn receive_overhead(&self, link: Link, bytes: u64) -> SimTime {
-        self.0.of(link).line(bytes).receive_overhead(bytes)
+        self.protocols.of(link).line(bytes).receive_overhead(bytes)
     }
 
     fn transit(&self, link: Link, bytes: u64) -> SimTime {
-        self.0.of(link).line(bytes).transit(bytes)
+        self.protocols.of(link).line(bytes).transit(bytes)
+    }
+
+    fn needs_calls(&self) -> bool {
+        !self.asynchronous_progress
     }
 
     fn handshake(&self, link: Link, bytes: u64) -> Option<Handshake> {
-        let above = self.0.of(link).rendezvous_above?;
+        let above = self.protocols.of(link).rendezvous_above?;
         (bytes > above).then(|| self.forced_handshake(link))
     }
 
     fn forced_handshake(&self, link: Link) -> Handshake {
-        self.0.of(link).handshake()
+        self.protocols.of(link).handshake()
     }
 }
 
@@ -184,7 +193,10 @@ mod tests {
             within: between.clone(),
             between,
         };
-        let network = LogGps(pair);
+        let network = LogGps {
+            protocols: pair,
+            asynchronous_progress: false,
+        };
         let link = Link { from: 0, to: 1 };
         let transit = |bytes| network.transit(link, bytes).0;
         assert_eq!([0, 1, 2, 64].map(transit), [1_000, 1_000, 1_003, 1_189]);

@@ -72,6 +72,12 @@ pub trait NetworkModel: Debug + Send + Sync {
     /// Returns the handshake of a message that its sender wants to be synchronous, however small it is.
     fn forced_handshake(&self, link: Link) -> Handshake;
 
+    /// Returns whether synchronous messages that were begun by calls which do not block go on only while their ranks are in calls: a request
+    /// is seen, and its data are handed over, by somebody who looks for it. Else all that goes on in the background.
+    fn needs_calls(&self) -> bool {
+        false
+    }
+
     /// Returns whether what a message takes depends on nothing but its size and whether it stays on one node.
     fn is_uniform(&self) -> bool {
         true

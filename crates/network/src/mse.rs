@@ -30,10 +30,13 @@ impl Mse {
             }
             protocol
         };
-        let Pair { between, within } = &self.base.0;
-        LogGps(Pair {
-            between: resolve(between, self.per_process.between),
-            within: resolve(within, self.per_process.within),
-        })
+        let Pair { between, within } = &self.base.protocols;
+        LogGps {
+            protocols: Pair {
+                between: resolve(between, self.per_process.between),
+                within: resolve(within, self.per_process.within),
+            },
+            ..self.base
+        }
     }
 }

@@ -44,6 +44,7 @@ pub mod cpu_files;
 pub mod cpu_topology;
 mod file;
 pub mod file_locks;
+mod looks;
 pub mod maps;
 mod memory_file;
 pub mod message;

@@ -10,13 +10,13 @@ use foretrace_trace::journal::layout::{Kind, OUTCOME_BUSY, OUTCOME_PENDING, Reco
 
 use crate::buffer::{self, STEP, Slot, fill};
 use crate::state::ThreadState;
-use crate::{clock, process, stack, vfork};
+use crate::{clock, looks, process, stack, vfork};
 
 /// Between two tries of a burst lies no more than so many ticks of the program's own: about two microseconds.
 const BURST_TICKS: u64 = 6_000;
 
-/// Where no more ticks lie from the end of a try to the next one's begin, about 30 nanoseconds, the program only looks. Else it
-/// works, and looks in passing.
+/// Where no more ticks lie from the end of a try to the next one's begin, about 30 nanoseconds, the program only looks, as far as that
+/// tells. Else it works, and looks in passing.
 const LOOP_TICKS: u64 = 90;
 
 /// So many of them are the hook's.
@@ -24,6 +24,9 @@ const HOOK_TICKS: u64 = 30;
 
 /// A look that takes longer was interrupted: about 300 nanoseconds.
 const MOST_LOOK_TICKS: u64 = 900;
+
+/// So many of a look's ticks are those of reading the counter.
+const READ_TICKS: u64 = 20;
 
 /// After so many tries in a row that found nothing, others run: a thread that does nothing but look keeps them from
 /// sending what it looks for.
@@ -67,7 +70,10 @@ pub fn begin() -> u64 {
 pub fn trying<T>(call: impl FnOnce() -> T) -> T {
     let state = ThreadState::current();
     state.trying.set(true);
+    let before = clock::tsc();
     let result = call();
+    let look = clock::tsc().wrapping_sub(before).min(MOST_LOOK_TICKS);
+    state.look.set(look.saturating_sub(READ_TICKS) as u16);
     state.trying.set(false);
     result
 }
@@ -81,6 +87,31 @@ pub fn is_waiting() -> bool {
 /// Records a call that began at a counter's value.
 pub fn put_call(tsc: u64, function: u16, site: u64, words: &[u64]) {
     let state = ThreadState::current();
+    end_row(state, what(function, site));
+    put_call_after(state, tsc, function, site, words);
+}
+
+/// Notes with what a row of tries ends, if the thread has one behind it.
+fn end_row(state: &ThreadState, next: u64) {
+    if let Some(row) = row_of_tries(state) {
+        let tried = state.tried.get();
+        let looks = record(row + STEP).object.load(Ordering::Relaxed);
+        looks::note_end(tried, looks, next == tried);
+    }
+}
+
+/// Returns the function and where it was called as one word.
+fn what(function: u16, site: u64) -> u64 {
+    site << 16 | u64::from(function)
+}
+
+/// Returns the return of the thread's row of tries, if it did nothing else since.
+fn row_of_tries(state: &ThreadState) -> Option<u64> {
+    let last = state.tries.get();
+    (last != 0 && last + 2 * STEP == state.cursor.get()).then_some(last)
+}
+
+fn put_call_after(state: &ThreadState, tsc: u64, function: u16, site: u64, words: &[u64]) {
     state.looks.set(0);
     let mut callers = [0; stack::MOST_FRAMES];
     let found = match stack::depth() {
@@ -107,25 +138,26 @@ pub fn put_return(function: u16, outcome: u8, words: &[u64]) {
 /// Records a try that found nothing; or, where it is one more of a burst, counts it. Returns whether others should run.
 pub fn put_failed_try(tsc: u64, function: u16, site: u64, words: &[u64]) -> bool {
     let state = ThreadState::current();
-    let what = site << 16 | u64::from(function);
-    let last = state.tries.get();
+    let what = what(function, site);
     let apart = tsc.wrapping_sub(state.last_try.get());
     // Looks in passing take their time also where nobody has to be waited for.
-    let (share, work) = if apart > LOOP_TICKS {
-        let look = clock::tsc().wrapping_sub(tsc).min(MOST_LOOK_TICKS);
-        (1, apart - HOOK_TICKS + look)
+    let (share, work) = if apart > LOOP_TICKS || looks::are_in_passing(what) {
+        (
+            1,
+            apart.saturating_sub(HOOK_TICKS) + u64::from(state.look.get()),
+        )
     } else {
         (BUSY_LOOKS / IDLE_LOOKS, 0)
     };
     let looks = state.looks.get() + share;
-    let again = last != 0
-        && last + 2 * STEP == state.cursor.get()
-        && state.tried.get() == what
-        && apart < BURST_TICKS;
-    if again {
-        count(state, last, work);
+    let row = row_of_tries(state).filter(|_| state.tried.get() == what && apart < BURST_TICKS);
+    if let Some(row) = row {
+        count(state, row, work);
     } else {
-        put_call(tsc, function, site, words);
+        if what != state.tried.get() {
+            end_row(state, what);
+        }
+        put_call_after(state, tsc, function, site, words);
         begin_tries(state, function);
         state.tried.set(what);
     }
@@ -138,9 +170,8 @@ pub fn put_failed_try(tsc: u64, function: u16, site: u64, words: &[u64]) -> bool
 /// Notes that others may have run since the last try: that was waiting, too, and not the program's work.
 pub fn let_others_run() {
     let state = ThreadState::current();
-    let last = state.tries.get();
-    if last != 0 && last + 2 * STEP == state.cursor.get() {
-        come_back(state, last);
+    if let Some(row) = row_of_tries(state) {
+        come_back(state, row);
     }
     state.last_try.set(clock::tsc());
 }

@@ -132,6 +132,8 @@ pub struct ThreadState {
     pub(crate) unread: Cell<bool>,
     /// Whether the thread is in a try of a library that passes messages.
     pub(crate) trying: Cell<bool>,
+    /// How many ticks the latest took.
+    pub(crate) look: Cell<u16>,
     /// How many of these found nothing since the thread did anything else or let others run.
     pub(crate) looks: Cell<u16>,
     /// What the thread does again and again.

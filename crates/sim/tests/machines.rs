@@ -299,7 +299,10 @@ fn an_idle_cpu_takes_who_waits_for_another_when_the_clock_ticks() {
             ticking(4_000_000)(machine);
             machine.idle_takes = Rate(share);
         };
-        ends(rows, 2, machine).iter().max().map(|last| last / 1_000_000)
+        ends(rows, 2, machine)
+            .iter()
+            .max()
+            .map(|last| last / 1_000_000)
     };
     assert_eq!([Rate::ONE.0, 0].map(takes), [Some(21), Some(24)]);
     assert_eq!(takes(Rate::ONE.0 / 2), Some(24), "of two times the second");
