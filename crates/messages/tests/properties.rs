@@ -51,6 +51,28 @@ fn program(steps: &[Step], open: bool) -> Program {
     builder.finish("random")
 }
 
+/// Makes a program in which nothing blocks but waits for all that was begun before, so that it cannot block for ever.
+fn overlapping(steps: &[Step]) -> Program {
+    let mut builder = Builder::new(RANKS);
+    let mut open = vec![Vec::new(); RANKS as usize];
+    for (number, step) in (0..).zip(steps) {
+        builder.push(step.from, Operation::work(step.work));
+        let send = Operation::send(step.to, step.tag, step.bytes);
+        let receive = Operation::receive(step.from, step.tag, step.bytes);
+        for (rank, begun) in [(step.from, send), (step.to, receive)] {
+            builder.push(rank, begun.with_request(number));
+            open[rank as usize].push(number);
+        }
+        if step.bytes % 4 == 0 {
+            builder.wait_all(step.to, &std::mem::take(&mut open[step.to as usize]));
+        }
+    }
+    for (rank, requests) in (0..).zip(&open) {
+        builder.wait_all(rank, requests);
+    }
+    builder.finish("random")
+}
+
 fn network() -> Network {
     let description = Description::parse(NETWORK, "n.toml").expect("it is right");
     description.resolve(RANKS).expect("it has room")
@@ -85,6 +107,21 @@ proptest! {
         let ends: Vec<SimTime> = run.finish.iter().flatten().copied().collect();
         prop_assert_eq!(ends, by_hand(&steps, &network));
         prop_assert_eq!(run.messages, steps.len() as u64);
+    }
+
+    #[test]
+    fn messages_that_need_calls_come_and_not_before_those_that_do_not(steps in steps()) {
+        let program = overlapping(&steps);
+        let background = format!("asynchronous_progress = true\n{NETWORK}");
+        let background = Description::parse(&background, "n.toml").expect("it is right");
+        let background = background.resolve(RANKS).expect("it has room");
+        let [calls, background] = [network(), background]
+            .map(|network| replay(&program, &network, Model::Direct));
+        prop_assert!(background.is_complete(), "{:?}", background.outcome);
+        prop_assert!(calls.is_complete(), "{:?}", calls.outcome);
+        for (calls, background) in calls.finish.iter().zip(&background.finish) {
+            prop_assert!(calls >= background, "{calls:?} {background:?}");
+        }
     }
 
     #[test]
