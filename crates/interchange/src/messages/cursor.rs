@@ -79,7 +79,12 @@ impl<'a> Cursor<'a> {
         let before = *self;
         let digits = self.run(|rest| recognize((opt(tag("-")), digit1)).parse(rest));
         let number = digits.and_then(|digits: &str| digits.parse().ok());
-        number.ok_or_else(|| before.error(what, "write a whole number that fits"))
+        let remedy = match digits {
+            None => "write it as a whole number",
+            Some(digits) if digits.starts_with('-') => "it cannot be below zero",
+            Some(_) => "write a smaller number",
+        };
+        number.ok_or_else(|| before.error(what, remedy))
     }
 
     /// Reads a tag; -1 stands for any, where that is possible.
