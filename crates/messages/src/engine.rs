@@ -355,7 +355,8 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     /// Moves a lane on to its next operation.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is done after every operation")]
+    #[inline(always)]
     pub fn step(&mut self, index: u32) {
         let lane = &mut self.lanes[index as usize];
         if lane.script == NIL {

@@ -115,6 +115,8 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// Brings a message to its receiver, where it meets a receive or waits for one. Returns its node, where it has one.
+    #[expect(clippy::inline_always, reason = "a message is copied otherwise")]
+    #[inline(always)]
     fn deliver(&mut self, key: Key, message: Node) -> u32 {
         if key.communicator & CONTEXT == 0 && self.wild[key.to as usize].is_some() {
             return self.deliver_wild(key, message);
@@ -183,6 +185,8 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// Lets a receive have a message that has a node.
+    #[expect(clippy::inline_always, reason = "a message is copied otherwise")]
+    #[inline(always)]
     pub fn take_message(&mut self, message: u32, receive: Node) {
         if self.nodes.get(message).time == UNKNOWN {
             let receive = self.nodes.add(receive);
@@ -194,6 +198,8 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// A message and its receive have met.
+    #[expect(clippy::inline_always, reason = "a message is copied otherwise")]
+    #[inline(always)]
     pub fn meet(&mut self, message: Node, receive: Node) {
         if message.state == NodeState::Handshake {
             self.shake_hands(message, receive);
@@ -282,6 +288,8 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// A message arrives for its receive.
+    #[expect(clippy::inline_always, reason = "a message is copied otherwise")]
+    #[inline(always)]
     pub fn arrive(&mut self, message: &Node, receive: Node, arrival: u64) {
         let (from, to) = (message.from, message.to);
         let link = self.link(from, to);
