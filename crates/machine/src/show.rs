@@ -174,7 +174,7 @@ fn show_scheduler(machine: &Machine, kind: Option<SchedulerKind>, text: &mut Str
         "how often idle CPUs take from others' queues",
     );
     let takes = format!("idle_takes = {}", rate_text(machine.idle_takes));
-    line(text, &takes, "and how many do as they become idle");
+    line(text, &takes, "share of them that do as they become idle");
     let spread = format!("spread_after = \"{}\"", time_text(machine.spread_after));
     line(text, &spread, "until then threads stay on one CPU");
 }

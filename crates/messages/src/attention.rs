@@ -97,13 +97,14 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// The request of a message and its receive have met, and one of the two ranks at least does not wait for that.
-    pub fn meet_later(&mut self, message: u32, receiver: u32, request: u32, called: u64) {
-        let seen = self.nodes.get(message).time;
-        if seen > called && self.is_heeded_later(receiver, request) {
+    pub fn meet_later(&mut self, message: u32) {
+        let node = self.nodes.get(message);
+        let (seen, receive) = (node.time, *self.nodes.get(node.next));
+        if seen > receive.time && self.is_heeded_later(receive.lane, receive.request) {
             self.events
-                .push(Reverse((seen, Event::Answer(receiver, message))));
+                .push(Reverse((seen, Event::Answer(receive.lane, message))));
         } else {
-            self.answer(message, seen.max(called));
+            self.answer(message, seen.max(receive.time));
         }
     }
 

@@ -213,11 +213,10 @@ impl<O: Observer> Engine<'_, O> {
         let is_late = self.is_heeded_later(message.lane, message.request)
             || self.is_heeded_later(receive.lane, receive.request);
         if is_late {
-            let (lane, request, called) = (receive.lane, receive.request, receive.time);
             let receive = self.nodes.add(receive);
             let message = self.nodes.add(message);
             self.match_in_flight(message, receive);
-            return self.meet_later(message, lane, request, called);
+            return self.meet_later(message);
         }
         let (handshake, overhead) = self.handshake_of(&message);
         let leaves = match self.model.receive_rule() {

@@ -42,10 +42,6 @@ impl Ends {
         let mixed = what.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         &ENDS[mixed as usize % PLACES]
     }
-
-    fn counts(&self) -> [u32; 2] {
-        [&self.found, &self.other].map(|count| count.load(Ordering::Relaxed))
-    }
 }
 
 /// Notes that a row of so many looks ended: with what was looked for, or else.
@@ -71,7 +67,7 @@ pub(crate) fn are_in_passing(what: u64) -> bool {
     if ends.what.load(Ordering::Relaxed) != what {
         return false;
     }
-    let [found, other] = ends.counts();
+    let [found, other] = [&ends.found, &ends.other].map(|count| count.load(Ordering::Relaxed));
     let all = found.saturating_add(other);
     all >= ENOUGH && other >= all.div_ceil(ONE_IN)
 }

@@ -88,7 +88,7 @@ pub fn is_waiting() -> bool {
 pub fn put_call(tsc: u64, function: u16, site: u64, words: &[u64]) {
     let state = ThreadState::current();
     end_row(state, what(function, site));
-    put_call_after(state, tsc, function, site, words);
+    put_pending(state, tsc, function, site, words);
 }
 
 /// Notes with what a row of tries ends, if the thread has one behind it.
@@ -111,7 +111,8 @@ fn row_of_tries(state: &ThreadState) -> Option<u64> {
     (last != 0 && last + 2 * STEP == state.cursor.get()).then_some(last)
 }
 
-fn put_call_after(state: &ThreadState, tsc: u64, function: u16, site: u64, words: &[u64]) {
+/// Records a call behind a row of tries that has been noted, if there is one.
+fn put_pending(state: &ThreadState, tsc: u64, function: u16, site: u64, words: &[u64]) {
     state.looks.set(0);
     let mut callers = [0; stack::MOST_FRAMES];
     let found = match stack::depth() {
@@ -157,7 +158,7 @@ pub fn put_failed_try(tsc: u64, function: u16, site: u64, words: &[u64]) -> bool
         if what != state.tried.get() {
             end_row(state, what);
         }
-        put_call_after(state, tsc, function, site, words);
+        put_pending(state, tsc, function, site, words);
         begin_tries(state, function);
         state.tried.set(what);
     }
