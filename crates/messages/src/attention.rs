@@ -99,7 +99,7 @@ impl<O: Observer> Engine<'_, O> {
     /// The request of a message and its receive have met, and one of the two ranks at least does not wait for that.
     pub fn meet_later(&mut self, message: u32) {
         let node = self.nodes.get(message);
-        let (seen, receive) = (node.time, *self.nodes.get(node.next));
+        let (seen, receive) = (node.time, self.nodes.get(node.next).receive());
         if seen > receive.time && self.is_heeded_later(receive.lane, receive.request) {
             self.events
                 .push(Reverse((seen, Event::Answer(receive.lane, message))));
@@ -116,7 +116,7 @@ impl<O: Observer> Engine<'_, O> {
 
     /// The receiver of a message lets its sender hand the data over.
     fn answer(&mut self, message: u32, at: u64) {
-        let node = *self.nodes.get(message);
+        let node = self.nodes.get(message).message();
         let (handshake, overhead) = self.handshake_of(&node);
         let answered = at + handshake.answer.0;
         if self.is_heeded_later(node.lane, node.request) {
@@ -129,7 +129,7 @@ impl<O: Observer> Engine<'_, O> {
 
     /// A rank could hand a message over from now on.
     pub fn hand_over(&mut self, now: u64, sender: u32, message: u32) {
-        let node = *self.nodes.get(message);
+        let node = self.nodes.get(message).message();
         let (_, overhead) = self.handshake_of(&node);
         let attention = &mut self.attention[sender as usize];
         let begin = attention.after(now).max(attention.busy_until);
@@ -145,8 +145,9 @@ impl<O: Observer> Engine<'_, O> {
 
     /// A message that has met its receive leaves its sender.
     fn leave_matched(&mut self, message: u32, leaves: u64) {
-        let message = self.nodes.remove(message);
-        let receive = self.nodes.remove(message.next);
+        let receive = self.nodes.get(message).next;
+        let receive = self.nodes.remove_receive(receive);
+        let message = self.nodes.remove_message(message);
         self.transfer(message, receive, leaves);
     }
 

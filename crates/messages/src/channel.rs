@@ -79,6 +79,96 @@ pub(crate) struct Node {
     pub state: NodeState,
 }
 
+/// A receive, or what waits for a message without receiving it.
+///
+/// It is handed on in so few words as matter: copying a whole [`Node`] waits for all that was just written to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Receive {
+    /// When it was called.
+    pub time: u64,
+    /// The lane that called it.
+    pub lane: u32,
+    /// Its request, or [`BLOCKING`](crate::BLOCKING).
+    pub request: u32,
+}
+
+/// A message that is handed on, like a [`Receive`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message {
+    /// As in [`Node::time`].
+    pub time: u64,
+    /// When its send began.
+    pub sent: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// The lane that sent it.
+    pub lane: u32,
+    /// The rank that sent it, and the one that is to receive it.
+    pub from: u32,
+    pub to: u32,
+    /// The request of its send, or [`BLOCKING`](crate::BLOCKING).
+    pub request: u32,
+    /// Whether it waits for its receive before its data go.
+    pub shakes_hands: bool,
+}
+
+impl From<Message> for Node {
+    fn from(message: Message) -> Self {
+        Self {
+            time: message.time,
+            sent: message.sent,
+            bytes: message.bytes,
+            lane: message.lane,
+            from: message.from,
+            to: message.to,
+            request: message.request,
+            state: if message.shakes_hands {
+                NodeState::Handshake
+            } else {
+                NodeState::Eager
+            },
+            ..Self::default()
+        }
+    }
+}
+
+impl From<Receive> for Node {
+    fn from(receive: Receive) -> Self {
+        Self {
+            time: receive.time,
+            lane: receive.lane,
+            request: receive.request,
+            state: NodeState::Receive,
+            ..Self::default()
+        }
+    }
+}
+
+impl Node {
+    /// Returns the message that it is; of one that has met its receive, what is left of it.
+    pub fn message(&self) -> Message {
+        Message {
+            time: self.time,
+            sent: self.sent,
+            bytes: self.bytes,
+            lane: self.lane,
+            from: self.from,
+            to: self.to,
+            request: self.request,
+            shakes_hands: self.state == NodeState::Handshake,
+        }
+    }
+
+    /// Returns the receive that it is.
+    pub fn receive(&self) -> Receive {
+        Receive {
+            time: self.time,
+            lane: self.lane,
+            request: self.request,
+        }
+    }
+}
+
 /// What a node is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum NodeState {
@@ -95,8 +185,6 @@ pub(crate) enum NodeState {
     Matched,
     /// The same, whose sender waits for its arrival.
     MatchedSender,
-    /// A rank that waits until it could receive a message.
-    Probe,
 }
 
 /// Stands for a time that is not known yet.
@@ -134,12 +222,23 @@ impl Nodes {
         &mut self.all[index as usize]
     }
 
+    /// Removes a message.
     #[inline]
-    pub fn remove(&mut self, index: u32) -> Node {
+    pub fn remove_message(&mut self, index: u32) -> Message {
         self.free.push(index);
-        let node = self.all[index as usize];
-        self.all[index as usize].state = NodeState::Free;
-        node
+        let node = &mut self.all[index as usize];
+        let message = node.message();
+        node.state = NodeState::Free;
+        message
+    }
+
+    /// Removes a receive.
+    #[inline]
+    pub fn remove_receive(&mut self, index: u32) -> Receive {
+        self.free.push(index);
+        let node = &mut self.all[index as usize];
+        node.state = NodeState::Free;
+        node.receive()
     }
 }
 

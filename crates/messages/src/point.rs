@@ -4,7 +4,7 @@ use foretrace_network::{Handshake, ReceiveRule};
 
 use crate::{
     BLOCKING, Mode, Operation,
-    channel::{CONTEXT, Key, NIL, Node, NodeState, UNKNOWN},
+    channel::{CONTEXT, Key, Message, NIL, Node, NodeState, Receive, UNKNOWN},
     engine::{Engine, Event, Request, RequestState},
     observer::{Observer, Why},
     script::Packed,
@@ -29,18 +29,18 @@ impl<O: Observer> Engine<'_, O> {
             Mode::Synchronous => Some(self.model.forced_handshake(link)),
             _ => cost.handshake,
         };
-        let mut message = Node {
+        let mut message = Message {
+            time: UNKNOWN,
             sent: start,
             bytes: op.value,
             lane: index,
             from: rank,
             to: op.peer,
             request: op.request,
-            ..Node::default()
+            shakes_hands: handshake.is_some(),
         };
         if let Some(handshake) = handshake {
             message.time = start + handshake.request.0;
-            message.state = NodeState::Handshake;
             if op.request == BLOCKING {
                 self.block(index, Why::Receiver, NIL);
             } else {
@@ -61,9 +61,7 @@ impl<O: Observer> Engine<'_, O> {
         if op.request != BLOCKING {
             lane.requests[op.request as usize] = Request::done(end);
         }
-        message.state = NodeState::Eager;
         if self.is_shared(rank, op.peer) {
-            message.time = UNKNOWN;
             let node = self.deliver(key, message);
             self.events
                 .push(std::cmp::Reverse((end, Event::Start(rank, node))));
@@ -117,24 +115,24 @@ impl<O: Observer> Engine<'_, O> {
     /// Brings a message to its receiver, where it meets a receive or waits for one. Returns its node, where it has one.
     #[expect(clippy::inline_always, reason = "a message is copied otherwise")]
     #[inline(always)]
-    fn deliver(&mut self, key: Key, message: Node) -> u32 {
+    fn deliver(&mut self, key: Key, message: Message) -> u32 {
         if key.communicator & CONTEXT == 0 && self.wild[key.to as usize].is_some() {
             return self.deliver_wild(key, message);
         }
         let queue = self.channels.find(key);
         let first = self.channels.first(queue, &self.nodes);
         if first == NIL || self.nodes.get(first).state != NodeState::Receive {
-            let node = self.nodes.add(message);
+            let node = self.nodes.add(message.into());
             self.channels.put(queue, &mut self.nodes, node);
             return node;
         }
         self.channels.take(queue, &mut self.nodes);
         if message.time == UNKNOWN {
-            let node = self.nodes.add(message);
+            let node = self.nodes.add(message.into());
             self.match_in_flight(node, first);
             return node;
         }
-        let receive = self.nodes.remove(first);
+        let receive = self.nodes.remove_receive(first);
         self.meet(message, receive);
         NIL
     }
@@ -149,12 +147,10 @@ impl<O: Observer> Engine<'_, O> {
     /// Receives a message. Returns whether the lane goes on.
     pub fn receive(&mut self, index: u32, op: Operation) -> bool {
         let lane = &mut self.lanes[index as usize];
-        let receive = Node {
+        let receive = Receive {
             time: lane.clock,
             lane: index,
             request: op.request,
-            state: NodeState::Receive,
-            ..Node::default()
         };
         let rank = lane.rank;
         if op.request == BLOCKING {
@@ -174,7 +170,7 @@ impl<O: Observer> Engine<'_, O> {
             });
             let first = self.channels.first(queue, &self.nodes);
             if first == NIL || self.nodes.get(first).state == NodeState::Receive {
-                let node = self.nodes.add(receive);
+                let node = self.nodes.add(receive.into());
                 self.channels.put(queue, &mut self.nodes, node);
             } else {
                 self.channels.take(queue, &mut self.nodes);
@@ -187,12 +183,12 @@ impl<O: Observer> Engine<'_, O> {
     /// Lets a receive have a message that has a node.
     #[expect(clippy::inline_always, reason = "a message is copied otherwise")]
     #[inline(always)]
-    pub fn take_message(&mut self, message: u32, receive: Node) {
+    pub fn take_message(&mut self, message: u32, receive: Receive) {
         if self.nodes.get(message).time == UNKNOWN {
-            let receive = self.nodes.add(receive);
+            let receive = self.nodes.add(receive.into());
             self.match_in_flight(message, receive);
         } else {
-            let message = self.nodes.remove(message);
+            let message = self.nodes.remove_message(message);
             self.meet(message, receive);
         }
     }
@@ -200,8 +196,8 @@ impl<O: Observer> Engine<'_, O> {
     /// A message and its receive have met.
     #[expect(clippy::inline_always, reason = "a message is copied otherwise")]
     #[inline(always)]
-    pub fn meet(&mut self, message: Node, receive: Node) {
-        if message.state == NodeState::Handshake {
+    pub fn meet(&mut self, message: Message, receive: Receive) {
+        if message.shakes_hands {
             self.shake_hands(message, receive);
         } else {
             self.arrive(&message, receive, message.time);
@@ -209,12 +205,12 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// The receiver lets the sender send its data.
-    fn shake_hands(&mut self, message: Node, receive: Node) {
+    fn shake_hands(&mut self, message: Message, receive: Receive) {
         let is_late = self.is_heeded_later(message.lane, message.request)
             || self.is_heeded_later(receive.lane, receive.request);
         if is_late {
-            let receive = self.nodes.add(receive);
-            let message = self.nodes.add(message);
+            let receive = self.nodes.add(receive.into());
+            let message = self.nodes.add(message.into());
             self.match_in_flight(message, receive);
             return self.meet_later(message);
         }
@@ -238,7 +234,7 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// Returns what is exchanged before a message's data, and the CPU time of handing these over.
-    pub fn handshake_of(&self, message: &Node) -> (Handshake, u64) {
+    pub fn handshake_of(&self, message: &Message) -> (Handshake, u64) {
         let link = self.link(message.from, message.to);
         let handshake = self
             .model
@@ -248,7 +244,7 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// The data of a message leave its sender, for a receive.
-    pub fn transfer(&mut self, message: Node, receive: Node, leaves: u64) {
+    pub fn transfer(&mut self, message: Message, receive: Receive, leaves: u64) {
         let (sender, receiver) = (message.from, message.to);
         let link = self.link(sender, receiver);
         let (handshake, _) = self.handshake_of(&message);
@@ -256,10 +252,10 @@ impl<O: Observer> Engine<'_, O> {
             if !handshake.until_arrival {
                 self.release(&message, leaves);
             }
-            let receive = self.nodes.add(receive);
+            let receive = self.nodes.add(receive.into());
             let node = self.nodes.add(Node {
                 time: UNKNOWN,
-                ..message
+                ..message.into()
             });
             self.match_in_flight(node, receive);
             self.nodes.get_mut(node).state = if handshake.until_arrival {
@@ -277,7 +273,7 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// Lets the sender of a message that it waits for go on.
-    pub fn release(&mut self, message: &Node, at: u64) {
+    pub fn release(&mut self, message: &Message, at: u64) {
         if message.request == BLOCKING {
             self.waited(message.lane, message.sent, at, Why::Receiver);
             self.resume(message.lane, at);
@@ -289,7 +285,7 @@ impl<O: Observer> Engine<'_, O> {
     /// A message arrives for its receive.
     #[expect(clippy::inline_always, reason = "a message is copied otherwise")]
     #[inline(always)]
-    pub fn arrive(&mut self, message: &Node, receive: Node, arrival: u64) {
+    pub fn arrive(&mut self, message: &Message, receive: Receive, arrival: u64) {
         let (from, to) = (message.from, message.to);
         let link = self.link(from, to);
         let overhead = self.costs.of(link, message.bytes).receive;
@@ -458,12 +454,10 @@ impl<O: Observer> Engine<'_, O> {
         let lane = &self.lanes[index as usize];
         let (rank, time) = (lane.rank, lane.clock);
         self.block(index, Why::Message, NIL);
-        let probe = Node {
+        let probe = Receive {
             time,
             lane: index,
             request: BLOCKING,
-            state: NodeState::Probe,
-            ..Node::default()
         };
         self.post_wild(rank, op, probe);
         self.is_running(index)

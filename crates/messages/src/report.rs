@@ -259,11 +259,11 @@ impl<O: Observer> Engine<'_, O> {
         }));
         for rank in 0..self.program.ranks() {
             if let Some(wild) = &self.wild[rank as usize] {
-                left.extend(wild.posted.iter().map(|posted| LeftOver {
+                left.extend(wild.waiting().map(|(from, tag)| LeftOver {
                     is_message: false,
-                    from: known(posted.operation.peer),
+                    from: known(from),
                     to: rank,
-                    tag: known(posted.operation.tag),
+                    tag: known(tag),
                 }));
             }
         }

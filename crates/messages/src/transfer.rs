@@ -6,7 +6,7 @@ use foretrace_network::Limits;
 use foretrace_schedule::SimTime;
 
 use crate::{
-    channel::{NodeState, UNKNOWN},
+    channel::{Node, NodeState, UNKNOWN},
     engine::{Engine, Event},
     observer::Observer,
 };
@@ -123,21 +123,22 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// The arrival of a message on a shared network is known.
-    fn arrive_late(&mut self, node: u32, at: u64) {
-        let message = *self.nodes.get(node);
-        match message.state {
+    fn arrive_late(&mut self, index: u32, at: u64) {
+        let Node { state, next, .. } = *self.nodes.get(index);
+        match state {
             NodeState::Matched | NodeState::MatchedSender => {
-                self.nodes.remove(node);
-                let receive = self.nodes.remove(message.next);
-                if message.state == NodeState::MatchedSender {
+                let message = self.nodes.remove_message(index);
+                let receive = self.nodes.remove_receive(next);
+                if state == NodeState::MatchedSender {
                     self.release(&message, at);
                 }
                 self.arrive(&message, receive, at);
             }
             _ => {
-                debug_assert_eq!(message.time, UNKNOWN);
-                self.nodes.get_mut(node).time = at;
-                self.see_wild(node);
+                let node = self.nodes.get_mut(index);
+                debug_assert_eq!(node.time, UNKNOWN);
+                node.time = at;
+                self.see_wild(index);
             }
         }
     }

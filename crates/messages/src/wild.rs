@@ -6,13 +6,13 @@
 //! message take it in the order of their calls.
 
 use std::{
-    cmp::Reverse,
+    cmp::{Ordering, Reverse},
     collections::{BTreeMap, BinaryHeap},
 };
 
 use crate::{
-    ANY, Operation,
-    channel::{Key, Node, NodeState, UNKNOWN},
+    ANY, Kind, Operation,
+    channel::{Key, Message, Node, NodeState, Receive, UNKNOWN},
     engine::{Engine, Event},
     observer::{Observer, Why},
 };
@@ -24,7 +24,7 @@ pub(crate) struct Wild {
     /// Where to find patterns, once there are many.
     index: BTreeMap<(u16, u32, u32), u32>,
     /// Receives that have no message, in the order of their calls.
-    pub posted: Vec<Posted>,
+    posted: Vec<Posted>,
     /// Until when the messages of each sender have been seen: later ones do not overtake them.
     seen: BTreeMap<u32, u64>,
     seen_dense: Vec<u64>,
@@ -38,17 +38,28 @@ struct Pattern {
     communicator: u16,
     from: u32,
     tag: u32,
-    /// Messages that fit, by the time at which they can be seen, their sender and their number; the last is the node.
-    /// Those that have been received by way of another pattern are dropped when they come up.
-    fitting: BinaryHeap<Reverse<(u64, u32, u64, u32)>>,
+    /// Messages that fit, the first at the top. Those that have been received by way of another pattern are dropped when
+    /// they come up.
+    fitting: BinaryHeap<Reverse<Fitting>>,
+}
+
+/// A message that fits a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Fitting {
+    /// When it can be seen.
+    time: u64,
+    /// Its sender in the highest 24 bits, and below them the node's number: the order of messages that are seen at one time.
+    order: u64,
+    node: u32,
 }
 
 /// A receive that has no message.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Posted {
+struct Posted {
     pattern: u32,
-    pub operation: Operation,
-    pub receive: Node,
+    /// It only waits until it could receive a message.
+    is_probe: bool,
+    receive: Receive,
 }
 
 /// From so many patterns on they are looked up rather than gone through.
@@ -56,6 +67,51 @@ const MANY: usize = 6;
 
 /// Up to so many ranks, a table has a place for each sender.
 const FEW_RANKS: u32 = 4096;
+
+/// Bits for the number of a node: there are fewer in any replay.
+const NUMBER_BITS: u32 = 40;
+
+impl Fitting {
+    fn new(time: u64, from: u32, number: u64, node: u32) -> Self {
+        let order = u64::from(from) << NUMBER_BITS | number;
+        Self { time, order, node }
+    }
+
+    fn number(self) -> u64 {
+        self.order & ((1 << NUMBER_BITS) - 1)
+    }
+
+    /// One number is compared without a branch, which would go either way.
+    fn key(self) -> u128 {
+        u128::from(self.time) << 64 | u128::from(self.order)
+    }
+}
+
+impl Ord for Fitting {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Fitting {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Pattern {
+    fn is_open(&self) -> bool {
+        self.from == ANY || self.tag == ANY
+    }
+
+    /// Returns whether it asks for a message.
+    fn fits(&self, message: &Node) -> bool {
+        let alike = |asked: u32, is: u32| asked == ANY || asked == is;
+        self.communicator == message.communicator
+            && alike(self.from, message.from)
+            && alike(self.tag, message.tag)
+    }
+}
 
 impl Wild {
     pub fn new(ranks: u32) -> Self {
@@ -68,6 +124,15 @@ impl Wild {
             seen_dense: vec![0; dense as usize],
             scheduled: UNKNOWN,
         }
+    }
+
+    /// Returns the source and the tag of each receive that has no message.
+    pub fn waiting(&self) -> impl Iterator<Item = (u32, u32)> {
+        let asked = |posted: &Posted| {
+            let pattern = &self.patterns[posted.pattern as usize];
+            (pattern.from, pattern.tag)
+        };
+        self.posted.iter().map(asked)
     }
 
     /// Returns when a message that arrives at a time is seen, behind earlier ones of its sender.
@@ -103,15 +168,34 @@ impl Wild {
         self.index.insert((op.communicator, op.peer, op.tag), at);
     }
 
-    /// Returns the first message that fits a pattern: when it is seen, its number and its node.
+    /// Adds a message to the patterns that it fits.
     #[inline]
-    fn first(&mut self, pattern: u32, nodes: &crate::channel::Nodes) -> Option<(u64, u64, u32)> {
+    fn add(&mut self, message: &Node, entry: Fitting) {
+        if self.patterns.len() < MANY {
+            for pattern in &mut self.patterns {
+                if pattern.fits(message) {
+                    pattern.fitting.push(Reverse(entry));
+                }
+            }
+            return;
+        }
+        let Node { from, tag, .. } = *message;
+        for (from, tag) in [(from, tag), (ANY, tag), (from, ANY), (ANY, ANY)] {
+            if let Some(pattern) = self.find(message.communicator, from, tag) {
+                self.patterns[pattern as usize].fitting.push(Reverse(entry));
+            }
+        }
+    }
+
+    /// Returns the first message that fits a pattern: when it is seen, and its node.
+    #[inline]
+    fn first(&mut self, pattern: u32, nodes: &crate::channel::Nodes) -> Option<(u64, u32)> {
         let fitting = &mut self.patterns[pattern as usize].fitting;
-        while let Some(Reverse((time, _, number, node))) = fitting.peek() {
-            let found = nodes.get(*node);
+        while let Some(&Reverse(first)) = fitting.peek() {
+            let found = nodes.get(first.node);
             let is_there = matches!(found.state, NodeState::Eager | NodeState::Handshake);
-            if is_there && found.number == *number {
-                return Some((*time, *number, *node));
+            if is_there && found.number == first.number() {
+                return Some((first.time, first.node));
             }
             fitting.pop();
         }
@@ -121,12 +205,11 @@ impl Wild {
 
 impl<O: Observer> Engine<'_, O> {
     /// Brings a message to a rank that has receives from anybody.
-    pub fn deliver_wild(&mut self, key: Key, message: Node) -> u32 {
+    pub fn deliver_wild(&mut self, key: Key, message: Message) -> u32 {
         let node = self.nodes.add(Node {
-            to: key.to,
             tag: key.tag,
             communicator: key.communicator,
-            ..message
+            ..message.into()
         });
         if message.time != UNKNOWN {
             self.see_wild(node);
@@ -136,30 +219,21 @@ impl<O: Observer> Engine<'_, O> {
 
     /// A message can be seen by its receiver from its time on.
     pub fn see_wild(&mut self, index: u32) {
-        let node = *self.nodes.get(index);
-        let from = node.from;
-        let Some(wild) = &mut self.wild[node.to as usize] else {
+        let node = self.nodes.get_mut(index);
+        let to = node.to;
+        let Some(wild) = &mut self.wild[to as usize] else {
             return;
         };
-        let time = wild.seen_at(from, node.time);
-        self.nodes.get_mut(index).time = time;
-        for (from_pattern, tag) in [(from, node.tag), (ANY, node.tag), (from, ANY), (ANY, ANY)] {
-            if let Some(pattern) = wild.find(node.communicator, from_pattern, tag) {
-                let entry = Reverse((time, from, node.number, index));
-                wild.patterns[pattern as usize].fitting.push(entry);
-            }
-        }
+        node.time = wild.seen_at(node.from, node.time);
+        wild.add(node, Fitting::new(node.time, node.from, node.number, index));
         // What is decided before this message can be seen is not changed by it.
-        let is_early = self.wild[node.to as usize]
-            .as_ref()
-            .is_some_and(|wild| time < wild.scheduled);
-        if is_early {
-            self.settle_wild(node.to);
+        if node.time < wild.scheduled {
+            self.settle_wild(to);
         }
     }
 
     /// Adds a receive or a probe.
-    pub fn post_wild(&mut self, rank: u32, operation: Operation, receive: Node) {
+    pub fn post_wild(&mut self, rank: u32, operation: Operation, receive: Receive) {
         let Some(wild) = &mut self.wild[rank as usize] else {
             return;
         };
@@ -167,7 +241,7 @@ impl<O: Observer> Engine<'_, O> {
         let pattern = pattern.expect("the patterns of all receives were made before");
         wild.posted.push(Posted {
             pattern,
-            operation,
+            is_probe: operation.kind == Kind::Probe,
             receive,
         });
         self.settle_wild(rank);
@@ -198,11 +272,11 @@ impl<O: Observer> Engine<'_, O> {
     fn certain(&mut self, rank: u32) -> Option<(usize, u32)> {
         let wild = self.wild[rank as usize].as_mut()?;
         for place in 0..wild.posted.len() {
-            let posted = wild.posted[place];
-            if posted.operation.is_wild() {
+            let pattern = wild.posted[place].pattern;
+            if wild.patterns[pattern as usize].is_open() {
                 return None;
             }
-            if let Some((.., node)) = wild.first(posted.pattern, &self.nodes) {
+            if let Some((_, node)) = wild.first(pattern, &self.nodes) {
                 return Some((place, node));
             }
         }
@@ -215,7 +289,7 @@ impl<O: Observer> Engine<'_, O> {
         let mut best: Option<(u64, usize, u32)> = None;
         for place in 0..wild.posted.len() {
             let posted = wild.posted[place];
-            if let Some((seen, _, node)) = wild.first(posted.pattern, &self.nodes) {
+            if let Some((seen, node)) = wild.first(posted.pattern, &self.nodes) {
                 let at = seen.max(posted.receive.time);
                 if best.is_none_or(|(earliest, ..)| at < earliest) {
                     best = Some((at, place, node));
@@ -247,9 +321,8 @@ impl<O: Observer> Engine<'_, O> {
             return;
         };
         let posted = wild.posted.remove(place);
-        let message = *self.nodes.get(node);
-        if posted.receive.state == NodeState::Probe {
-            let end = message.time.max(posted.receive.time);
+        if posted.is_probe {
+            let end = self.nodes.get(node).time.max(posted.receive.time);
             self.waited(posted.receive.lane, posted.receive.time, end, Why::Message);
             self.resume(posted.receive.lane, end);
             return;
