@@ -90,6 +90,20 @@ impl Links {
         ahead::fetch(&self.entries, operation as usize);
     }
 
+    /// Returns which operations have several entries, a bit each; nothing where none has.
+    pub fn with_several(&self) -> Vec<u64> {
+        if self.lists.is_empty() {
+            return Vec::new();
+        }
+        let several = |entries: &[u32]| {
+            let bits = (0..).zip(entries);
+            let bits =
+                bits.map(|(place, &entry)| u64::from(entry != NONE && entry >= MANY) << place);
+            bits.sum()
+        };
+        self.entries.chunks(64).map(several).collect()
+    }
+
     /// Returns for each operation in whose lists it is.
     pub fn reversed(&self) -> Self {
         let mut reversed = LinksBuilder::with_room(self.entries.len());
@@ -124,6 +138,13 @@ mod tests {
         assert_eq!(links.of(2), [1, 3]);
         assert_eq!(links.of(3), [far]);
         assert_eq!(links.of(4), []);
+    }
+
+    #[test]
+    fn those_with_several_entries_are_found() {
+        assert!(links(&[(0, 3), (2, 3)]).with_several().is_empty());
+        let several = links(&[(0, 3), (2, 3), (2, 1), (3, 2), (3, 0)]).with_several();
+        assert_eq!(several, [0b1100]);
     }
 
     #[test]

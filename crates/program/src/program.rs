@@ -26,7 +26,7 @@ pub struct Program {
     /// The releases that each acquisition waited for.
     pub(crate) requirements: Links,
     /// The acquisitions that waited for each release, once somebody asked.
-    pub(crate) dependents: OnceLock<Links>,
+    pub(crate) dependents: OnceLock<Dependents>,
     /// Delays.
     pub delays: Vec<Delay>,
     /// The progress of threads for which others wait by sleeping or spinning, one for each gate of the kind.
@@ -42,6 +42,14 @@ pub struct Program {
     pub no_pools: Vec<NoPool>,
     /// What had to be assumed, for the user's eyes; what the trace itself warns of is not repeated.
     pub warnings: Vec<String>,
+}
+
+/// What waits for releases.
+#[derive(Clone, Debug)]
+pub(crate) struct Dependents {
+    links: Links,
+    /// The acquisitions that wait for several, a bit each.
+    several: Vec<u64>,
 }
 
 /// A thread's place in a program.
@@ -108,16 +116,38 @@ impl Program {
     /// Returns the operations that waited for the release that this one is, in order.
     #[inline]
     pub fn dependents_of(&self, operation: u32) -> &[u32] {
-        let dependents = self.dependents.get_or_init(|| self.requirements.reversed());
-        dependents.of(operation)
+        self.dependents().links.of(operation)
     }
 
-    /// Asks the memory for what an operation that is looked at soon waits for and what waits for it, if there is one.
+    /// Returns whether an operation waited for several releases. It need not be looked up what each waited for, which lies
+    /// anywhere in memory, once one of its releases has happened and this is not so.
     #[inline]
-    pub fn fetch_links(&self, operation: u32) {
+    pub fn has_several_requirements(&self, operation: u32) -> bool {
+        let several = &self.dependents().several;
+        several
+            .get(operation as usize / 64)
+            .is_some_and(|word| word >> (operation % 64) & 1 == 1)
+    }
+
+    #[inline]
+    fn dependents(&self) -> &Dependents {
+        self.dependents.get_or_init(|| Dependents {
+            links: self.requirements.reversed(),
+            several: self.requirements.with_several(),
+        })
+    }
+
+    /// Asks the memory for what an operation that is looked at soon waits for, if there is one.
+    #[inline]
+    pub fn fetch_requirements(&self, operation: u32) {
         self.requirements.fetch(operation);
+    }
+
+    /// Asks the memory for what waits for an operation that is looked at soon, if there is one.
+    #[inline]
+    pub fn fetch_dependents(&self, operation: u32) {
         if let Some(dependents) = self.dependents.get() {
-            dependents.fetch(operation);
+            dependents.links.fetch(operation);
         }
     }
 

@@ -59,6 +59,13 @@ pub(crate) struct ThreadState {
     pub ran: u64,
 }
 
+impl ThreadState {
+    /// Returns whether it is blocked in this operation.
+    pub fn is_blocked_at(&self, operation: u32) -> bool {
+        self.status == Status::Blocked && self.position == operation
+    }
+}
+
 /// What came of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
@@ -176,8 +183,7 @@ impl<'p> Core<'p> {
 
     /// Returns whether a thread is blocked in this operation.
     pub fn is_blocked_at(&self, thread: u32, operation: u32) -> bool {
-        let state = &self.threads[thread as usize];
-        state.status == Status::Blocked && state.position == operation
+        self.threads[thread as usize].is_blocked_at(operation)
     }
 
     /// Moves a thread to its next operation, whose work is now to be done.

@@ -161,7 +161,7 @@ impl Processors {
             } else {
                 // Of equal ranks, which those that take turns have, the CPU with the highest number.
                 let rank = u64::from(u32::MAX - self.rank[thread as usize]);
-                u128::from(rank << 32 | u64::from(u32::MAX - cpu))
+                rank << 32 | u64::from(u32::MAX - cpu)
             };
             lowest.set(cpu, key);
         }
@@ -367,10 +367,10 @@ impl Processors {
     fn preempt_anywhere(&mut self) -> Option<Change> {
         let &Reverse((_, _, winner)) = self.anywhere.peek()?;
         let lowest = self.lowest.as_ref()?.smallest();
-        if lowest == NONE {
+        if lowest.key == NONE {
             return None;
         }
-        let cpu = u32::MAX - lowest as u32;
+        let cpu = lowest.place as u32;
         if self.rank(winner) >= self.rank(self.running[cpu as usize]) {
             return None;
         }

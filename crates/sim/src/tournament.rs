@@ -3,30 +3,48 @@
 //! A binary tree over the places, each inner node the smaller of its two children: a change costs one comparison a level,
 //! without branches that depend on the keys, and nothing is ever allocated.
 
+use std::hint::select_unpredictable;
+
 /// Stands for no key; the others are smaller.
-pub(crate) const NONE: u128 = u128::MAX >> 1;
+pub(crate) const NONE: u64 = u64::MAX;
 
-/// As many lower bits of a key only order those that are alike.
-pub(crate) const ORDER_BITS: u32 = 63;
+/// A key and the place that it is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub key: u64,
+    pub place: u64,
+}
 
-/// A key of 127 bits for each place, or none.
+impl Placed {
+    /// Returns the one with the smaller key, without a branch: which one that is no processor can predict.
+    #[inline]
+    fn smaller(self, other: Self) -> Self {
+        let is_smaller = self.key < other.key;
+        Self {
+            key: select_unpredictable(is_smaller, self.key, other.key),
+            place: select_unpredictable(is_smaller, self.place, other.place),
+        }
+    }
+}
+
+/// A key for each place, or none.
 #[derive(Clone, Debug)]
 pub(crate) struct Tournament {
     /// The root at 1, the children of node i at 2 i and 2 i + 1.
-    nodes: Vec<u128>,
+    nodes: Vec<Placed>,
 }
 
 impl Tournament {
     /// Returns one with so many places, all without a key.
     pub fn new(places: usize) -> Self {
+        let leaves = places.max(1).next_power_of_two();
+        let nodes = (0..2 * leaves).map(|node| Placed {
+            key: NONE,
+            place: node as u64 & (leaves as u64 - 1),
+        });
         Self {
-            nodes: vec![NONE; 2 * places.max(1).next_power_of_two()],
+            nodes: nodes.collect(),
         }
-    }
-
-    /// Returns how many bits the number of a place has at most.
-    pub fn place_bits(&self) -> u32 {
-        self.leaves().trailing_zeros()
     }
 
     /// Returns where the places' own nodes begin; a power of two.
@@ -34,50 +52,63 @@ impl Tournament {
         self.nodes.len() / 2
     }
 
-    /// Returns the smallest key, or [`NONE`].
+    /// Returns the smallest key, or [`NONE`], and one of the places that have it.
     #[inline]
-    pub fn smallest(&self) -> u128 {
+    pub fn smallest(&self) -> Placed {
         self.nodes[1]
+    }
+
+    /// Returns the key of a place, or [`NONE`].
+    pub fn key(&self, place: u32) -> u64 {
+        self.nodes[self.leaves() + place as usize].key
     }
 
     /// Gives a place a key, or [`NONE`].
     #[inline]
-    pub fn set(&mut self, place: u32, key: u128) {
+    pub fn set(&mut self, place: u32, key: u64) {
         let mut node = self.leaves() + place as usize;
-        let mut smallest = key;
+        let mut smallest = Placed {
+            key,
+            place: u64::from(place),
+        };
         self.nodes[node] = smallest;
         while node > 1 {
-            smallest = smaller(smallest, self.nodes[node ^ 1]);
+            smallest = smallest.smaller(self.nodes[node ^ 1]);
             node /= 2;
             self.nodes[node] = smallest;
         }
     }
 
-    /// Returns whether the smallest key, which is that of this place, surely is the only one of its kind: all others differ
-    /// above [`ORDER_BITS`]. Where they differ in the bit next to these only, it may say that they do not.
+    /// Returns whether no other place has the smallest key, which is that of this place.
     #[inline]
     pub fn is_alone(&self, place: u32) -> bool {
-        // In its upper word a key differs from others where it does at all, mostly, and that is quicker to compare.
-        let upper = |key: u128| (key >> 64) as u64;
-        let smallest = upper(self.smallest());
+        let smallest = self.smallest().key;
         let mut node = self.leaves() + place as usize;
         while node > 1 {
-            if upper(self.nodes[node ^ 1]) == smallest {
+            if self.nodes[node ^ 1].key == smallest {
                 return false;
             }
             node /= 2;
         }
         true
     }
-}
 
-/// Returns the smaller key, without a branch: which one that is no processor can predict. Written as a comparison, it
-/// compiles to one.
-#[inline]
-fn smaller(one: u128, other: u128) -> u128 {
-    let difference = one.wrapping_sub(other).cast_signed();
-    let if_smaller = difference >> 127;
-    other.wrapping_add((difference & if_smaller).cast_unsigned())
+    /// Lists all places that have the smallest key.
+    pub fn list_smallest(&self, places: &mut Vec<u32>) {
+        self.list(1, self.smallest().key, places);
+    }
+
+    fn list(&self, node: usize, key: u64, places: &mut Vec<u32>) {
+        if self.nodes[node].key != key {
+            return;
+        }
+        if node >= self.leaves() {
+            places.push((node - self.leaves()) as u32);
+            return;
+        }
+        self.list(2 * node, key, places);
+        self.list(2 * node + 1, key, places);
+    }
 }
 
 #[cfg(test)]
@@ -89,19 +120,27 @@ mod tests {
         #[test]
         fn the_smallest_key_is_the_smallest_of_all(
             places in 1_u32..40,
-            changes in proptest::collection::vec((any::<u32>(), proptest::option::of((0_u128..20, 0_u128..3))), 1..100),
+            changes in proptest::collection::vec((any::<u32>(), proptest::option::of(0_u64..20)), 1..100),
         ) {
             let mut tree = Tournament::new(places as usize);
             let mut keys = vec![NONE; places as usize];
             for (place, key) in changes {
                 let place = place % places;
-                keys[place as usize] = key.map_or(NONE, |(kind, order)| kind << ORDER_BITS | order);
+                keys[place as usize] = key.unwrap_or(NONE);
                 tree.set(place, keys[place as usize]);
-                prop_assert_eq!(Some(tree.smallest()), keys.iter().copied().min());
+                prop_assert_eq!(tree.key(place), keys[place as usize]);
                 let smallest = tree.smallest();
-                let of_smallest = keys.iter().position(|&key| key == smallest).unwrap_or_default();
-                let near = keys.iter().filter(|&&key| key >> 64 == smallest >> 64);
-                prop_assert_eq!(tree.is_alone(of_smallest as u32), near.count() == 1);
+                prop_assert_eq!(Some(smallest.key), keys.iter().copied().min());
+                if smallest.key == NONE {
+                    continue;
+                }
+                let have_it = |&place: &u32| keys[place as usize] == smallest.key;
+                let expected: Vec<u32> = (0..places).filter(have_it).collect();
+                let mut listed = Vec::new();
+                tree.list_smallest(&mut listed);
+                prop_assert_eq!(&listed, &expected);
+                prop_assert!(expected.contains(&(smallest.place as u32)));
+                prop_assert_eq!(tree.is_alone(smallest.place as u32), expected.len() == 1);
             }
         }
     }

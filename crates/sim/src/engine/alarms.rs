@@ -4,7 +4,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use crate::tournament::{NONE, ORDER_BITS, Tournament};
+use crate::tournament::{NONE, Tournament};
 
 /// What rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,12 @@ pub(super) enum Alarm {
 
 /// All alarms that are set; those of one instant ring in the order in which they were set.
 pub(super) struct Alarms {
-    /// The key of an alarm: its time, the order in which alarms were set, and the CPU.
+    /// When that of each CPU rings.
     cpus: Tournament,
+    /// The order in which these were set.
+    order: Vec<u64>,
+    /// Those of the present instant, where there are several: their order and CPUs, the first one last.
+    together: Vec<(u64, u32)>,
     delays: BinaryHeap<Reverse<(u64, u64, u32)>>,
     /// When the first delay ends; the end of time where there is none.
     first_delay: u64,
@@ -28,16 +32,14 @@ pub(super) struct Alarms {
     tick: u64,
     /// The earlier of the two.
     first_other: u64,
-    /// How many bits of the order name the CPU.
-    place_bits: u32,
 }
 
 impl Alarms {
     pub fn new(cpus: u32) -> Self {
-        let cpus = Tournament::new(cpus as usize);
         Self {
-            place_bits: cpus.place_bits(),
-            cpus,
+            cpus: Tournament::new(cpus as usize),
+            order: vec![0; cpus as usize],
+            together: Vec::new(),
             delays: BinaryHeap::new(),
             first_delay: u64::MAX,
             tick: u64::MAX,
@@ -48,9 +50,8 @@ impl Alarms {
     /// Sets the alarm of a CPU's thread, in place of the one before. `count` grows with each that is set.
     #[inline]
     pub fn set(&mut self, cpu: u32, at: u64, count: u64) {
-        let order = count << self.place_bits | u64::from(cpu);
-        self.cpus
-            .set(cpu, u128::from(at) << ORDER_BITS | u128::from(order));
+        self.order[cpu as usize] = count;
+        self.cpus.set(cpu, at);
     }
 
     /// Sets the end of a thread's delay.
@@ -82,14 +83,13 @@ impl Alarms {
     /// Returns when the next alarm rings; the end of time where none does.
     #[inline]
     pub fn next_at(&self) -> u64 {
-        let cpu = (self.cpus.smallest() >> ORDER_BITS) as u64;
-        cpu.min(self.first_other)
+        self.cpus.smallest().key.min(self.first_other)
     }
 
     /// Returns whether no alarm is set.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.cpus.smallest() == NONE && self.first_other == u64::MAX
+        self.next_at() == NONE
     }
 
     /// Returns whether any delay is under way.
@@ -97,25 +97,20 @@ impl Alarms {
         !self.delays.is_empty()
     }
 
-    /// Returns when the next alarm rings and of which CPU it is, where no other rings at that instant, and none so near that
-    /// it is not worth finding out. It stays set.
+    /// Returns when the next alarm rings and of which CPU it is, where no other rings at that instant. It stays set.
     #[inline]
     pub fn next_alone(&self) -> Option<(u64, u32)> {
         let first = self.cpus.smallest();
-        let (at, cpu) = ((first >> ORDER_BITS) as u64, self.cpu_of(first));
+        let (at, cpu) = (first.key, first.place as u32);
         (at < self.first_other && self.cpus.is_alone(cpu)).then_some((at, cpu))
     }
 
     /// Takes out the next alarm, if it rings at this time; the clock's tick after the others.
     pub fn pop_at(&mut self, at: u64) -> Option<Alarm> {
-        let first = self.cpus.smallest();
-        let (cpu_at, order) = (
-            (first >> ORDER_BITS) as u64,
-            first as u64 & ((1 << ORDER_BITS) - 1),
-        );
+        let cpu = self.first_cpu_at(at);
         if let Some(&Reverse((delay_at, count, thread))) = self.delays.peek()
             && delay_at == at
-            && (delay_at, count) < (cpu_at, order >> self.place_bits)
+            && cpu.is_none_or(|cpu| count < self.order[cpu as usize])
         {
             self.delays.pop();
             let next = self.delays.peek();
@@ -123,21 +118,41 @@ impl Alarms {
             self.set_first_delay(next);
             return Some(Alarm::Delay(thread));
         }
-        if cpu_at != at || first == NONE {
+        let Some(cpu) = cpu else {
             let ticks = self.tick == at && at != u64::MAX;
             return ticks.then(|| {
                 self.set_tick(None);
                 Alarm::Tick
             });
-        }
-        let cpu = self.cpu_of(first);
+        };
         self.cpus.set(cpu, NONE);
         Some(Alarm::Cpu(cpu))
     }
 
-    #[inline]
-    fn cpu_of(&self, key: u128) -> u32 {
-        (key as u64 & ((1 << self.place_bits) - 1)) as u32
+    /// Returns the first CPU whose alarm rings at this time, before which none does.
+    fn first_cpu_at(&mut self, at: u64) -> Option<u32> {
+        let first = self.cpus.smallest();
+        if first.key != at {
+            self.together.clear();
+            return None;
+        }
+        let cpu = first.place as u32;
+        if self.cpus.is_alone(cpu) {
+            return Some(cpu);
+        }
+        // Those that are set at this instant come behind those that were.
+        while let Some(&(order, cpu)) = self.together.last() {
+            if self.cpus.key(cpu) == at && self.order[cpu as usize] == order {
+                return Some(cpu);
+            }
+            self.together.pop();
+        }
+        let mut cpus = Vec::new();
+        self.cpus.list_smallest(&mut cpus);
+        let in_order = cpus.into_iter().map(|cpu| (self.order[cpu as usize], cpu));
+        self.together.extend(in_order);
+        self.together.sort_unstable_by(|one, other| other.cmp(one));
+        self.together.last().map(|&(_, cpu)| cpu)
     }
 }
 

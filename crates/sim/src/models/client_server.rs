@@ -104,7 +104,7 @@ impl Model for ClientServer {
     fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         let operation = core.threads[thread as usize].position;
         let action = core.action(thread);
-        core.program.fetch_links(operation + FETCHED_AHEAD);
+        core.program.fetch_dependents(operation + FETCHED_AHEAD);
         match action {
             _ if action.opens_list() => {
                 if let Action::CondWait { .. } = action {
@@ -204,19 +204,25 @@ impl ClientServer {
             threads,
         } = self;
         let mut taken = false;
-        order.release(core.program, operation, |waiter, opening| {
-            core.program.operations.fetch(opening);
-            let lists = &mut threads[waiter as usize];
-            if lists.idle && opening < lists.fence {
-                lists.idle = false;
-                lists.left -= 1;
-                core.threads[waiter as usize].position = opening;
-                core.wake(waiter, thread);
-                taken = true;
-            } else {
-                lists.insert(available, opening);
-            }
-        });
+        let program = core.program;
+        order.release(
+            program,
+            operation,
+            |_, _| true,
+            |waiter, opening| {
+                core.program.operations.fetch(opening);
+                let lists = &mut threads[waiter as usize];
+                if lists.idle && opening < lists.fence {
+                    lists.idle = false;
+                    lists.left -= 1;
+                    core.threads[waiter as usize].position = opening;
+                    core.wake(waiter, thread);
+                    taken = true;
+                } else {
+                    lists.insert(available, opening);
+                }
+            },
+        );
         taken
     }
 }

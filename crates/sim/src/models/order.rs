@@ -42,20 +42,28 @@ impl Order {
     }
 
     /// A release happens, once: calls `satisfied` with the thread of every acquisition that now needs nothing more, and the
-    /// acquisition.
+    /// acquisition, if `concerns` says that these matter.
     #[inline]
     pub fn release(
         &mut self,
         program: &Program,
         release: u32,
+        concerns: impl Fn(u32, u32) -> bool,
         mut satisfied: impl FnMut(u32, u32),
     ) {
         self.released[release as usize / 64] |= 1 << (release % 64);
         for &operation in program.dependents_of(release) {
-            if self.is_satisfied(program, operation) {
-                satisfied(self.thread_of(operation), operation);
+            let thread = self.thread_of(operation);
+            if concerns(thread, operation) && self.needs_no_more(program, operation) {
+                satisfied(thread, operation);
             }
         }
+    }
+
+    /// Returns whether all releases that an acquisition needs have happened, one of which has.
+    #[inline]
+    fn needs_no_more(&self, program: &Program, operation: u32) -> bool {
+        !program.has_several_requirements(operation) || self.is_satisfied(program, operation)
     }
 
     /// Returns the thread of an operation.

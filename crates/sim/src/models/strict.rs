@@ -32,7 +32,8 @@ impl Model for Strict {
     fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         let operation = core.threads[thread as usize].position;
         let action = core.action(thread);
-        core.program.fetch_links(operation + FETCHED_AHEAD);
+        core.program.fetch_requirements(operation + FETCHED_AHEAD);
+        core.program.fetch_dependents(operation + FETCHED_AHEAD);
         match action {
             Action::CondWait { .. } => {
                 self.release(core, thread, operation);
@@ -77,11 +78,17 @@ impl Strict {
     }
 
     fn release(&mut self, core: &mut Core<'_>, thread: u32, operation: u32) {
+        let Core {
+            program,
+            threads,
+            woken,
+            ..
+        } = core;
+        let is_blocked =
+            |waiter: u32, acquisition| threads[waiter as usize].is_blocked_at(acquisition);
         self.order
-            .release(core.program, operation, |waiter, acquisition| {
-                if core.is_blocked_at(waiter, acquisition) {
-                    core.wake(waiter, thread);
-                }
+            .release(program, operation, is_blocked, |waiter, _| {
+                woken.push((waiter, thread));
             });
     }
 }
