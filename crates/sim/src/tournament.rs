@@ -93,21 +93,20 @@ impl Tournament {
         true
     }
 
-    /// Lists all places that have the smallest key.
-    pub fn list_smallest(&self, places: &mut Vec<u32>) {
-        self.list(1, self.smallest().key, places);
+    /// Calls `each` with every place that has the smallest key.
+    pub fn for_each_smallest(&self, mut each: impl FnMut(u32)) {
+        self.visit(1, self.smallest().key, &mut each);
     }
 
-    fn list(&self, node: usize, key: u64, places: &mut Vec<u32>) {
+    fn visit(&self, node: usize, key: u64, each: &mut impl FnMut(u32)) {
         if self.nodes[node].key != key {
             return;
         }
         if node >= self.leaves() {
-            places.push((node - self.leaves()) as u32);
-            return;
+            return each((node - self.leaves()) as u32);
         }
-        self.list(2 * node, key, places);
-        self.list(2 * node + 1, key, places);
+        self.visit(2 * node, key, each);
+        self.visit(2 * node + 1, key, each);
     }
 }
 
@@ -137,7 +136,7 @@ mod tests {
                 let have_it = |&place: &u32| keys[place as usize] == smallest.key;
                 let expected: Vec<u32> = (0..places).filter(have_it).collect();
                 let mut listed = Vec::new();
-                tree.list_smallest(&mut listed);
+                tree.for_each_smallest(|place| listed.push(place));
                 prop_assert_eq!(&listed, &expected);
                 prop_assert!(expected.contains(&(smallest.place as u32)));
                 prop_assert_eq!(tree.is_alone(smallest.place as u32), expected.len() == 1);

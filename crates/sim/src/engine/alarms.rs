@@ -147,10 +147,9 @@ impl Alarms {
             }
             self.together.pop();
         }
-        let mut cpus = Vec::new();
-        self.cpus.list_smallest(&mut cpus);
-        let in_order = cpus.into_iter().map(|cpu| (self.order[cpu as usize], cpu));
-        self.together.extend(in_order);
+        let (order, together) = (&self.order, &mut self.together);
+        self.cpus
+            .for_each_smallest(|cpu| together.push((order[cpu as usize], cpu)));
         self.together.sort_unstable_by(|one, other| other.cmp(one));
         self.together.last().map(|&(_, cpu)| cpu)
     }
