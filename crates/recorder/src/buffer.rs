@@ -4,6 +4,7 @@
 //! then it is filled, its kind last. A signal handler that records in between takes the next space; a kill in between
 //! leaves a hole.
 
+use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use foretrace_trace::journal::layout::{Kind, OUTCOME_SUCCESS, RECORD_BYTES, Record, pack_tail};
@@ -172,13 +173,27 @@ pub fn returned(kind: Kind, object: u64, outcome: u8) {
     record(Kind::Return, object, outcome, kind as u64);
 }
 
+/// So far behind a record the memory is asked for what comes next. A release reads back what its acquisition wrote, and the C library's
+/// unlock waits for all stores before it: either would wait for each new cache line else, which the program's own work has driven out.
+const AHEAD: u64 = 192;
+
 #[inline]
 pub(crate) fn fill(at: u64, tsc: u64, object: u64, tail: u64) {
+    fetch_to_write(at + AHEAD);
     // SAFETY: `at` was taken from this thread's chunk, is aligned to eight bytes and lies whole within it.
     let record = unsafe { &*(at as *const Record) };
     record.tsc.store(tsc, Ordering::Relaxed);
     record.object.store(object, Ordering::Relaxed);
     record.tail.store(tail, Ordering::Release);
+}
+
+/// Asks the memory for what is written soon; where there is none, nothing happens.
+#[inline]
+fn fetch_to_write(address: u64) {
+    // SAFETY: a hint, which never faults. Processors that do not know it take it for no operation.
+    unsafe {
+        asm!("prefetchw byte ptr [{address}]", address = in(reg) address, options(nostack, preserves_flags, readonly));
+    }
 }
 
 pub(crate) fn fill_extension(at: u64, (second, third): (u64, u64)) {

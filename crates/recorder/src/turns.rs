@@ -42,7 +42,7 @@ const MOST_EXTENDED: u64 = 20;
 const GROWTH: u64 = 100;
 
 /// By how many times as much as at first they become longer so.
-const MOST_GROWN: u64 = 9;
+const MOST_GROWN: u64 = MOST_EXTENDED - 1;
 
 /// By how much turns have become longer so, in ticks.
 static GROWN: AtomicU32 = AtomicU32::new(0);

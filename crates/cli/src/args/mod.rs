@@ -152,7 +152,7 @@ pub struct RecordArgs {
     ///
     /// Threads that take turns as they would side by side share out work as they would there. A thread whose turn is over
     /// lets others run when it next unlocks or posts something. Each turn is a hundredth longer than the one before it, until
-    /// they are ten times as long. From Linux 6.12 on the kernel is asked for slices of as much, 1ms at least. `off` leaves
+    /// they are twenty times as long. From Linux 6.12 on the kernel is asked for slices of as much, 1ms at least. `off` leaves
     /// all that to the kernel.
     #[arg(long, value_name = "TIME", default_value = "100us")]
     pub slice: Slice,
