@@ -209,10 +209,10 @@ pub(crate) fn new_chunk(bytes: usize, present: bool) -> Result<*mut u8, Errno> {
         return Err(libc::EPERM);
     }
     let fd = usable_fd()?;
-    let offset = header
-        .next_offset
-        .fetch_add(bytes as u64, Ordering::Relaxed);
-    sys::allocate(fd, offset, bytes)?;
+    let (offset, is_ready) = header.take_place(bytes as u64);
+    if !is_ready {
+        sys::allocate(fd, offset, bytes)?;
+    }
     sys::map_shared(fd, offset, bytes, present)
 }
 

@@ -11,6 +11,7 @@ pub mod load;
 mod loops;
 pub mod note;
 pub mod resolve;
+mod room;
 mod running;
 mod runtime;
 mod samples;
@@ -33,6 +34,7 @@ use foretrace_trace::{ExitStatus, Nanos};
 
 use self::{
     load::Load,
+    room::Room,
     spins::{Found, Watch},
     system::{Forwarding, SignalMask},
 };
@@ -187,9 +189,11 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         let &cpu = launch.cpus.first().filter(|_| launch.journal.is_some())?;
         Watch::now_and_then(cpu, child.id()).ok().map(Ok)
     });
+    let room = launch.journal.map(Room::make_in);
     let in_force = system::slice_of(pid);
     let waited = system::wait_for_child(pid, &forwarding).context("cannot wait for the program")?;
     let wall = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    drop(room);
     Ok(Ended {
         exit: waited.exit,
         cpu_time: waited.cpu_time,

@@ -28,7 +28,7 @@
 //! The structures hold atomics because the recorder shares them between threads through a mapping; a reader takes
 //! their offsets only.
 
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// The first eight bytes of a journal.
 pub const MAGIC: [u8; 8] = *b"FTJOURNL";
@@ -134,6 +134,38 @@ pub struct Header {
     /// Byte 1168: with [`FLAG_BYPASSED`], the name that the first such library was opened by, ending with a zero where it
     /// is shorter.
     pub bypassing: [AtomicU8; BYPASSING_BYTES],
+    /// Room that foretrace makes ahead for the chunks of a program that records much: it writes zeros into the file, which the
+    /// program would have to do else. From here, a place in the file, ...
+    pub room_start: AtomicU64,
+    /// ... to here they are there; ...
+    pub room_end: AtomicU64,
+    /// ... and to here they are being written. A chunk that would lie there lies behind; see [`Header::take_place`].
+    pub room_claimed: AtomicU64,
+}
+
+impl Header {
+    /// Takes a place for a chunk of so many bytes. Returns where it begins, and whether it holds zeros; else these have to be written.
+    ///
+    /// The program takes a place, and then looks at the room; foretrace claims more room, and then looks at what is taken, and writes
+    /// nothing if that is beyond the room. So one of the two at least notices the other, and no zeros are written over what was
+    /// recorded.
+    pub fn take_place(&self, bytes: u64) -> (u64, bool) {
+        loop {
+            let from = self.next_offset.fetch_add(bytes, Ordering::SeqCst);
+            let to = from + bytes;
+            // What is claimed is read first: of room that is made meanwhile, more is there then.
+            let claimed = self.room_claimed.load(Ordering::SeqCst);
+            let end = self.room_end.load(Ordering::SeqCst);
+            let start = self.room_start.load(Ordering::SeqCst);
+            if from >= start && to <= end {
+                return (from, true);
+            }
+            if claimed <= end || to <= start || from >= claimed {
+                return (from, false);
+            }
+            self.next_offset.fetch_max(claimed, Ordering::SeqCst);
+        }
+    }
 }
 
 /// The first four bytes of a chunk.
