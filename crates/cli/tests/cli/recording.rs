@@ -243,6 +243,24 @@ fn what_was_recorded_before_foretrace_itself_was_killed_can_be_read() {
 }
 
 #[test]
+fn nothing_is_lost_of_a_program_that_records_much() {
+    let environment = TestEnvironment::new();
+    let source = include_str!("../../../../traces/programs/lock_cost.c");
+    environment.compile("lock_cost", source, &["-O2", "-pthread"]);
+    // 58 megabytes of records, of four threads with two mutexes each.
+    let program = ["./lock_cost", "300000", "2", "4"];
+    assert!(
+        output(&mut record(&environment, &["--quiet"], &program))
+            .status
+            .success()
+    );
+    let trace = &info(&environment, "out.ftrace")["trace"];
+    let events = trace["events"].as_u64().expect("it is a number");
+    assert!((2_400_000..2_400_100).contains(&events), "{events}");
+    assert_eq!(trace["recording"]["lost_events"], 0);
+}
+
+#[test]
 fn the_demo_shows_the_whole_way() {
     let environment = TestEnvironment::new();
     let output = output(&mut environment.command(&["demo"]));
