@@ -27,7 +27,7 @@ use crate::{
     Machine, SchedulerKind,
     admission::Admission,
     chance::Chance,
-    core::{Core, Flow, NOBODY, Status},
+    core::{Core, Flow, NOBODY, Status, ThreadState},
     models::Model,
     observer::Observer,
     processors::Processors,
@@ -56,8 +56,6 @@ pub(crate) struct Engine<'p, M, O> {
     count: u64,
     /// What breaks them instead, where there is a seed.
     chance: Option<Chance>,
-    /// An empty list for those to be woken next.
-    spare: Vec<(u32, u32)>,
     /// The least that a ready thread of each CPU's queue ran, as the fair scheduler counts it; where there is one queue for all, of that.
     least_ran: Vec<u64>,
     /// How far each thread was ahead of others when it went to sleep.
@@ -119,7 +117,6 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             due: BinaryHeap::new(),
             count: 0,
             chance: machine.seed.map(Chance::new),
-            spare: Vec::new(),
             least_ran: vec![0; processors.queues()],
             leads: vec![Lead::default(); program.threads.len()],
             idle_until: vec![0; machine.cpus as usize],
@@ -242,25 +239,25 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
 
     /// Lets others have the CPU whose thread's slice is over, if any ran less. Returns whether that was so.
     fn end_slice(&mut self, thread: u32) -> bool {
-        let state = self.core.threads[thread as usize];
-        if let Some(other) = self.processors.even_out(state.cpu, self.core.now) {
-            self.move_to_queue(other, state.cpu);
+        let ThreadState { cpu, ran, .. } = self.core.threads[thread as usize];
+        if let Some(other) = self.processors.even_out(cpu, self.core.now) {
+            self.move_to_queue(other, cpu);
             self.enqueue(other);
         }
         let yields =
             self.processors
-                .next_key(state.cpu)
+                .next_key(cpu)
                 .is_some_and(|key| match self.machine.scheduler {
-                    SchedulerKind::Fair => key <= state.ran,
+                    SchedulerKind::Fair => key <= ran,
                     _ => key <= u64::from(self.processors.rank(thread)),
                 })
-                || self.processors.is_better_elsewhere(thread, state.cpu);
+                || self.processors.is_better_elsewhere(thread, cpu);
         if yields {
-            self.vacate(state.cpu);
+            self.vacate(cpu);
             self.set_ready(thread);
         } else {
             self.core.threads[thread as usize].slice_end = self.core.now + self.machine.slice.0;
-            self.note_least(state.cpu, state.ran);
+            self.note_least(cpu, ran);
             self.arm(thread);
         }
         yields
@@ -371,7 +368,9 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
 
     /// Makes ready those that an operation woke or created.
     fn release_others(&mut self, by: u32) {
-        for child in std::mem::take(&mut self.core.born) {
+        // By their places, as none of them lets others go on: to take a list away would wait for what was just added to it.
+        for place in 0..self.core.born.len() {
+            let child = self.core.born[place];
             let ran = self.core.threads[by as usize].ran;
             self.core.threads[child as usize].ran = ran;
             self.observer.wake(by, child, self.core.now);
@@ -383,18 +382,17 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
                 self.core.threads[by as usize].work_left += self.machine.costs.create_cost.0;
             }
         }
-        // Two lists take turns, so that none is allocated anew at every wake-up.
-        let mut woken = std::mem::replace(&mut self.core.woken, std::mem::take(&mut self.spare));
-        for (thread, waker) in woken.drain(..) {
+        self.core.born.clear();
+        for place in 0..self.core.woken.len() {
+            let (thread, waker) = self.core.woken[place];
             self.resume(thread, waker);
         }
-        self.spare = woken;
-        let mut retrying =
-            std::mem::replace(&mut self.core.retrying, std::mem::take(&mut self.spare));
-        for (thread, waker) in retrying.drain(..) {
+        self.core.woken.clear();
+        for place in 0..self.core.retrying.len() {
+            let (thread, waker) = self.core.retrying[place];
             self.retry(thread, waker);
         }
-        self.spare = retrying;
+        self.core.retrying.clear();
     }
 
     /// Completes the operation that a thread was blocked in.

@@ -282,11 +282,12 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
 
     /// Sets the alarm of a running thread, or notes that it can do its operation now.
     pub(super) fn arm(&mut self, thread: u32) {
-        let state = self.core.threads[thread as usize];
+        let state = &self.core.threads[thread as usize];
         if state.work_left == 0 {
             return self.push_due(thread);
         }
+        let (slice_end, cpu) = (state.slice_end, state.cpu);
         let done = self.core.now.saturating_add(self.time_left(thread));
-        self.set_alarm(done.min(state.slice_end), state.cpu);
+        self.set_alarm(done.min(slice_end), cpu);
     }
 }
