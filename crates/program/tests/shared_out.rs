@@ -117,6 +117,26 @@ fn regions_within_a_region_leave_its_pieces_where_they_were() {
     assert_eq!(main.iter().sum::<u64>(), 867);
 }
 
+#[test]
+fn who_did_not_arrive_keeps_its_pieces() {
+    // Main arrives twice, and T1 never does.
+    let rows = "\
+0 main create T1 cpu=0
+0 main sem_post s cpu=0
+0 T1 sem_wait s cpu=0
+15 T1 sem_trywait s busy cpu=15
+15 main barrier_wait b 2 cpu=0
+20 T1 lock m cpu=20
+20 T1 unlock m cpu=20
+20 main sem_wait s cpu=0
+20 main barrier_wait b 2 cpu=0
+20 T1 terminate cpu=20
+20 main terminate cpu=0
+";
+    let work: u64 = worked(rows).iter().flatten().sum();
+    assert_eq!(work, 20);
+}
+
 /// A call of a thread's that says something about its team and its tasks, sensible or not.
 fn call() -> impl Strategy<Value = String> {
     let number = prop_oneof![2_u64..8, Just(1 << 63 | 64), Just(3 << 62 | 64)];

@@ -187,7 +187,9 @@ impl Sweep {
 impl Meeting {
     /// Lets whoever is free first have the next piece, and notes what that changes.
     fn share_out(&self, changes: &mut Vec<(u32, u64)>) {
-        if self.is_unknown || self.members.len() < 2 || self.pieces.is_empty() {
+        // One who arrived twice, as damaged recordings and those written by hand may have it, did not arrive for another.
+        let all_arrived = || self.members.values().all(|member| member.arrival.is_some());
+        if self.is_unknown || self.members.len() < 2 || self.pieces.is_empty() || !all_arrived() {
             return;
         }
         let mut pieces = self.pieces.clone();
