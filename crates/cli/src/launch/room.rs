@@ -22,6 +22,8 @@ use std::{
 
 use foretrace_trace::journal::layout::{self, Header};
 
+use super::system;
+
 /// How often journals are looked at.
 const PERIOD: Duration = Duration::from_millis(10);
 
@@ -124,6 +126,10 @@ impl Journals {
 }
 
 /// Makes more room in a journal, where half of it is used.
+///
+/// # Errors
+///
+/// Where there is none, on the disk or by the limit for files.
 fn make(file: &File) -> io::Result<()> {
     let next = long(file, offset_of!(Header, next_offset))?;
     let end = long(file, offset_of!(Header, room_end))?;
@@ -134,6 +140,9 @@ fn make(file: &File) -> io::Result<()> {
     if next > end {
         from = next + GAP;
         store(file, offset_of!(Header, room_start), from)?;
+    }
+    if from + STEP > system::longest_file() {
+        return Err(io::ErrorKind::FileTooLarge.into());
     }
     let claimed = offset_of!(Header, room_claimed);
     store(file, claimed, from + STEP)?;

@@ -138,6 +138,17 @@ pub fn slice_of(pid: i32) -> Option<Nanos> {
     (attributes.sched_runtime > 0).then_some(Nanos(attributes.sched_runtime))
 }
 
+/// Returns how long a file may become that this process writes, in bytes: who writes beyond that is killed.
+pub fn longest_file() -> u64 {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the kernel writes one limit. Where it does not, there is none.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    limit.rlim_cur
+}
+
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waited {

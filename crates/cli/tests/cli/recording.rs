@@ -261,6 +261,32 @@ fn nothing_is_lost_of_a_program_that_records_much() {
 }
 
 #[test]
+fn a_limit_for_files_ends_the_recording_and_neither_the_program_nor_foretrace() {
+    let environment = TestEnvironment::new();
+    let source = include_str!("../../../../traces/programs/lock_cost.c");
+    environment.compile("lock_cost", source, &["-O2", "-pthread"]);
+    let command = record(&environment, &[], &["./lock_cost", "300000", "2", "4"]);
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", "ulimit -f 8000; exec \"$@\"", "sh"])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .current_dir(command.get_current_dir().expect("it has one"));
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    let ended = output(&mut limited);
+    assert!(ended.status.success(), "{ended:?}");
+    let said = text(&ended.stderr);
+    assert!(said.contains("stopped for want of space"), "{said}");
+    let trace = &info(&environment, "out.ftrace")["trace"];
+    assert!(trace["events"].as_u64() > Some(10_000));
+}
+
+#[test]
 fn the_demo_shows_the_whole_way() {
     let environment = TestEnvironment::new();
     let output = output(&mut environment.command(&["demo"]));
