@@ -204,25 +204,19 @@ impl ClientServer {
             threads,
         } = self;
         let mut taken = false;
-        let program = core.program;
-        order.release(
-            program,
-            operation,
-            |_, _| true,
-            |waiter, opening| {
-                core.program.operations.fetch(opening);
-                let lists = &mut threads[waiter as usize];
-                if lists.idle && opening < lists.fence {
-                    lists.idle = false;
-                    lists.left -= 1;
-                    core.threads[waiter as usize].position = opening;
-                    core.wake(waiter, thread);
-                    taken = true;
-                } else {
-                    lists.insert(available, opening);
-                }
-            },
-        );
+        order.release(core.program, operation, |waiter, opening| {
+            core.program.operations.fetch(opening);
+            let lists = &mut threads[waiter as usize];
+            if lists.idle && opening < lists.fence {
+                lists.idle = false;
+                lists.left -= 1;
+                core.threads[waiter as usize].position = opening;
+                core.wake(waiter, thread);
+                taken = true;
+            } else {
+                lists.insert(available, opening);
+            }
+        });
         taken
     }
 }

@@ -197,17 +197,11 @@ impl Direct {
     fn wake_recorded(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         let operation = core.threads[thread as usize].position;
         if let Some(wakes) = &mut self.wakes {
-            let program = core.program;
-            wakes.release(
-                program,
-                operation,
-                |_, _| true,
-                |_, wait| {
-                    if let Some(waiter) = self.awaiting.remove(&wait) {
-                        core.wake(waiter, thread);
-                    }
-                },
-            );
+            wakes.release(core.program, operation, |_, wait| {
+                if let Some(waiter) = self.awaiting.remove(&wait) {
+                    core.wake(waiter, thread);
+                }
+            });
         }
         Flow::Next
     }

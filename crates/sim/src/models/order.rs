@@ -42,9 +42,15 @@ impl Order {
     }
 
     /// A release happens, once: calls `satisfied` with the thread of every acquisition that now needs nothing more, and the
-    /// acquisition, if `concerns` says that these matter.
+    /// acquisition.
     #[inline]
-    pub fn release(
+    pub fn release(&mut self, program: &Program, release: u32, satisfied: impl FnMut(u32, u32)) {
+        self.release_to(program, release, |_, _| true, satisfied);
+    }
+
+    /// The same, of those acquisitions alone that `concerns` says yes to. It is asked first: it is quicker to answer.
+    #[inline]
+    pub fn release_to(
         &mut self,
         program: &Program,
         release: u32,

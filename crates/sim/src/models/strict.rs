@@ -87,7 +87,7 @@ impl Strict {
         let is_blocked =
             |waiter: u32, acquisition| threads[waiter as usize].is_blocked_at(acquisition);
         self.order
-            .release(program, operation, is_blocked, |waiter, _| {
+            .release_to(program, operation, is_blocked, |waiter, _| {
                 woken.push((waiter, thread));
             });
     }

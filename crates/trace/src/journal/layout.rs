@@ -134,12 +134,12 @@ pub struct Header {
     /// Byte 1168: with [`FLAG_BYPASSED`], the name that the first such library was opened by, ending with a zero where it
     /// is shorter.
     pub bypassing: [AtomicU8; BYPASSING_BYTES],
-    /// Room that foretrace makes ahead for the chunks of a program that records much: it writes zeros into the file, which the
-    /// program would have to do else. From here, a place in the file, ...
+    /// Byte 1424: where room begins, in bytes from the file's beginning, that foretrace made ahead for the chunks of a program that
+    /// records much, by writing zeros, which the program would have to do else; see [`Header::take_place`].
     pub room_start: AtomicU64,
-    /// ... to here they are there; ...
+    /// Byte 1432: where it ends.
     pub room_end: AtomicU64,
-    /// ... and to here they are being written. A chunk that would lie there lies behind; see [`Header::take_place`].
+    /// Byte 1440: up to where more of it is being made; no more is where this is not behind `room_end`.
     pub room_claimed: AtomicU64,
 }
 
