@@ -19,6 +19,8 @@ struct Costs {
     section: AtomicU64,
     /// A lock and its unlock that are counted.
     repetition: AtomicU64,
+    /// A look of a library that passes messages, which is counted.
+    look: AtomicU64,
 }
 
 /// As measured by this process, or by the one that it was forked from.
@@ -26,10 +28,17 @@ static COSTS: Costs = Costs {
     record: AtomicU64::new(0),
     section: AtomicU64::new(0),
     repetition: AtomicU64::new(0),
+    look: AtomicU64::new(0),
 };
 
 /// What is recorded for each measurement.
 const RECORDS: u64 = 64;
+
+/// How often each measurement is made; the least counts.
+const ROUNDS: u32 = 8;
+
+/// So many looks are measured at once: fewer than after which others run.
+const LOOKS: u64 = 24;
 
 /// Measures what recording costs, unless that was done, and tells the journal. The records made for it are taken back.
 pub(crate) fn note(state: &ThreadState, header: &Header) {
@@ -68,6 +77,58 @@ fn measure(state: &ThreadState) {
     }
 }
 
+/// Measures what recording a look takes, unless that was done. The records made for it are taken back.
+pub(crate) fn measure_looks(state: &ThreadState, look: &dyn Fn()) {
+    let _signals = sys::block_signals();
+    let start = state.cursor.get();
+    if COSTS.look.load(Ordering::Relaxed) != 0 || state.end.get() < start + RECORDS * STEP {
+        return;
+    }
+    let begin = || {
+        state.looks.set(0);
+        look();
+    };
+    let ticks = least(state, start, &begin, (LOOKS, look));
+    state.tries.set(0);
+    COSTS.look.store(16 * ticks / LOOKS, Ordering::Relaxed);
+}
+
+/// Returns the ticks that recording a look takes; 0 where that was not measured.
+#[inline]
+pub(crate) fn of_look() -> u64 {
+    COSTS.look.load(Ordering::Relaxed) / 16
+}
+
+/// Does something so many times, again and again; returns the fewest ticks that this took, 0 where it was disturbed each time. What is
+/// recorded meanwhile from a place on is taken back.
+fn least(
+    state: &ThreadState,
+    start: u64,
+    begin: &dyn Fn(),
+    (times, each): (u64, &dyn Fn()),
+) -> u64 {
+    let mut used = start;
+    let mut least = 0;
+    for _ in 0..ROUNDS {
+        clock::synchronize(state);
+        state.cursor.set(start);
+        begin();
+        let before = clock::tsc();
+        for _ in 0..times {
+            each();
+        }
+        let ticks = clock::tsc().wrapping_sub(before);
+        // What was counted leaves its acquisition behind the cursor.
+        used = used.max(state.cursor.get() + STEP);
+        if clock::undisturbed() && (least == 0 || ticks < least) {
+            least = ticks;
+        }
+    }
+    state.cursor.set(start);
+    erase(start, used);
+    least
+}
+
 /// Does some work in a chain of dependent instructions, which goes on from one call to the next.
 fn multiply(product: &Cell<u64>) {
     let mut value = product.get();
@@ -82,27 +143,12 @@ fn multiply(product: &Cell<u64>) {
 fn costs_between(state: &ThreadState, start: u64, between: &dyn Fn()) -> [u64; 3] {
     let (object, lock, unlock) = (0x1000, 16, 32);
     let took = |begin: &dyn Fn(), each: &dyn Fn()| {
-        let used = Cell::new(start);
-        let mut least = 0;
-        for _ in 0..8 {
+        let begin = || {
             state.repeated.forget();
-            clock::synchronize(state);
-            state.cursor.set(start);
             begin();
-            let before = clock::tsc();
-            for _ in 0..RECORDS {
-                each();
-            }
-            let ticks = clock::tsc().wrapping_sub(before);
-            // What was counted leaves its acquisition behind the cursor.
-            used.set(used.get().max(state.cursor.get() + STEP));
-            if clock::undisturbed() && (least == 0 || ticks < least) {
-                least = ticks;
-            }
-        }
+        };
+        let least = least(state, start, &begin, (RECORDS, each));
         state.repeated.forget();
-        state.cursor.set(start);
-        erase(start, used.get());
         least
     };
     let section = || {

@@ -4,13 +4,14 @@
 //! the thread, by the same means as in a child of `vfork`. A call that may block is recorded before it is made; one that
 //! does not, after it, with the counter from before.
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use foretrace_trace::journal::layout::{Kind, OUTCOME_BUSY, OUTCOME_PENDING, Record, pack_tail};
 
 use crate::buffer::{self, STEP, Slot, fill};
 use crate::state::ThreadState;
-use crate::{clock, looks, process, stack, vfork};
+use crate::{clock, cost, looks, process, stack, vfork};
 
 /// Between two tries of a burst lies no more than so many ticks of the program's own: about two microseconds.
 const BURST_TICKS: u64 = 6_000;
@@ -18,15 +19,6 @@ const BURST_TICKS: u64 = 6_000;
 /// Where no more ticks lie from the end of a try to the next one's begin, about 30 nanoseconds, the program only looks, as far as that
 /// tells. Else it works, and looks in passing.
 const LOOP_TICKS: u64 = 90;
-
-/// So many of them are the hook's.
-const HOOK_TICKS: u64 = 30;
-
-/// A look that takes longer was interrupted: about 300 nanoseconds.
-const MOST_LOOK_TICKS: u64 = 900;
-
-/// So many of a look's ticks are those of reading the counter.
-const READ_TICKS: u64 = 20;
 
 /// After so many tries in a row that found nothing, others run: a thread that does nothing but look keeps them from
 /// sending what it looks for.
@@ -70,12 +62,14 @@ pub fn begin() -> u64 {
 pub fn trying<T>(call: impl FnOnce() -> T) -> T {
     let state = ThreadState::current();
     state.trying.set(true);
-    let before = clock::tsc();
     let result = call();
-    let look = clock::tsc().wrapping_sub(before).min(MOST_LOOK_TICKS);
-    state.look.set(look.saturating_sub(READ_TICKS) as u16);
     state.trying.set(false);
     result
+}
+
+/// Measures what recording a look takes beside the look itself, by looks that do nothing. What they record is taken back.
+pub fn measure_looks(look: impl Fn()) {
+    cost::measure_looks(ThreadState::current(), &look);
 }
 
 /// Returns whether the calling thread waits in the library, so that others should run.
@@ -140,41 +134,74 @@ pub fn put_return(function: u16, outcome: u8, words: &[u64]) {
 pub fn put_failed_try(tsc: u64, function: u16, site: u64, words: &[u64]) -> bool {
     let state = ThreadState::current();
     let what = what(function, site);
-    let apart = tsc.wrapping_sub(state.last_try.get());
+    let apart = since(tsc, &state.last_try);
     // Looks in passing take their time also where nobody has to be waited for.
-    let (share, work) = if apart > LOOP_TICKS || looks::are_in_passing(what) {
-        (
-            1,
-            apart.saturating_sub(HOOK_TICKS) + u64::from(state.look.get()),
-        )
+    let in_passing = apart > LOOP_TICKS || looks::are_in_passing(what);
+    let share = if in_passing {
+        1
     } else {
-        (BUSY_LOOKS / IDLE_LOOKS, 0)
+        BUSY_LOOKS / IDLE_LOOKS
     };
     let looks = state.looks.get() + share;
     let row = row_of_tries(state).filter(|_| state.tried.get() == what && apart < BURST_TICKS);
+    let mut now = clock::tsc();
     if let Some(row) = row {
-        count(state, row, work);
+        let work = if in_passing { worked(state, apart) } else { 0 };
+        note_look(state, now.wrapping_sub(tsc));
+        now = count(state, row, now, work);
     } else {
         if what != state.tried.get() {
             end_row(state, what);
         }
         put_pending(state, tsc, function, site, words);
         begin_tries(state, function);
-        state.tried.set(what);
+        if state.tried.replace(what) != what {
+            state.usual_look.set(0);
+        }
+        now = clock::tsc();
     }
-    state.last_try.set(clock::tsc());
+    state.last_try.set(now as u32);
     let is_enough = looks >= BUSY_LOOKS;
     state.looks.set(if is_enough { 0 } else { looks });
     is_enough
 }
 
-/// Notes that others may have run since the last try: that was waiting, too, and not the program's work.
-pub fn let_others_run() {
+/// Notes how long a look took together with its hook: what most take is kept.
+fn note_look(state: &ThreadState, ticks: u64) {
+    let usual = u64::from(state.usual_look.get());
+    let step = usual / 16 + 1;
+    let usual = match usual {
+        0 => ticks,
+        _ if ticks > usual => usual + step,
+        _ => usual - step,
+    };
+    state.usual_look.set(usual.min(BURST_TICKS) as u16);
+}
+
+/// Returns how many ticks the thread worked from the begin of a look to that of the next one, so many ticks after the first was over: the look,
+/// and what the thread did then.
+///
+/// A look is taken to last as long as most do. What some last longer the program would not wait for: ranks that take turns on one CPU
+/// share its caches, so that more has to be fetched from memory than on a CPU of one's own; and hooks keep the processor from working ahead
+/// meanwhile. It shows in the looks, since the counter is read before what precedes it is over.
+///
+/// What hooks take is known from looks that do nothing.
+fn worked(state: &ThreadState, apart: u64) -> u64 {
+    (apart + u64::from(state.usual_look.get())).saturating_sub(cost::of_look())
+}
+
+/// Returns the ticks since a time of which the counter's lower half is known, up to 2^32 of them.
+fn since(tsc: u64, lower: &Cell<u32>) -> u64 {
+    u64::from((tsc as u32).wrapping_sub(lower.get()))
+}
+
+/// Notes that others ran since a look began to be recorded: that was waiting, too, and not the program's work.
+pub fn let_others_run(yields: impl FnOnce()) {
     let state = ThreadState::current();
-    if let Some(row) = row_of_tries(state) {
-        come_back(state, row);
-    }
-    state.last_try.set(clock::tsc());
+    yields();
+    let now = clock::tsc();
+    let now = row_of_tries(state).map_or(now, |row| come_back(state, row, now));
+    state.last_try.set(now as u32);
 }
 
 /// Records the return of the first try: the CPU time, the return, and the count behind it.
@@ -191,9 +218,9 @@ fn begin_tries(state: &ThreadState, function: u16) {
     state.tries.set(at);
 }
 
-/// Counts one more try into the return at a place, and the work before it.
-fn count(state: &ThreadState, at: u64, work: u64) {
-    come_back(state, at);
+/// Counts one more try into the return at a place, and the work before it. Returns the counter when it came back.
+fn count(state: &ThreadState, at: u64, now: u64, work: u64) -> u64 {
+    let now = come_back(state, at, now);
     let words = record(at + STEP);
     let add = |word: &AtomicU64, more| {
         word.store(word.load(Ordering::Relaxed) + more, Ordering::Relaxed);
@@ -202,6 +229,7 @@ fn count(state: &ThreadState, at: u64, work: u64) {
     if work > 0 {
         add(&words.tsc, work);
     }
+    now
 }
 
 /// Returns a record that this thread made, in the chunk that it holds.
@@ -210,9 +238,9 @@ fn record(at: u64) -> &'static Record {
     unsafe { &*(at as *const Record) }
 }
 
-/// Moves the return at a place to now. Before it stands the CPU time, which is brought up to date where the thread was
-/// disturbed.
-fn come_back(state: &ThreadState, at: u64) {
+/// Moves the return at a place to now, and returns when that is. Before it stands the CPU time, which is brought up to date where the
+/// thread was disturbed.
+fn come_back(state: &ThreadState, at: u64, mut now: u64) -> u64 {
     let relaxed = Ordering::Relaxed;
     if !clock::undisturbed() {
         let sync = record(at - STEP);
@@ -222,8 +250,10 @@ fn come_back(state: &ThreadState, at: u64) {
             sync.object.store(pair.cpu_nanos, relaxed);
             sync.tsc.store(pair.tsc, relaxed);
         }
+        now = clock::tsc();
     }
-    record(at).tsc.store(clock::tsc(), relaxed);
+    record(at).tsc.store(now, relaxed);
+    now
 }
 
 /// Puts a record, its words and its callers into the chunk.

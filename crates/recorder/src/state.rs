@@ -124,16 +124,16 @@ pub struct ThreadState {
     pub(crate) tries: Cell<u64>,
     /// What was tried, and from where.
     pub(crate) tried: Cell<u64>,
-    /// The counter at the end of the last.
-    pub(crate) last_try: Cell<u64>,
     /// The counter when its CPU time was last read.
     pub(crate) read_at: Cell<u64>,
     /// Whether it came back from waits since, of which nobody knows the CPU time.
     pub(crate) unread: Cell<bool>,
     /// Whether the thread is in a try of a library that passes messages.
     pub(crate) trying: Cell<bool>,
-    /// How many ticks the latest took.
-    pub(crate) look: Cell<u16>,
+    /// The counter's lower half when the latest was over.
+    pub(crate) last_try: Cell<u32>,
+    /// How many ticks most of these take with their hooks; 0 for unknown.
+    pub(crate) usual_look: Cell<u16>,
     /// How many of these found nothing since the thread did anything else or let others run.
     pub(crate) looks: Cell<u16>,
     /// What the thread does again and again.

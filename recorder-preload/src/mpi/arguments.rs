@@ -73,6 +73,17 @@ impl Arguments {
         }
     }
 
+    /// Returns a call of a function that does nothing.
+    pub fn of_nothing(words: &[usize]) -> Self {
+        let mut all = [0; MOST];
+        all[..words.len()].copy_from_slice(words);
+        Self {
+            position: library::NOTHING,
+            site: 0,
+            words: all,
+        }
+    }
+
     /// Returns an argument that is an address.
     #[inline]
     pub fn word(&self, index: usize) -> usize {

@@ -10,7 +10,7 @@ use super::additions;
 use super::arguments::Arguments;
 use super::library::{Service, constants};
 use super::requests::with_words;
-use super::{blocking, outcome, waiting};
+use super::{blocking, outcome, requests, waiting};
 use crate::thread;
 
 static COMM_RANK: Service = Service::new(c"PMPI_Comm_rank");
@@ -76,14 +76,16 @@ pub fn begin(arguments: &Arguments) -> c_int {
     let asks = arguments.position == position::Init_thread;
     let asked = [level(arguments.int(2))];
     let words = if asks { asked.as_slice() } else { &[] };
-    blocking(arguments, words, |returned| {
+    let result = blocking(arguments, words, |returned| {
         BEGUN.store(2, Ordering::Relaxed);
         let world = constants().comm_world;
         let granted = if asks { level(arguments.int_at(3)) } else { 0 };
         let ranks = size(world);
         waiting::decide(ranks);
         begun(returned, own_rank(world), ranks, granted)
-    })
+    });
+    requests::measure_looks();
+    result
 }
 
 /// Fills in the words of a beginning.
@@ -103,7 +105,7 @@ fn begun(returned: &mut [u64], rank: u32, ranks: usize, granted: u64) -> usize {
 
 /// Records the beginning of a session. Where nothing has begun before, it tells who this rank is.
 pub fn begin_session(arguments: &Arguments) -> c_int {
-    blocking(arguments, &[], |returned| {
+    let result = blocking(arguments, &[], |returned| {
         if BEGUN.load(Ordering::Relaxed) != 0 {
             return 0;
         }
@@ -121,7 +123,9 @@ pub fn begin_session(arguments: &Arguments) -> c_int {
         waiting::decide_alone();
         let ranks = usize::try_from(ranks).unwrap_or(0);
         begun(returned, u32::try_from(rank).unwrap_or(NOBODY), ranks, 0)
-    })
+    });
+    requests::measure_looks();
+    result
 }
 
 /// Records that a communicator is given up.

@@ -93,8 +93,12 @@ fn find_constants() {
     drop(inside);
 }
 
+/// The position of a function that does nothing, behind those of MPI.
+pub const NOTHING: u16 = FUNCTIONS.len() as u16;
+
 /// The addresses of the functions that have hooks; 0 for those that were not looked up yet.
-static ADDRESSES: [AtomicUsize; FUNCTIONS.len()] = [const { AtomicUsize::new(0) }; FUNCTIONS.len()];
+static ADDRESSES: [AtomicUsize; FUNCTIONS.len() + 1] =
+    [const { AtomicUsize::new(0) }; FUNCTIONS.len() + 1];
 
 /// Returns the address of a function's real self.
 #[inline]
@@ -115,7 +119,12 @@ pub fn function_of_library(position: u16) -> Option<usize> {
 
 #[cold]
 fn look_up(position: u16, place: &AtomicUsize) -> usize {
-    let name = FUNCTIONS[usize::from(position)].name;
+    let Some(function) = FUNCTIONS.get(usize::from(position)) else {
+        let address = nothing as *const () as usize;
+        place.store(address, Ordering::Relaxed);
+        return address;
+    };
+    let name = function.name;
     let mut bytes = [0_u8; 64];
     for (to, from) in bytes.iter_mut().zip(b"PMPI_".iter().chain(name.as_bytes())) {
         *to = *from;
@@ -128,6 +137,11 @@ fn look_up(position: u16, place: &AtomicUsize) -> usize {
     } else {
         address
     }
+}
+
+/// Does nothing, with success.
+unsafe extern "C-unwind" fn nothing() -> c_int {
+    foretrace_mpi::SUCCESS
 }
 
 /// Stands in for a function that no library has.

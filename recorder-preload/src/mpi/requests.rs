@@ -11,8 +11,11 @@ use super::messages::{envelope_of_wait, ignores};
 use super::{blocking, immediate, outcome, waiting};
 use crate::next;
 
+/// As many words as most calls need: room for more takes longer to clear than all else that a hook does.
+const FEW: usize = 16;
+
 /// As many words as are kept on the stack.
-const FEW: usize = 96;
+const MANY: usize = 96;
 
 /// Returns a request as journals name it.
 pub fn named(handle: usize) -> u64 {
@@ -26,7 +29,16 @@ pub fn named(handle: usize) -> u64 {
 /// Does something with room for so many words.
 pub fn with_words<T>(count: usize, work: impl FnOnce(&mut [u64]) -> T) -> T {
     let mut few = [0; FEW];
-    if let Some(words) = few.get_mut(..count) {
+    match few.get_mut(..count) {
+        Some(words) => work(words),
+        None => with_many_words(count, work),
+    }
+}
+
+#[inline(never)]
+fn with_many_words<T>(count: usize, work: impl FnOnce(&mut [u64]) -> T) -> T {
+    let mut many = [0; MANY];
+    if let Some(words) = many.get_mut(..count) {
         return work(words);
     }
     let bytes = count * size_of::<u64>();
@@ -251,11 +263,26 @@ fn answer(
     }
 }
 
+/// Measures what the hook of a look takes.
+pub fn measure_looks() {
+    let (request, index, flag) = (0_usize, -1, 0);
+    let arguments = Arguments::of_nothing(&[
+        1,
+        &raw const request as usize,
+        &raw const index as usize,
+        &raw const flag as usize,
+    ]);
+    message::measure_looks(|| {
+        wait(&arguments, Waits::Any, true);
+    });
+}
+
 /// Records a look that found nothing, and lets others run after many of them.
 pub fn failed(tsc: u64, arguments: &Arguments, words: &[u64]) {
     if message::put_failed_try(tsc, arguments.position, arguments.site, words) {
-        // SAFETY: it takes nothing.
-        unsafe { next::sched_yield() };
-        message::let_others_run();
+        message::let_others_run(|| {
+            // SAFETY: it takes nothing.
+            unsafe { next::sched_yield() };
+        });
     }
 }
