@@ -177,9 +177,12 @@ impl<O: Observer> Engine<'_, O> {
         if let Some(script) = self.script_of.get(&(communicator, number, rank)) {
             return *script;
         }
-        let call = self.program.collectives[number as usize];
+        let mut call = self.program.collectives[number as usize];
         let members = &self.program.communicators[communicator as usize].members;
         let bytes = call.sent.max(call.received);
+        if call.work == 0 {
+            call.work = self.network.collectives.combining(call.kind, call.sent).0;
+        }
         let member = Member {
             call,
             algorithm: self

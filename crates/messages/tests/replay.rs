@@ -360,6 +360,26 @@ fn collectives_by_formula_keep_all_together() {
 }
 
 #[test]
+fn members_combine_what_they_receive() {
+    let end = |kind, bytes, keys: &str| {
+        let network = format!("{NETWORK}[collectives]\n{keys}");
+        all_call(2, BLOCKING, call(kind, 0, bytes), &network).end.0
+    };
+    let gamma = "combine_per_byte = \"1ns\"\n";
+    for (kind, bytes, combined) in [
+        (CollectiveKind::Allreduce, 100, 100),
+        // Half of it by each of the two.
+        (CollectiveKind::Allreduce, 20_000, 10_000),
+        (CollectiveKind::Reduce, 20_000, 20_000),
+        (CollectiveKind::Allgather, 20_000, 0),
+    ] {
+        let nothing = end(kind, bytes, "");
+        let something = end(kind, bytes, gamma);
+        assert_eq!(something - nothing, combined * 1_000, "{kind:?} {bytes}");
+    }
+}
+
+#[test]
 fn collectives_that_do_not_fit_together_are_told_with_ranks_and_calls() {
     let mut builder = Builder::new(2);
     builder.collective(0, 0, BLOCKING, call(CollectiveKind::Bcast, 0, 8));

@@ -1,9 +1,10 @@
 //! How collective operations are carried out.
 
+use foretrace_schedule::SimTime;
 use foretrace_trace::CollectiveKind;
 use serde::Deserialize;
 
-use crate::Growth;
+use crate::{Growth, PerByte};
 
 /// An algorithm of a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -85,6 +86,8 @@ pub struct Collectives {
     pub style: Style,
     /// The algorithms that were asked for; the others are chosen by size.
     pub chosen: Vec<(CollectiveKind, Algorithm)>,
+    /// What combining takes a CPU for each byte of what it receives (gamma).
+    pub combine_per_byte: PerByte,
 }
 
 /// From how many bytes on the algorithms for large messages are taken, which send less and oftener.
@@ -99,13 +102,25 @@ impl Collectives {
         }
         let large = bytes >= LARGE && members > 2;
         match kind {
-            CollectiveKind::Allreduce if large => Algorithm::Rabenseifner,
+            // Two members have half of it each to combine.
+            CollectiveKind::Allreduce if bytes >= LARGE && members > 1 => Algorithm::Rabenseifner,
             CollectiveKind::Allgather if large => Algorithm::Ring,
             CollectiveKind::Alltoall | CollectiveKind::ReduceScatter if large => {
                 Algorithm::Pairwise
             }
             CollectiveKind::Bcast if bytes >= 64 * LARGE && members > 8 => Algorithm::Ring,
             _ => Algorithm::of(kind)[0],
+        }
+    }
+
+    /// Returns what it takes to combine what two members give to a collective, so many bytes each.
+    pub fn combining(&self, kind: CollectiveKind, bytes: u64) -> SimTime {
+        use CollectiveKind as Kind;
+        match kind {
+            Kind::Reduce | Kind::Allreduce | Kind::ReduceScatter | Kind::Scan => {
+                self.combine_per_byte.times(bytes)
+            }
+            _ => SimTime::ZERO,
         }
     }
 }

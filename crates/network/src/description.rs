@@ -112,7 +112,7 @@ impl Description {
             source: None,
             collectives: Collectives {
                 style: Style::Analytic(growth),
-                chosen: Vec::new(),
+                ..Collectives::default()
             },
             nodes,
             topology: None,
@@ -374,7 +374,11 @@ fn collectives(table: &CollectiveTable) -> Result<Collectives, Fault> {
         Some(GrowthName::Linear) => Style::Analytic(Growth::Linear),
         Some(GrowthName::Logarithmic) => Style::Analytic(Growth::Logarithmic),
     };
-    Ok(Collectives { style, chosen })
+    Ok(Collectives {
+        style,
+        chosen,
+        combine_per_byte: table.combine_per_byte.unwrap_or_default(),
+    })
 }
 
 fn topology(table: &ContentionTable) -> Result<Topology, Fault> {

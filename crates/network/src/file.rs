@@ -234,6 +234,8 @@ pub(crate) struct NodeTable {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct CollectiveTable {
     pub analytic: Option<GrowthName>,
+    #[serde(rename = "combine_per_byte")]
+    pub combine_per_byte: Option<PerByte>,
     pub barrier: Option<Spanned<Algorithm>>,
     pub bcast: Option<Spanned<Algorithm>>,
     pub gather: Option<Spanned<Algorithm>>,

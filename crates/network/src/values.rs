@@ -11,6 +11,13 @@ pub struct PerByte {
     bytes: u64,
 }
 
+impl Default for PerByte {
+    /// Nothing.
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
 impl PerByte {
     /// Nothing.
     pub const ZERO: Self = Self { picos: 0, bytes: 1 };

@@ -161,6 +161,18 @@ fn algorithms_of_collectives_may_be_chosen() {
 }
 
 #[test]
+fn two_members_have_half_of_a_large_reduction_each_to_combine() {
+    let combining = format!("{SMALL}[collectives]\ncombine_per_byte = \"0.5ns\"\n");
+    let collectives = described(&combining).collectives;
+    let algorithm = |bytes| collectives.algorithm(CollectiveKind::Allreduce, bytes, 2);
+    assert_eq!(algorithm(8_192), Algorithm::Rabenseifner);
+    assert_eq!(algorithm(8_191), Algorithm::RecursiveDoubling);
+    let took = |kind| collectives.combining(kind, 1_000);
+    assert_eq!(took(CollectiveKind::Scan), SimTime(500_000));
+    assert_eq!(took(CollectiveKind::Bcast), SimTime::ZERO);
+}
+
+#[test]
 fn what_cannot_be_is_told_with_its_line_and_the_remedy() {
     for (text, said) in [
         (

@@ -10,7 +10,7 @@ use std::{
     mem, ptr,
 };
 
-use foretrace_mpi::{Family, LIBRARIES, MOST_STATUS_BYTES, MOST_VERSION_BYTES};
+use foretrace_mpi::{Family, LIBRARIES, MOST_STATUS_BYTES, MOST_VERSION_BYTES, Predefined};
 
 use super::NetworkCalibrationError;
 
@@ -21,6 +21,7 @@ type Send = unsafe extern "C" fn(*const c_void, c_int, usize, c_int, c_int, usiz
 type Recv =
     unsafe extern "C" fn(*mut c_void, c_int, usize, c_int, c_int, usize, *mut c_void) -> c_int;
 type Iprobe = unsafe extern "C" fn(c_int, c_int, usize, *mut c_int, *mut c_void) -> c_int;
+type ReduceLocal = unsafe extern "C" fn(*const c_void, *mut c_void, c_int, usize, usize) -> c_int;
 type Version = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
 type AbiVersion = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
 
@@ -29,9 +30,13 @@ pub(crate) struct Mpi {
     family: Family,
     comm_world: usize,
     byte: usize,
+    double: usize,
+    sum: usize,
     send: Send,
     recv: Recv,
     iprobe: Iprobe,
+    /// Libraries from before MPI 2.2 do not have it.
+    reduce_local: Option<ReduceLocal>,
     finalize: Finalize,
     /// This process's rank.
     pub rank: u32,
@@ -80,12 +85,18 @@ impl Mpi {
             family,
             comm_world,
             byte: family.byte(lookup),
+            double: family.handle(Predefined::Double, lookup),
+            sum: family.handle(Predefined::Sum, lookup),
             // SAFETY: the library's function of this name has this signature, by the standard.
             send: unsafe { mem::transmute::<usize, Send>(function(c"MPI_Send")?) },
             // SAFETY: as above.
             recv: unsafe { mem::transmute::<usize, Recv>(function(c"MPI_Recv")?) },
             // SAFETY: as above.
             iprobe: unsafe { mem::transmute::<usize, Iprobe>(function(c"MPI_Iprobe")?) },
+            reduce_local: function(c"MPI_Reduce_local").ok().map(|address| {
+                // SAFETY: as above.
+                unsafe { mem::transmute::<usize, ReduceLocal>(address) }
+            }),
             // SAFETY: as above.
             finalize: unsafe { mem::transmute::<usize, Finalize>(function(c"MPI_Finalize")?) },
             rank: number("MPI_Comm_rank", comm_rank)?,
@@ -149,6 +160,26 @@ impl Mpi {
             )
         };
         flag != 0
+    }
+
+    /// Adds numbers of eight bytes to others, as reductions do with what they receive; returns whether the library can.
+    pub fn combine(&self, numbers: &[u8], to: &mut [u8]) -> bool {
+        let count = numbers.len().min(to.len()) / size_of::<f64>();
+        let count = c_int::try_from(count).unwrap_or(c_int::MAX);
+        let Some(reduce_local) = self.reduce_local else {
+            return false;
+        };
+        // SAFETY: both buffers hold that many numbers, and the handles are the library's.
+        let code = unsafe {
+            reduce_local(
+                numbers.as_ptr().cast(),
+                to.as_mut_ptr().cast(),
+                count,
+                self.double,
+                self.sum,
+            )
+        };
+        code == foretrace_mpi::SUCCESS
     }
 
     /// Leaves the program.

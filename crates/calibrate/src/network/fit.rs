@@ -65,6 +65,8 @@ pub struct Fit {
     pub growth: Option<Growth>,
     /// g and G of a burst of small messages, as the network lets them through, in nanoseconds: for comparison.
     pub stream: Option<(f64, f64)>,
+    /// What combining takes for each byte, in nanoseconds, where the library can combine by itself.
+    pub combine_per_byte: Option<f64>,
 }
 
 /// Fits the parameters.
@@ -130,6 +132,7 @@ pub fn fit(measured: &Measured) -> Fit {
         rendezvous_above,
         growth,
         stream: stream(samples, rendezvous_above),
+        combine_per_byte: combining(samples),
     }
 }
 
@@ -149,6 +152,12 @@ fn stream(samples: &Samples, up_to: Option<u64>) -> Option<(f64, f64)> {
     gaps.retain(|(bytes, _)| up_to.is_none_or(|limit| *bytes <= limit));
     let line = (!gaps.is_empty()).then(|| Straight::through(&gaps))?;
     Some((line.at(1).max(0.0), line.slope))
+}
+
+/// What combining takes for each byte, by a line through the measurements: calls take some time of their own.
+fn combining(samples: &Samples) -> Option<f64> {
+    let points = points(samples, Quantity::Combine);
+    (points.len() > 1).then(|| Straight::through(&points).slope.max(0.0))
 }
 
 /// What a message that waits for its receiver exchanges first: small messages.

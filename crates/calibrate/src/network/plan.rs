@@ -13,6 +13,8 @@ pub(crate) struct Plan {
     pub sizes: Vec<u64>,
     /// Others, between them, that show how good the fit is.
     pub checks: Vec<u64>,
+    /// How many bytes are combined: what a small cache holds, and what it does not.
+    pub combined: Vec<u64>,
     /// How often to go through all sizes, so that what changes meanwhile changes all.
     pub passes: usize,
     /// As many measurements of a kind, size and pass at most.
@@ -34,6 +36,7 @@ impl Plan {
             Effort::Least => Self {
                 sizes: (0..=20).step_by(2).map(|power| 1 << power).collect(),
                 checks: vec![300, 40_000],
+                combined: vec![1 << 14, 1 << 18],
                 passes: 1,
                 rounds: 12,
                 budget: Duration::from_millis(5),
@@ -47,6 +50,7 @@ impl Plan {
                     5, 10, 100, 700, 1_500, 3_500, 7_000, 14_000, 28_000, 50_000, 110_000, 220_000,
                     450_000, 900_000, 1_800_000, 3_600_000,
                 ],
+                combined: vec![1 << 13, 1 << 15, 1 << 17, 1 << 19, 1 << 21],
                 passes: 3,
                 rounds: 60,
                 budget: Duration::from_millis(40),

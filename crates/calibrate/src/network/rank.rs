@@ -34,6 +34,9 @@ const GLANCE: Duration = Duration::from_millis(20);
 /// As many rounds come first that do not count.
 const WARM_UP: usize = 3;
 
+/// How often combining is measured in a turn.
+const COMBINES: usize = 20;
+
 /// And as many before anything is measured, until connections are made and CPUs are fast; in turns, unless it takes too long.
 const FIRST_WARM_UP: usize = 50;
 const WARM_UP_TURNS: usize = 20;
@@ -331,6 +334,7 @@ impl<'a, T: FnMut(&Told)> First<'a, T> {
         sizes.dedup();
         sizes.retain(|bytes| (1..=LARGEST).contains(bytes));
         let checks = self.plan.checks.clone();
+        let combined = self.plan.combined.clone();
         let all = (self.plan.passes * sizes.len()) as u32;
         for pass in 0..self.plan.passes {
             for (number, &bytes) in sizes.iter().enumerate() {
@@ -341,6 +345,10 @@ impl<'a, T: FnMut(&Told)> First<'a, T> {
             for &bytes in &checks {
                 let (_, round_trips) = self.usual_round_trips(bytes);
                 (self.tell)(&Told::Samples(Quantity::Check, bytes, round_trips));
+            }
+            for &bytes in &combined {
+                let times = self.combines(bytes);
+                (self.tell)(&Told::Samples(Quantity::Combine, bytes, times));
             }
         }
     }
@@ -487,6 +495,23 @@ impl<'a, T: FnMut(&Told)> First<'a, T> {
             self.mpi
                 .receive(self.from, DATA, &mut self.into[..bytes as usize]);
             times.push(self.since(begun));
+        }
+        times.split_off(WARM_UP)
+    }
+
+    /// Returns the times of what a reduction does without any message: a rank's own numbers are copied, and those of another added.
+    fn combines(&mut self, bytes: u64) -> Vec<f64> {
+        let bytes = bytes as usize;
+        let (own, others) = (&self.out[..bytes], &self.into[..bytes]);
+        let mut sum = vec![0; bytes];
+        let mut times = Vec::new();
+        for _ in 0..COMBINES + WARM_UP {
+            let begun = Instant::now();
+            sum.copy_from_slice(own);
+            if !self.mpi.combine(others, &mut sum) {
+                return Vec::new();
+            }
+            times.push((begun.elapsed().as_nanos() as f64 - self.clock).max(0.1));
         }
         times.split_off(WARM_UP)
     }

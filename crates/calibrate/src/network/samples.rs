@@ -15,15 +15,18 @@ pub enum Quantity {
     Gap,
     /// A round trip of a size that the parameters are not fitted to.
     Check,
+    /// Copying numbers of eight bytes, and adding others to them, as a reduction does with what a rank has and what it receives.
+    Combine,
 }
 
 /// All of them, with their names in lines.
-const QUANTITIES: [(Quantity, &str); 5] = [
+const QUANTITIES: [(Quantity, &str); 6] = [
     (Quantity::RoundTrip, "round-trip"),
     (Quantity::Send, "send"),
     (Quantity::Receive, "receive"),
     (Quantity::Gap, "gap"),
     (Quantity::Check, "check"),
+    (Quantity::Combine, "combine"),
 ];
 
 /// With what a line of ours begins, so that what else a launcher prints is told from it.

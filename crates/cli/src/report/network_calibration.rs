@@ -152,6 +152,10 @@ pub fn parameters(fit: &Fit, measured: &Measured) -> String {
     for piece in larger {
         text.push_str(&sizes(piece));
     }
+    if let Some(combining) = fit.combine_per_byte {
+        let combining = per_byte(combining);
+        let _ = writeln!(text, "\n[collectives]\ncombine_per_byte = \"{combining}\"");
+    }
     text
 }
 
@@ -283,6 +287,13 @@ impl Report {
                 "In a burst, small messages follow each other every {}, and each byte adds {}.",
                 short(gap),
                 per_byte_short(each)
+            );
+        }
+        if let Some(combining) = self.fit.combine_per_byte {
+            let each = per_byte_short(combining);
+            let _ = writeln!(
+                text,
+                "Reductions take {each} for each byte that they combine."
             );
         }
         if let Some(bytes) = self.measured.unaided_up_to
@@ -435,6 +446,7 @@ impl Report {
             "unaided_up_to": self.measured.unaided_up_to,
             "sizes": pieces.collect::<Vec<_>>(),
             "growth": self.fit.growth.as_ref().map(|growth| growth_json(growth, &self.measured)),
+            "combine_per_byte_ns": self.fit.combine_per_byte,
             "burst": self.fit.stream.map(|(gap, each)| json!({"gap_ns": gap, "gap_per_byte_ns": each})),
             "residual": {"fitted": errors(true), "not_fitted": errors(false)},
             "round_trips": comparisons.collect::<Vec<_>>(),
@@ -532,6 +544,7 @@ mod tests {
                 rendezvous_above: Some(4_040),
                 growth,
                 stream: Some((120.0, 0.3)),
+                combine_per_byte: Some(0.0415),
             },
             comparisons: [(16, true, 660.0), (100, false, 900.0)]
                 .map(|(bytes, is_fitted, predicted)| Comparison {
