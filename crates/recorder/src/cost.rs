@@ -4,7 +4,7 @@ use core::arch::asm;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use foretrace_trace::journal::layout::{Header, Kind, REPETITIONS_RECORDED};
+use foretrace_trace::journal::layout::{Header, Kind, REPETITIONS_RECORDED, Record};
 
 use crate::buffer::{STEP, erase, record};
 use crate::section::record_release;
@@ -21,6 +21,8 @@ struct Costs {
     repetition: AtomicU64,
     /// A look of a library that passes messages, which is counted.
     look: AtomicU64,
+    /// A call of such a library, between its return and the next call.
+    message: AtomicU64,
 }
 
 /// As measured by this process, or by the one that it was forked from.
@@ -29,6 +31,7 @@ static COSTS: Costs = Costs {
     section: AtomicU64::new(0),
     repetition: AtomicU64::new(0),
     look: AtomicU64::new(0),
+    message: AtomicU64::new(0),
 };
 
 /// What is recorded for each measurement.
@@ -37,8 +40,11 @@ const RECORDS: u64 = 64;
 /// How often each measurement is made; the least counts.
 const ROUNDS: u32 = 8;
 
-/// So many looks are measured at once: fewer than after which others run.
+/// So many looks are measured at once: fewer than after which others run. And as many calls.
 const LOOKS: u64 = 24;
+
+/// As much room as they take at most, in records.
+const MOST_RECORDS: u64 = 8 * LOOKS;
 
 /// Measures what recording costs, unless that was done, and tells the journal. The records made for it are taken back.
 pub(crate) fn note(state: &ThreadState, header: &Header) {
@@ -50,6 +56,7 @@ pub(crate) fn note(state: &ThreadState, header: &Header) {
         (&header.record_cost, &COSTS.record),
         (&header.section_cost, &COSTS.section),
         (&header.repetition_cost, &COSTS.repetition),
+        (&header.message_cost, &COSTS.message),
     ];
     for (noted, measured) in costs {
         noted.store(measured.load(relaxed), relaxed);
@@ -77,11 +84,17 @@ fn measure(state: &ThreadState) {
     }
 }
 
-/// Measures what recording a look takes, unless that was done. The records made for it are taken back.
-pub(crate) fn measure_looks(state: &ThreadState, look: &dyn Fn()) {
+/// Measures what recording takes of a library that passes messages, unless that was done, by a look and a call that do nothing; and
+/// tells the journal. The records made for it are taken back.
+pub(crate) fn measure_messages(
+    state: &ThreadState,
+    header: &Header,
+    look: &dyn Fn(),
+    call: &dyn Fn(),
+) {
     let _signals = sys::block_signals();
     let start = state.cursor.get();
-    if COSTS.look.load(Ordering::Relaxed) != 0 || state.end.get() < start + RECORDS * STEP {
+    if COSTS.look.load(Ordering::Relaxed) != 0 || state.end.get() < start + MOST_RECORDS * STEP {
         return;
     }
     let begin = || {
@@ -91,6 +104,41 @@ pub(crate) fn measure_looks(state: &ThreadState, look: &dyn Fn()) {
     let ticks = least(state, start, &begin, (LOOKS, look));
     state.tries.set(0);
     COSTS.look.store(16 * ticks / LOOKS, Ordering::Relaxed);
+    let mut gaps = 0;
+    for _ in 0..ROUNDS {
+        clock::synchronize(state);
+        state.cursor.set(start);
+        (0..=LOOKS).for_each(|_| call());
+        let end = state.cursor.get();
+        let found = 16 * between_calls(start, end) / LOOKS;
+        if clock::undisturbed() && (gaps == 0 || found < gaps) {
+            gaps = found;
+        }
+        erase(start, end);
+    }
+    state.cursor.set(start);
+    COSTS.message.store(gaps, Ordering::Relaxed);
+    header.message_cost.store(gaps, Ordering::Relaxed);
+}
+
+/// Returns the ticks between returns and the next calls, of calls that were recorded from a place to another.
+fn between_calls(start: u64, end: u64) -> u64 {
+    let (mut returned, mut all) = (None, 0);
+    for at in (start..end).step_by(STEP as usize) {
+        // SAFETY: the thread has just filled it, in the chunk that it holds.
+        let record = unsafe { &*(at as *const Record) };
+        let tsc = record.tsc.load(Ordering::Relaxed);
+        match Kind::from_byte(record.tail.load(Ordering::Relaxed) as u8) {
+            Some(Kind::Return) => returned = Some(tsc),
+            Some(Kind::Mpi) => {
+                all += returned
+                    .take()
+                    .map_or(0, |returned| tsc.wrapping_sub(returned));
+            }
+            _ => {}
+        }
+    }
+    all
 }
 
 /// Returns the ticks that recording a look takes; 0 where that was not measured.

@@ -11,7 +11,7 @@ use foretrace_trace::journal::layout::{Kind, OUTCOME_BUSY, OUTCOME_PENDING, Reco
 
 use crate::buffer::{self, STEP, Slot, fill};
 use crate::state::ThreadState;
-use crate::{clock, cost, looks, process, stack, vfork};
+use crate::{clock, cost, file, looks, process, stack, vfork};
 
 /// Between two tries of a burst lies no more than so many ticks of the program's own: about two microseconds.
 const BURST_TICKS: u64 = 6_000;
@@ -67,9 +67,11 @@ pub fn trying<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Measures what recording a look takes beside the look itself, by looks that do nothing. What they record is taken back.
-pub fn measure_looks(look: impl Fn()) {
-    cost::measure_looks(ThreadState::current(), &look);
+/// Measures what recording takes, by a look and a call that do nothing. What they record is taken back.
+pub fn measure(look: impl Fn(), call: impl Fn()) {
+    if let Some(header) = file::header() {
+        cost::measure_messages(ThreadState::current(), header, &look, &call);
+    }
 }
 
 /// Returns whether the calling thread waits in the library, so that others should run.
@@ -125,9 +127,15 @@ fn put_pending(state: &ThreadState, tsc: u64, function: u16, site: u64, words: &
 /// Records that the call came back.
 pub fn put_return(function: u16, outcome: u8, words: &[u64]) {
     let state = ThreadState::current();
+    // Who has just got its CPU back finds the caches full of the others' data.
+    let others_ran = !clock::undisturbed();
     let tsc = buffer::now(state);
     let tail = pack_tail(Kind::Return, outcome, Kind::Mpi as u64);
     put(state, (tsc, u64::from(function), tail), words, &[]);
+    if others_ran && clock::undisturbed() {
+        let spent = clock::tsc().wrapping_sub(tsc);
+        buffer::put(state, Kind::Overhead, tsc, 0, spent);
+    }
 }
 
 /// Records a try that found nothing; or, where it is one more of a burst, counts it. Returns whether others should run.

@@ -84,7 +84,7 @@ pub fn begin(arguments: &Arguments) -> c_int {
         waiting::decide(ranks);
         begun(returned, own_rank(world), ranks, granted)
     });
-    requests::measure_looks();
+    requests::measure();
     result
 }
 
@@ -124,7 +124,7 @@ pub fn begin_session(arguments: &Arguments) -> c_int {
         let ranks = usize::try_from(ranks).unwrap_or(0);
         begun(returned, u32::try_from(rank).unwrap_or(NOBODY), ranks, 0)
     });
-    requests::measure_looks();
+    requests::measure();
     result
 }
 

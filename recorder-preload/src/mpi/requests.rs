@@ -263,18 +263,24 @@ fn answer(
     }
 }
 
-/// Measures what the hook of a look takes.
-pub fn measure_looks() {
+/// Measures what hooks take, by a look and a call that do nothing.
+pub fn measure() {
     let (request, index, flag) = (0_usize, -1, 0);
-    let arguments = Arguments::of_nothing(&[
+    let look = Arguments::of_nothing(&[
         1,
         &raw const request as usize,
         &raw const index as usize,
         &raw const flag as usize,
     ]);
-    message::measure_looks(|| {
-        wait(&arguments, Waits::Any, true);
-    });
+    let call = Arguments::of_nothing(&[]);
+    message::measure(
+        || {
+            wait(&look, Waits::Any, true);
+        },
+        || {
+            blocking(&call, &[0], |_| 0);
+        },
+    );
 }
 
 /// Records a look that found nothing, and lets others run after many of them.

@@ -66,6 +66,8 @@ pub(super) struct Decoder<'a> {
     /// What a section and a section that was counted add to that.
     overhead_per_section: f64,
     overhead_per_repetition: f64,
+    /// What the recorder takes between the return of a call of MPI and the next call.
+    overhead_per_message: f64,
     /// The counter at the record before, for those that hold only a part of it.
     near: u64,
     /// The counter until which the repetition right before has counted.
@@ -103,6 +105,7 @@ impl<'a> Decoder<'a> {
             overhead_per_event: scale.exact_nanos(journal.record_cost),
             overhead_per_section: scale.exact_nanos(journal.section_cost),
             overhead_per_repetition: scale.exact_nanos(journal.repetition_cost),
+            overhead_per_message: scale.exact_nanos(journal.message_cost),
             near: thread.tsc,
             counted_until: None,
             last_tsc: 0,
@@ -420,7 +423,11 @@ impl<'a> Decoder<'a> {
 
     fn come_back(&mut self, record: RawRecord) {
         let kind = Kind::from_byte(record.site as u8);
-        let mut event = self.decode(record);
+        let cost = match kind {
+            Some(Kind::Mpi) => self.overhead_per_message.max(self.overhead_per_event),
+            _ => self.overhead_per_event,
+        };
+        let mut event = self.decode_at_cost(record, cost);
         if kind == Some(Kind::Mpi) {
             event.words = self.words();
             self.free_work_between_looks(&mut event);

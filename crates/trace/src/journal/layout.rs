@@ -141,6 +141,8 @@ pub struct Header {
     pub room_end: AtomicU64,
     /// Byte 1440: up to where more of it is being made; no more is where this is not behind `room_end`.
     pub room_claimed: AtomicU64,
+    /// Byte 1448: what recording a call of MPI costs between its return and the next call, as `record_cost`; 0 before MPI has begun.
+    pub message_cost: AtomicU64,
 }
 
 impl Header {
