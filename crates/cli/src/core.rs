@@ -520,12 +520,14 @@ pub fn read_machine(path: Option<&Path>) -> anyhow::Result<Description> {
     Ok(path.map(Description::load).transpose()?.unwrap_or_default())
 }
 
-/// Measures what it costs here to let threads go on, and what the memory gives them.
+/// Measures what it costs here to let threads go on, and what the memory gives them; without for how long threads stay together where
+/// foretrace cannot start itself.
 pub fn calibrate(effort: Effort) -> anyhow::Result<Calibration> {
     let mut measured =
         foretrace_calibrate::calibrate(effort).context("cannot measure this machine")?;
-    if let Some(between) = &mut measured.between {
-        let (together, used) = together(&measured.allowed, effort)?;
+    if let Some(between) = &mut measured.between
+        && let Ok((together, used)) = together(&measured.allowed, effort)
+    {
         between.spread_after = Some(together);
         measured.cpu_nanos += used;
     }

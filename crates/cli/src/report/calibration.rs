@@ -186,6 +186,13 @@ pub fn warnings(measured: &Calibration, foreign_load: Option<f64>) -> Vec<String
             unsure.join(" and ")
         ));
     }
+    if between.spread_after.is_none() {
+        warnings.push(
+            "foretrace cannot start itself, so that `spread_after` cannot be measured: threads of a program that begins are taken to get \
+             CPUs of their own at once"
+                .to_owned(),
+        );
+    }
     if between.share_core {
         warnings.push(
             "the CPUs that may be used share a core: between cores it takes longer".to_owned(),
@@ -225,7 +232,7 @@ mod tests {
                     woken: 5,
                     stayed: 1,
                 },
-                spread_after: None,
+                spread_after: Some(estimate(14_000_000, 15_000_000, 16_000_000)),
             }),
             streams: Some(Streams {
                 cpus: 2,
