@@ -174,14 +174,14 @@ pub fn put_failed_try(tsc: u64, function: u16, site: u64, words: &[u64]) -> bool
     is_enough
 }
 
-/// Notes how long a look took together with its hook: what most take is kept.
+/// Notes how long a look took together with its hook: what a quarter of them are quicker than is kept, about.
 fn note_look(state: &ThreadState, ticks: u64) {
     let usual = u64::from(state.usual_look.get());
-    let step = usual / 16 + 1;
+    let step = usual / 64 + 1;
     let usual = match usual {
         0 => ticks,
         _ if ticks > usual => usual + step,
-        _ => usual - step,
+        _ => usual.saturating_sub(3 * step),
     };
     state.usual_look.set(usual.min(BURST_TICKS) as u16);
 }
@@ -189,7 +189,7 @@ fn note_look(state: &ThreadState, ticks: u64) {
 /// Returns how many ticks the thread worked from the begin of a look to that of the next one, so many ticks after the first was over: the look,
 /// and what the thread did then.
 ///
-/// A look is taken to last as long as most do. What some last longer the program would not wait for: ranks that take turns on one CPU
+/// A look is taken to last as long as the quicker ones do. What others last longer the program would not wait for: ranks that take turns on one CPU
 /// share its caches, so that more has to be fetched from memory than on a CPU of one's own; and hooks keep the processor from working ahead
 /// meanwhile. It shows in the looks, since the counter is read before what precedes it is over.
 ///

@@ -132,7 +132,7 @@ pub struct ThreadState {
     pub(crate) trying: Cell<bool>,
     /// The counter's lower half when the latest was over.
     pub(crate) last_try: Cell<u32>,
-    /// How many ticks most of these take with their hooks; 0 for unknown.
+    /// How many ticks the quicker of these take with their hooks; 0 for unknown.
     pub(crate) usual_look: Cell<u16>,
     /// How many of these found nothing since the thread did anything else or let others run.
     pub(crate) looks: Cell<u16>,
