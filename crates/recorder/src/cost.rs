@@ -6,10 +6,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use foretrace_trace::journal::layout::{Header, Kind, REPETITIONS_RECORDED, Record};
 
-use crate::buffer::{STEP, erase, record};
+use crate::buffer::{STEP, erase, record, room};
 use crate::section::record_release;
 use crate::state::ThreadState;
-use crate::{clock, sys};
+use crate::{clock, stack, sys};
 
 /// What recording costs, each in sixteenths of a tick; 0 if it cannot be told.
 struct Costs {
@@ -43,8 +43,11 @@ const ROUNDS: u32 = 8;
 /// So many looks are measured at once: fewer than after which others run. And as many calls.
 const LOOKS: u64 = 24;
 
-/// As much room as they take at most, in records.
-const MOST_RECORDS: u64 = 8 * LOOKS;
+/// As many records as each of them takes at most: the call, its words, the return, and what is noted of disturbances; beside callers.
+const MOST_RECORDS: u64 = 6;
+
+/// What a look takes where that cannot be measured, in ticks.
+const USUAL_LOOK: u64 = 70;
 
 /// Measures what recording costs, unless that was done, and tells the journal. The records made for it are taken back.
 pub(crate) fn note(state: &ThreadState, header: &Header) {
@@ -92,11 +95,14 @@ pub(crate) fn measure_messages(
     look: &dyn Fn(),
     call: &dyn Fn(),
 ) {
-    let _signals = sys::block_signals();
-    let start = state.cursor.get();
-    if COSTS.look.load(Ordering::Relaxed) != 0 || state.end.get() < start + MOST_RECORDS * STEP {
+    if COSTS.look.load(Ordering::Relaxed) != 0 {
         return;
     }
+    let _signals = sys::block_signals();
+    let callers = stack::depth().div_ceil(2) as u64;
+    let Some(start) = room(state, (LOOKS + 1) * (MOST_RECORDS + callers)) else {
+        return;
+    };
     let begin = || {
         state.looks.set(0);
         look();
@@ -141,10 +147,13 @@ fn between_calls(start: u64, end: u64) -> u64 {
     all
 }
 
-/// Returns the ticks that recording a look takes; 0 where that was not measured.
+/// Returns the ticks that recording a look takes.
 #[inline]
 pub(crate) fn of_look() -> u64 {
-    COSTS.look.load(Ordering::Relaxed) / 16
+    match COSTS.look.load(Ordering::Relaxed) {
+        0 => USUAL_LOOK,
+        measured => measured / 16,
+    }
 }
 
 /// Does something so many times, again and again; returns the fewest ticks that this took, 0 where it was disturbed each time. What is

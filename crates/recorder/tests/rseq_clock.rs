@@ -10,7 +10,9 @@ use common::{
     check_fork, check_intervals, check_migration, in_some_attempt, mark, recorded, start, trace,
     work,
 };
-use foretrace_recorder::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, record, returned_from_wait, sys};
+use foretrace_recorder::{
+    Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, message, record, returned_from_wait, sys,
+};
 
 #[test]
 fn intervals_of_work_and_sleep_are_told_apart() {
@@ -172,4 +174,37 @@ fn recording_leaves_errno_alone() {
     })
     .join()
     .expect("errno stays");
+}
+
+#[test]
+fn measuring_what_calls_of_mpi_take_leaves_nothing_behind() {
+    start(true);
+    let many = std::thread::spawn(|| {
+        mark(0x6000);
+        let mut looks = std::cell::Cell::new(0);
+        message::measure(
+            || {
+                looks.set(looks.get() + 1);
+                message::put_failed_try(message::begin(), u16::MAX, 0, &[1]);
+            },
+            || {
+                message::put_call(message::begin(), u16::MAX, 0, &[1]);
+                message::put_return(u16::MAX, OUTCOME_SUCCESS, &[]);
+            },
+        );
+        mark(0x6000);
+        *looks.get_mut()
+    })
+    .join()
+    .expect("it only records");
+    assert!(many > 0, "nothing was measured");
+    let trace = trace();
+    assert_eq!(recorded(&trace, 0x6000).len(), 2);
+    let messages = trace.events.iter().filter(|event| {
+        matches!(
+            trace.call(event).operation,
+            foretrace_trace::Operation::Message(_)
+        )
+    });
+    assert_eq!(messages.count(), 0);
 }

@@ -44,6 +44,28 @@ fn what_the_recorder_used_is_taken_out() {
 }
 
 #[test]
+fn what_hooks_of_mpi_take_between_calls_is_taken_out() {
+    let call = Kind::Mpi as u64;
+    let mut draft = Draft::new(7, 0)
+        .thread(0, 7, 70)
+        .record(0, Kind::Sync, 500, 0, 0)
+        .record(10, Kind::Mpi, 9_999, OUTCOME_PENDING, 0)
+        .record(100, Kind::Return, 9_999, OUTCOME_SUCCESS, call)
+        .record(150, Kind::SemPost, 64, OUTCOME_SUCCESS, 0)
+        .exited(300);
+    draft.long(offset_of!(Header, record_cost), 5 * 16);
+    draft.long(offset_of!(Header, message_cost), 30 * 16);
+    let trace = read(&[draft]);
+    let post = trace
+        .events
+        .iter()
+        .find(|event| matches!(trace.call(event).operation, crate::Operation::SemPost(_)));
+    // 5 for the call's record, within the call; 30 from its return on.
+    let cpu = post.and_then(crate::Event::cpu);
+    assert_eq!(cpu, Some(Nanos(650 - 5 - 30)));
+}
+
+#[test]
 fn threads_are_merged_by_time_and_joined_by_their_pthread() {
     let draft = Draft::new(7, 0)
         .thread(0, 7, 70)
