@@ -180,7 +180,7 @@ fn recording_leaves_errno_alone() {
 fn measuring_what_calls_of_mpi_take_leaves_nothing_behind() {
     start(true);
     let many = std::thread::spawn(|| {
-        mark(0x6000);
+        mark(0xb000);
         let mut looks = std::cell::Cell::new(0);
         message::measure(
             || {
@@ -192,14 +192,14 @@ fn measuring_what_calls_of_mpi_take_leaves_nothing_behind() {
                 message::put_return(u16::MAX, OUTCOME_SUCCESS, &[]);
             },
         );
-        mark(0x6000);
+        mark(0xb000);
         *looks.get_mut()
     })
     .join()
     .expect("it only records");
     assert!(many > 0, "nothing was measured");
     let trace = trace();
-    assert_eq!(recorded(&trace, 0x6000).len(), 2);
+    assert_eq!(recorded(&trace, 0xb000).len(), 2);
     let messages = trace.events.iter().filter(|event| {
         matches!(
             trace.call(event).operation,
