@@ -70,7 +70,9 @@ pub fn trying<T>(call: impl FnOnce() -> T) -> T {
 /// Measures what recording takes, by a look and a call that do nothing. What they record is taken back.
 pub fn measure(look: impl Fn(), call: impl Fn()) {
     if let Some(header) = file::header() {
-        cost::measure_messages(ThreadState::current(), header, &look, &call);
+        let state = ThreadState::current();
+        let measure = || cost::measure_messages(state, header, &look, &call);
+        buffer::as_overhead(state, measure);
     }
 }
 
