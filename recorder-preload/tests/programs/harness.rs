@@ -81,10 +81,17 @@ fn a_cpu() -> String {
     cpu.expect("one CPU at least is allowed").to_owned()
 }
 
-/// A command pinned to one CPU.
-pub fn pinned(program: &Path) -> Command {
+/// Begins a command pinned to one CPU. How many threads teams have is not what the one who tests would like.
+fn on_a_cpu() -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", &a_cpu(), "env"]);
+    command.env_remove("OMP_NUM_THREADS");
+    command
+}
+
+/// A command pinned to one CPU.
+pub fn pinned(program: &Path) -> Command {
+    let mut command = on_a_cpu();
     command.arg(program);
     command
 }
@@ -100,8 +107,7 @@ pub struct Run {
 /// Records a command whose program, arguments and output the caller chose; `variables` are set for it.
 pub fn record_command(program: &Path, arguments: &[&OsStr], variables: &[(&str, &str)]) -> Run {
     let journals = tempfile::tempdir().expect("the temporary directory is writable");
-    let mut command = Command::new("taskset");
-    command.args(["-c", &a_cpu(), "env"]);
+    let mut command = on_a_cpu();
     command.arg(format!("LD_PRELOAD={}", library().display()));
     command.arg(format!("FORETRACE_JOURNAL={}", journals.path().display()));
     for (name, value) in variables {
