@@ -4,12 +4,12 @@ use core::arch::asm;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use foretrace_trace::journal::layout::{Header, Kind, REPETITIONS_RECORDED, Record};
+use foretrace_trace::journal::layout::{Header, Kind, REPETITIONS_RECORDED};
 
 use crate::buffer::{STEP, erase, record, room};
 use crate::section::record_release;
 use crate::state::ThreadState;
-use crate::{clock, stack, sys};
+use crate::{clock, message, stack, sys};
 
 /// What recording costs, each in sixteenths of a tick; 0 if it cannot be told.
 struct Costs {
@@ -131,8 +131,7 @@ pub(crate) fn measure_messages(
 fn between_calls(start: u64, end: u64) -> u64 {
     let (mut returned, mut all) = (None, 0);
     for at in (start..end).step_by(STEP as usize) {
-        // SAFETY: the thread has just filled it, in the chunk that it holds.
-        let record = unsafe { &*(at as *const Record) };
+        let record = message::record(at);
         let tsc = record.tsc.load(Ordering::Relaxed);
         match Kind::from_byte(record.tail.load(Ordering::Relaxed) as u8) {
             Some(Kind::Return) => returned = Some(tsc),

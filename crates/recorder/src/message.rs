@@ -205,10 +205,9 @@ fn since(tsc: u64, lower: &Cell<u32>) -> u64 {
     u64::from((tsc as u32).wrapping_sub(lower.get()))
 }
 
-/// Notes that others ran since a look began to be recorded: that was waiting, too, and not the program's work.
-pub fn let_others_run(yields: impl FnOnce()) {
+/// Notes that others may have run since the last try: that was waiting, too, and not the program's work.
+pub fn let_others_run() {
     let state = ThreadState::current();
-    yields();
     let now = clock::tsc();
     let now = row_of_tries(state).map_or(now, |row| come_back(state, row, now));
     state.last_try.set(now as u32);
@@ -243,7 +242,7 @@ fn count(state: &ThreadState, at: u64, now: u64, work: u64) -> u64 {
 }
 
 /// Returns a record that this thread made, in the chunk that it holds.
-fn record(at: u64) -> &'static Record {
+pub(crate) fn record(at: u64) -> &'static Record {
     // SAFETY: its chunk is mapped for as long as the thread holds it.
     unsafe { &*(at as *const Record) }
 }

@@ -11,7 +11,7 @@ use super::messages::{envelope_of_wait, ignores};
 use super::{blocking, immediate, outcome, waiting};
 use crate::next;
 
-/// As many words as most calls need: room for more takes longer to clear than all else that a hook does.
+/// As many words as most calls need: room for more takes time to clear.
 const FEW: usize = 16;
 
 /// As many words as are kept on the stack.
@@ -286,9 +286,8 @@ pub fn measure() {
 /// Records a look that found nothing, and lets others run after many of them.
 pub fn failed(tsc: u64, arguments: &Arguments, words: &[u64]) {
     if message::put_failed_try(tsc, arguments.position, arguments.site, words) {
-        message::let_others_run(|| {
-            // SAFETY: it takes nothing.
-            unsafe { next::sched_yield() };
-        });
+        // SAFETY: it takes nothing.
+        unsafe { next::sched_yield() };
+        message::let_others_run();
     }
 }

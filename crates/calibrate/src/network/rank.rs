@@ -34,13 +34,13 @@ const GLANCE: Duration = Duration::from_millis(20);
 /// As many rounds come first that do not count.
 const WARM_UP: usize = 3;
 
-/// How often combining is measured in a turn.
-const COMBINES: usize = 20;
-
 /// And as many before anything is measured, until connections are made and CPUs are fast; in turns, unless it takes too long.
 const FIRST_WARM_UP: usize = 50;
 const WARM_UP_TURNS: usize = 20;
 const LONGEST_WARM_UP: Duration = Duration::from_millis(200);
+
+/// How often combining is measured in a turn.
+const COMBINES: usize = 20;
 
 /// What the second rank is to do.
 #[derive(Clone, Copy)]
@@ -500,7 +500,7 @@ impl<'a, T: FnMut(&Told)> First<'a, T> {
     }
 
     /// Returns the times of what a reduction does without any message: a rank's own numbers are copied, and those of another added.
-    fn combines(&mut self, bytes: u64) -> Vec<f64> {
+    fn combines(&self, bytes: u64) -> Vec<f64> {
         let bytes = bytes as usize;
         let (own, others) = (&self.out[..bytes], &self.into[..bytes]);
         let mut sum = vec![0; bytes];
@@ -511,7 +511,7 @@ impl<'a, T: FnMut(&Told)> First<'a, T> {
             if !self.mpi.combine(others, &mut sum) {
                 return Vec::new();
             }
-            times.push((begun.elapsed().as_nanos() as f64 - self.clock).max(0.1));
+            times.push(self.since(begun));
         }
         times.split_off(WARM_UP)
     }

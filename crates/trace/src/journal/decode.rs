@@ -424,6 +424,7 @@ impl<'a> Decoder<'a> {
     fn come_back(&mut self, record: RawRecord) {
         let kind = Kind::from_byte(record.site as u8);
         let cost = match kind {
+            // Where it was not measured, no more is known than of other records.
             Some(Kind::Mpi) => self.overhead_per_message.max(self.overhead_per_event),
             _ => self.overhead_per_event,
         };
