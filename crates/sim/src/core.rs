@@ -103,9 +103,10 @@ pub(crate) struct Core<'p> {
     pub teams: Teams,
     /// Whether threads spin until others have come somewhere.
     spins: bool,
-    /// Whether those that look all the time take turns with others: else nobody could come anywhere.
-    takes_turns: bool,
+    scheduler: SchedulerKind,
     memory: Memory,
+    /// Whether work may take another time here than in the recording.
+    adjusts: bool,
 }
 
 impl<'p> Core<'p> {
@@ -140,9 +141,11 @@ impl<'p> Core<'p> {
                 .progress
                 .iter()
                 .any(|progress| progress.wait.is_awake()),
-            takes_turns: machine.scheduler != SchedulerKind::Priority,
+            scheduler: machine.scheduler,
             memory: machine.memory,
+            adjusts: false,
         };
+        core.adjusts = core.polls || core.teams.wait_awake() || machine.memory.refill.0 > 0;
         for thread in 0..core.threads.len() {
             core.load_work(thread as u32);
         }
@@ -181,6 +184,12 @@ impl<'p> Core<'p> {
         self.woken.len() | self.retrying.len() | self.born.len() == 0
     }
 
+    /// Returns whether the current operation let one other thread go on, which exists already.
+    #[inline]
+    pub fn lets_one_go_on(&self) -> bool {
+        self.woken.len() + self.retrying.len() == 1 && self.born.is_empty()
+    }
+
     /// Returns whether a thread is blocked in this operation.
     pub fn is_blocked_at(&self, thread: u32, operation: u32) -> bool {
         self.threads[thread as usize].is_blocked_at(operation)
@@ -200,6 +209,15 @@ impl<'p> Core<'p> {
         let work = operations.work_nanos(state.position);
         operations.fetch(state.position + FETCHED_AHEAD);
         state.work_left = work.saturating_mul(1_000);
+        if self.adjusts {
+            self.adjust_work(thread);
+        }
+    }
+
+    /// Lets a thread's work before its operation take as long as it does on this machine.
+    fn adjust_work(&mut self, thread: u32) {
+        let state = &mut self.threads[thread as usize];
+        let operations = &self.program.operations;
         // Where others run meanwhile, polling takes until what they do is done.
         if self.polls
             && matches!(
@@ -282,7 +300,10 @@ impl<'p> Core<'p> {
                     Opener::Once(_) => WaitKind::Once,
                     Opener::Progress(number) => match self.wait_for(number) {
                         Waiting::Sleeping => WaitKind::Timeout,
-                        Waiting::Looking if self.takes_turns => return Flow::Look,
+                        // Where those that look do not take turns with others, nobody could come anywhere.
+                        Waiting::Looking if self.scheduler != SchedulerKind::Priority => {
+                            return Flow::Look;
+                        }
                         Waiting::Yielding | Waiting::Looking => WaitKind::Wait,
                     },
                 };

@@ -45,6 +45,11 @@ impl CpuSet {
         first_of(self.words.iter().zip(&other.words).map(|(a, b)| a & b))
     }
 
+    /// Returns the CPU with the lowest number that is in this set and not in the other.
+    pub fn first_outside(&self, other: &Self) -> Option<u32> {
+        first_of(self.words.iter().zip(&other.words).map(|(a, b)| a & !b))
+    }
+
     /// Returns the CPUs in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         let words = self.words.iter().enumerate();
@@ -83,6 +88,7 @@ mod tests {
         let mut other = CpuSet::all(200);
         other.remove(5);
         assert_eq!(set.first_common(&other), Some(63));
+        assert_eq!(set.first_outside(&other), Some(5));
         assert_eq!(CpuSet::all(65).iter().count(), 65);
     }
 }

@@ -268,13 +268,13 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         loop {
             self.observer.operation(&self.core, thread);
             let flow = self.model.perform(&mut self.core, thread);
-            if !self.conclude(thread, flow) {
+            if !(self.conclude(thread, flow) && self.goes_on(thread)) {
                 return;
             }
         }
     }
 
-    /// Does what follows from an operation. Returns whether its thread can do the next one at once.
+    /// Does what follows from an operation. Returns whether its thread goes on with the next one, in the same turn.
     fn conclude(&mut self, thread: u32, flow: Flow) -> bool {
         let quiet = self.core.is_quiet();
         match flow {
@@ -283,13 +283,13 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             Flow::Look => self.look(thread),
             Flow::End => self.end(thread),
         }
-        if !quiet {
-            self.release_others(thread);
-        }
         if flow != Flow::Next || !quiet {
             let turn = self.core.threads[thread as usize].turn;
             self.called = 0;
             self.operating = (thread, turn);
+            if !quiet {
+                self.release_others(thread);
+            }
             self.share_out();
             self.operating = (NOBODY, 0);
             if flow == Flow::Next && self.called > 0 {
@@ -297,22 +297,17 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
                 self.core.threads[thread as usize].work_left += cost;
             }
             // Having lost its CPU and got another, it is seen to already.
-            if self.core.threads[thread as usize].turn != turn {
-                return false;
-            }
+            let state = &self.core.threads[thread as usize];
+            return flow == Flow::Next && state.turn == turn && state.status == Status::Running;
         }
-        flow == Flow::Next && self.goes_on(thread)
+        true
     }
 
     /// Lets a thread that did an operation do its next work. Returns whether that is done already, because nothing
     /// else can happen before: then no alarm is needed.
     #[inline]
     fn goes_on(&mut self, thread: u32) -> bool {
-        let state = &self.core.threads[thread as usize];
-        if state.status != Status::Running {
-            return false;
-        }
-        let slice_end = state.slice_end;
+        let slice_end = self.core.threads[thread as usize].slice_end;
         let done = self.core.now.saturating_add(self.time_left(thread));
         if self.due.is_empty() && done < self.alarms.next_at() && done <= slice_end {
             if done > self.core.now {
@@ -436,6 +431,17 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
 
     /// Makes a thread ready that waited.
     fn wake(&mut self, thread: u32, waker: u32) {
+        // As mostly where there are as many CPUs as threads. It comes out as if it had to share the CPUs with others.
+        let cpu = self.core.threads[thread as usize].cpu;
+        if self.core.lets_one_go_on()
+            && self.admission.is_none()
+            && self.processors.is_free_for_one(cpu)
+        {
+            self.count_in(thread, Some(cpu), self.processors.queue_of(thread));
+            self.note_ready(thread);
+            self.processors.give(cpu, thread);
+            return self.start(thread, cpu);
+        }
         self.make_ready(thread, waker);
         // On one CPU, whether a thread went on when another had let it is in the recording; by the clock it is not.
         let may_hurry = self.hurries && (self.machine.cpus > 1 || waker == thread);
@@ -455,16 +461,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         if let Some(cpu) = queue {
             self.move_to_queue(thread, cpu);
         }
-        self.processors.set_runnable(thread, true, now);
-        let ran = if let (Some(waits_at), Some(slept_at)) = (queue, cpus.0) {
-            self.ran_with_lead(thread, [slept_at, waits_at])
-        } else {
-            let credit = self
-                .least_ran_of(queue)
-                .saturating_sub(self.machine.slice.0);
-            self.core.threads[thread as usize].ran.max(credit)
-        };
-        self.core.threads[thread as usize].ran = ran;
+        self.count_in(thread, cpus.0, queue);
         if self.admission.is_some() {
             let key = self.key(thread);
             let admitted = self
@@ -478,9 +475,18 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         self.set_ready(thread);
     }
 
-    /// Returns the least that a ready thread of a CPU's queue ran, or, where there is one for all, of that.
-    fn least_ran_of(&self, queue: Option<u32>) -> u64 {
-        self.least_ran[queue.unwrap_or(0) as usize]
+    /// A thread wants a CPU that ran on one before, if at all, and is to wait in the queue of one, if each has its own.
+    #[inline]
+    fn count_in(&mut self, thread: u32, slept_at: Option<u32>, waits_at: Option<u32>) {
+        self.processors.set_runnable(thread, true, self.core.now);
+        let ran = if let (Some(slept_at), Some(waits_at)) = (slept_at, waits_at) {
+            self.ran_with_lead(thread, [slept_at, waits_at])
+        } else {
+            let least = self.least_ran[waits_at.unwrap_or(0) as usize];
+            let credit = least.saturating_sub(self.machine.slice.0);
+            self.core.threads[thread as usize].ran.max(credit)
+        };
+        self.core.threads[thread as usize].ran = ran;
     }
 
     fn set_ready(&mut self, thread: u32) {

@@ -313,6 +313,13 @@ impl Processors {
                 .is_some_and(RunQueues::anyone_waits)
     }
 
+    /// Returns whether a thread that wakes and ran on this CPU last gets it again if it is the only one: nobody else wants a CPU, this one is
+    /// idle, and no other is better.
+    #[inline]
+    pub fn is_free_for_one(&self, cpu: u32) -> bool {
+        self.idle.contains(cpu) && !self.anyone_waits() && self.placement.is_none()
+    }
+
     /// Returns the next change that is due now, and makes it. `last_cpu` tells where a thread ran before: it returns
     /// there if that CPU is idle.
     pub fn next_change(&mut self, now: u64, last_cpu: impl Fn(u32) -> u32) -> Option<Change> {
@@ -328,9 +335,15 @@ impl Processors {
     }
 
     fn start(&mut self, thread: u32, cpu: u32) -> Change {
+        self.give(cpu, thread);
+        Change::Start(thread, cpu)
+    }
+
+    /// Lets a thread have an idle CPU.
+    #[inline]
+    pub fn give(&mut self, cpu: u32, thread: u32) {
         self.idle.remove(cpu);
         self.set_running(cpu, thread);
-        Change::Start(thread, cpu)
     }
 
     fn fill_bound(&mut self) -> Option<Change> {
@@ -370,7 +383,7 @@ impl Processors {
         if lowest.key == NONE {
             return None;
         }
-        let cpu = lowest.place as u32;
+        let cpu = lowest.place();
         if self.rank(winner) >= self.rank(self.running[cpu as usize]) {
             return None;
         }

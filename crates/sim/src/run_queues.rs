@@ -141,7 +141,7 @@ impl RunQueues {
             }
         } else if (self.searches || last.is_none())
             // Nobody has filled caches for one that is new.
-            && let Some(free) = idle.iter().find(is_free)
+            && let Some(free) = idle.first_outside(&self.waiting)
         {
             return free;
         }

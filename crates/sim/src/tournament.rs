@@ -8,11 +8,14 @@ use std::hint::select_unpredictable;
 /// Stands for no key; the others are smaller.
 pub(crate) const NONE: u64 = u64::MAX;
 
+/// Set in a node's place: not only that one has the key.
+const SHARED: u64 = 1 << 32;
+
 /// A key and the place that it is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
     pub key: u64,
-    pub place: u64,
+    place: u64,
 }
 
 impl Placed {
@@ -20,10 +23,24 @@ impl Placed {
     #[inline]
     fn smaller(self, other: Self) -> Self {
         let is_smaller = self.key < other.key;
+        let place = select_unpredictable(is_smaller, self.place, other.place);
+        let shared = if self.key == other.key { SHARED } else { 0 };
         Self {
             key: select_unpredictable(is_smaller, self.key, other.key),
-            place: select_unpredictable(is_smaller, self.place, other.place),
+            place: place | shared,
         }
+    }
+
+    /// Returns a place that has the key.
+    #[inline]
+    pub fn place(self) -> u32 {
+        self.place as u32
+    }
+
+    /// Returns whether no other place has the key.
+    #[inline]
+    pub fn is_alone(self) -> bool {
+        self.place & SHARED == 0
     }
 }
 
@@ -79,31 +96,18 @@ impl Tournament {
         }
     }
 
-    /// Returns whether no other place has the smallest key, which is that of this place.
-    #[inline]
-    pub fn is_alone(&self, place: u32) -> bool {
-        let smallest = self.smallest().key;
-        let mut node = self.leaves() + place as usize;
-        while node > 1 {
-            if self.nodes[node ^ 1].key == smallest {
-                return false;
-            }
-            node /= 2;
-        }
-        true
-    }
-
     /// Calls `each` with every place that has the smallest key.
     pub fn for_each_smallest(&self, mut each: impl FnMut(u32)) {
         self.visit(1, self.smallest().key, &mut each);
     }
 
     fn visit(&self, node: usize, key: u64, each: &mut impl FnMut(u32)) {
-        if self.nodes[node].key != key {
+        let smallest = self.nodes[node];
+        if smallest.key != key {
             return;
         }
-        if node >= self.leaves() {
-            return each((node - self.leaves()) as u32);
+        if smallest.is_alone() {
+            return each(smallest.place());
         }
         self.visit(2 * node, key, each);
         self.visit(2 * node + 1, key, each);
@@ -138,8 +142,8 @@ mod tests {
                 let mut listed = Vec::new();
                 tree.for_each_smallest(|place| listed.push(place));
                 prop_assert_eq!(&listed, &expected);
-                prop_assert!(expected.contains(&(smallest.place as u32)));
-                prop_assert_eq!(tree.is_alone(smallest.place as u32), expected.len() == 1);
+                prop_assert!(expected.contains(&smallest.place()));
+                prop_assert_eq!(smallest.is_alone(), expected.len() == 1);
             }
         }
     }

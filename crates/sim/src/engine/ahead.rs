@@ -34,37 +34,57 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         let state = &mut self.core.threads[thread as usize];
         if state.status == Status::Waking {
             self.core.now = now;
-            if state.work_left == 0 {
-                self.alarms.cancel(cpu);
+            self.take_turn(thread);
+            if self.core.threads[thread as usize].work_left > 0 {
+                self.arm(thread);
+                return true;
             }
-            self.begin_turn(thread);
-            return self.due.is_empty();
-        }
-        if state.status != Status::Running || state.work_left != now - state.since {
+        } else if state.status == Status::Running && state.work_left == now - state.since {
+            state.ran += state.work_left;
+            state.since = now;
+            state.work_left = 0;
+            self.core.now = now;
+        } else {
             return false;
         }
-        state.ran += state.work_left;
-        state.since = now;
-        state.work_left = 0;
-        self.core.now = now;
         loop {
             self.observer.operation(&self.core, thread);
             let flow = self.model.perform(&mut self.core, thread);
             if flow != Flow::Next || !self.core.is_quiet() {
-                self.alarms.cancel(cpu);
-                if self.conclude(thread, flow) {
-                    self.operate(thread);
-                }
+                self.settle(thread, cpu, flow);
                 return self.due.is_empty();
             }
             self.core.advance(thread);
-            let state = &self.core.threads[thread as usize];
-            if state.work_left > 0 {
-                let done = now.saturating_add(state.work_left);
-                self.count += 1;
-                self.alarms.set(cpu, done.min(state.slice_end), self.count);
+            if self.core.threads[thread as usize].work_left > 0 {
+                self.set_own_alarm(thread, cpu);
                 return true;
             }
         }
+    }
+
+    /// Does what follows from an operation that makes its thread wait or lets others go on. Its alarm is still set.
+    fn settle(&mut self, thread: u32, cpu: u32, flow: Flow) {
+        if flow != Flow::Next {
+            self.alarms.cancel(cpu);
+        }
+        if self.conclude(thread, flow) {
+            if self.core.threads[thread as usize].work_left > 0 {
+                self.set_own_alarm(thread, cpu);
+            } else {
+                self.alarms.cancel(cpu);
+                if self.goes_on(thread) {
+                    self.operate(thread);
+                }
+            }
+        }
+    }
+
+    /// Sets the alarm of a thread that has work.
+    #[inline]
+    fn set_own_alarm(&mut self, thread: u32, cpu: u32) {
+        let state = &self.core.threads[thread as usize];
+        let done = self.core.now.saturating_add(state.work_left);
+        self.count += 1;
+        self.alarms.set(cpu, done.min(state.slice_end), self.count);
     }
 }

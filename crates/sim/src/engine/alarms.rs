@@ -101,8 +101,7 @@ impl Alarms {
     #[inline]
     pub fn next_alone(&self) -> Option<(u64, u32)> {
         let first = self.cpus.smallest();
-        let (at, cpu) = (first.key, first.place as u32);
-        (at < self.first_other && self.cpus.is_alone(cpu)).then_some((at, cpu))
+        (first.key < self.first_other && first.is_alone()).then(|| (first.key, first.place()))
     }
 
     /// Takes out the next alarm, if it rings at this time; the clock's tick after the others.
@@ -136,9 +135,8 @@ impl Alarms {
             self.together.clear();
             return None;
         }
-        let cpu = first.place as u32;
-        if self.cpus.is_alone(cpu) {
-            return Some(cpu);
+        if first.is_alone() {
+            return Some(first.place());
         }
         // Those that are set at this instant come behind those that were.
         while let Some(&(order, cpu)) = self.together.last() {

@@ -13,11 +13,26 @@ use crate::{
 
 impl<M: Model, O: Observer> Engine<'_, M, O> {
     /// Gives the CPUs to those that are to have them.
+    #[inline]
     pub(super) fn share_out(&mut self) {
+        if self.processors.anyone_waits() {
+            self.fill_cpus();
+        }
+        if self.speeds.shared {
+            self.settle_cores();
+        }
+        if !self.hurrying.is_empty() {
+            self.hurry();
+        }
+        self.set_tick();
+    }
+
+    /// Lets those that wait for CPUs have them, as far as they get them now.
+    fn fill_cpus(&mut self) {
+        let now = self.core.now;
         while self.processors.anyone_waits() {
             let threads = &self.core.threads;
             let last_cpu = |thread: u32| threads[thread as usize].cpu;
-            let now = self.core.now;
             let change = self.processors.next_change(now, last_cpu);
             let by_lot = || {
                 let (vacated, left_at) = (&self.vacated, &self.left_at);
@@ -32,19 +47,14 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
                     self.alarms.cancel(cpu);
                     self.note_ready(loser);
                     if let Some(left_at) = self.left_at.get_mut(loser as usize) {
-                        *left_at = self.core.now;
+                        *left_at = now;
                     }
-                    self.vacated[cpu as usize] = self.core.now;
+                    self.vacated[cpu as usize] = now;
                     self.start(winner, cpu);
                 }
-                None => break,
+                None => return,
             }
         }
-        self.settle_cores();
-        if !self.hurrying.is_empty() {
-            self.hurry();
-        }
-        self.set_tick();
     }
 
     /// Sets the clock to tick, if that is when idle CPUs take threads from others; it need not tick otherwise.
@@ -161,7 +171,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         }
     }
 
-    fn start(&mut self, thread: u32, cpu: u32) {
+    pub(super) fn start(&mut self, thread: u32, cpu: u32) {
         self.move_to_queue(thread, cpu);
         if !self.ran_last.is_empty() {
             self.charge_for_place(thread, cpu);
@@ -224,8 +234,15 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         }
     }
 
-    /// A thread runs on the CPU that it was given.
+    /// A thread runs on the CPU that it was given, and works there.
     pub(super) fn begin_turn(&mut self, thread: u32) {
+        self.take_turn(thread);
+        self.arm(thread);
+    }
+
+    /// A thread runs on the CPU that it was given.
+    #[inline]
+    pub(super) fn take_turn(&mut self, thread: u32) {
         let now = self.core.now;
         let slice_end = match self.machine.scheduler {
             SchedulerKind::Priority => u64::MAX,
@@ -249,7 +266,6 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         if self.speeds.shared {
             self.speeds.note(cpu, true);
         }
-        self.arm(thread);
     }
 
     /// Brings a running thread's remaining work up to date.

@@ -85,10 +85,17 @@ impl Model for Direct {
 
     #[inline]
     fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
-        if self.passes_mutex(core, thread) {
-            return Flow::Next;
+        if self.regaining[thread as usize].is_some() {
+            return self.perform_any(core, thread);
         }
-        self.perform_any(core, thread)
+        let position = core.threads[thread as usize].position;
+        match core.program.operations.mutex_operation(position) {
+            // As mostly: it is free, or nobody waits for it.
+            Some((id, locks)) if self.mutexes[id.index()].pass(thread, locks) => Flow::Next,
+            Some((id, true)) => self.lock(thread, id),
+            Some((id, false)) => self.unlock(core, thread, id),
+            None => self.perform_any(core, thread),
+        }
     }
 
     fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32> {
@@ -105,25 +112,12 @@ impl Model for Direct {
 }
 
 impl Direct {
-    /// Locks a mutex that is free, or unlocks one that nobody waits for, if that is the thread's operation.
-    #[inline]
-    fn passes_mutex(&mut self, core: &Core<'_>, thread: u32) -> bool {
-        let position = core.threads[thread as usize].position;
-        let Some((id, locks)) = core.program.operations.mutex_operation(position) else {
-            return false;
-        };
-        self.regaining[thread as usize].is_none() && self.mutexes[id.index()].pass(thread, locks)
-    }
-
     fn perform_any(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         if let Some(mutex) = self.regaining[thread as usize] {
             return self.try_to_regain(thread, mutex);
         }
         match core.action(thread) {
-            Action::Lock(id) => {
-                let free = self.mutex(id).acquire(thread);
-                next_or_block(free, WaitKind::Lock, id)
-            }
+            Action::Lock(id) => self.lock(thread, id),
             Action::Unlock(id) => self.unlock(core, thread, id),
             Action::TakeToken(id) => {
                 let taken = self.semaphore(id).take(thread);
@@ -180,6 +174,11 @@ impl Direct {
             }
             action => core.perform(thread, action),
         }
+    }
+
+    fn lock(&mut self, thread: u32, id: ObjectId) -> Flow {
+        let free = self.mutex(id).acquire(thread);
+        next_or_block(free, WaitKind::Lock, id)
     }
 
     fn unlock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
