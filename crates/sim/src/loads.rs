@@ -22,8 +22,13 @@ struct Load {
 
 impl Load {
     /// Brings it up to date, and returns it.
+    #[inline]
     fn at(&mut self, now: u64) -> f64 {
-        let x = (now - self.at) as f64 * DECAY;
+        if now == self.at {
+            return self.value;
+        }
+        // A signed number becomes a real one in one instruction.
+        let x = (now - self.at).cast_signed() as f64 * DECAY;
         // What is left of it; the series is right to a millionth.
         let left = if x < 0.04 {
             1.0 - x * (1.0 - x * (0.5 - x * (1.0 / 6.0)))

@@ -38,6 +38,9 @@ pub(crate) struct RunQueues {
     queues: Vec<Queue>,
     /// The CPUs whose queues are not empty.
     waiting: CpuSet,
+    /// How many queues are of each length, and the greatest of these.
+    of_length: Vec<u32>,
+    greatest: usize,
     /// In which CPU's queue each thread waits, or waited last.
     of: Vec<u32>,
     /// Since when others have more threads than each CPU, as far as it looked, in picoseconds.
@@ -64,6 +67,10 @@ impl RunQueues {
         Self {
             queues: vec![Queue::new(); cpus as usize],
             waiting: CpuSet::none(cpus),
+            of_length: std::iter::once(cpus)
+                .chain(std::iter::repeat_n(0, threads))
+                .collect(),
+            greatest: 0,
             of: vec![0; threads],
             uneven_since: vec![0; cpus as usize],
             loads: Loads::new(cpus, threads),
@@ -113,6 +120,23 @@ impl RunQueues {
         let cpu = self.of(thread);
         self.queues[cpu as usize].push(entry);
         self.waiting.insert(cpu);
+        let length = self.queue(cpu).len();
+        self.of_length[length - 1] -= 1;
+        self.of_length[length] += 1;
+        self.greatest = self.greatest.max(length);
+    }
+
+    /// Notes that a thread was taken out of a CPU's queue.
+    fn note_shorter(&mut self, cpu: u32) {
+        let length = self.queue(cpu).len();
+        if length == 0 {
+            self.waiting.remove(cpu);
+        }
+        self.of_length[length] += 1;
+        self.of_length[length + 1] -= 1;
+        if self.of_length[self.greatest] == 0 {
+            self.greatest = length;
+        }
     }
 
     /// Returns whether threads do not spread over idle CPUs yet.
@@ -218,9 +242,7 @@ impl RunQueues {
     fn take(&mut self, entry: Entry, cpu: u32) -> u32 {
         let queue = &mut self.queues[cpu as usize];
         queue.retain(|&other| other != entry);
-        if queue.is_empty() {
-            self.waiting.remove(cpu);
-        }
+        self.note_shorter(cpu);
         let Reverse((_, _, thread)) = entry;
         thread
     }
@@ -228,15 +250,12 @@ impl RunQueues {
     /// Takes a thread from the longest queue for a busy CPU that had fewer for long.
     pub fn even_out(&mut self, cpu: u32, now: u64) -> Option<u32> {
         let own = self.queue(cpu).len();
-        let longest = self
-            .longest()
-            .filter(|&longest| self.queue(longest).len() > own);
         let since = &mut self.uneven_since[cpu as usize];
-        let Some(longest) = longest else {
+        if self.greatest <= own {
             *since = now;
             return None;
-        };
-        let patience = if self.queues[longest as usize].len() > own + 1 {
+        }
+        let patience = if self.greatest > own + 1 {
             UNEVEN_BY_TWO
         } else {
             UNEVEN_BY_ONE
@@ -245,21 +264,20 @@ impl RunQueues {
             return None;
         }
         *since = now;
+        let longest = self.longest()?;
         self.pop(longest)
     }
 
     /// Returns the CPU with the longest queue, the first of several.
     fn longest(&self) -> Option<u32> {
-        let longest = |&cpu: &u32| (self.queue(cpu).len(), Reverse(cpu));
-        self.waiting.iter().max_by_key(longest)
+        self.waiting
+            .iter()
+            .find(|&cpu| self.queue(cpu).len() == self.greatest)
     }
 
     fn pop(&mut self, cpu: u32) -> Option<u32> {
-        let queue = &mut self.queues[cpu as usize];
-        let Reverse((_, _, thread)) = queue.pop()?;
-        if queue.is_empty() {
-            self.waiting.remove(cpu);
-        }
+        let Reverse((_, _, thread)) = self.queues[cpu as usize].pop()?;
+        self.note_shorter(cpu);
         Some(thread)
     }
 }
