@@ -1,9 +1,61 @@
 //! The threads of a program and of those that it started.
 
-use std::fs;
+use std::{collections::HashMap, fs, time::Duration};
+
+/// A thread that keeps the CPU for less is no one that spins: on one CPU what it waits for does not come until it is interrupted.
+const LONG: Duration = Duration::from_micros(300);
+
+/// For how long a thread had the CPU, and how often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Ran {
+    nanos: u64,
+    turns: u64,
+}
+
+/// Who of the threads of a program and its descendants keeps the CPU for long once it has it.
+#[derive(Debug, Default)]
+pub struct LongTurns {
+    /// What those had run that ran or could have when this was asked before.
+    before: HashMap<u32, Ran>,
+}
+
+impl LongTurns {
+    /// Returns those that run or could and, since this was asked before, kept the CPU for [`LONG`] or longer in the mean; none unless several run or
+    /// could. Where the kernel does not tell how long, it may have been.
+    pub fn threads(&mut self, pid: u32) -> Vec<u32> {
+        let runnable = runnable_threads(pid);
+        let ran = |&thread: &u32| {
+            let line = fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
+            Some((thread, ran(&line)?))
+        };
+        let now: HashMap<u32, Ran> = runnable.iter().filter_map(ran).collect();
+        let before = std::mem::replace(&mut self.before, now);
+        let is_long = |thread: &u32| {
+            let Some(now) = self.before.get(thread) else {
+                return true;
+            };
+            let before = before.get(thread).copied().unwrap_or_default();
+            let turns = now.turns.saturating_sub(before.turns).max(1);
+            u128::from(now.nanos.saturating_sub(before.nanos) / turns) >= LONG.as_nanos()
+        };
+        if runnable.len() < 2 {
+            return Vec::new();
+        }
+        runnable.into_iter().filter(is_long).collect()
+    }
+}
+
+/// Returns what a line tells such as `2029055 295876 47`: for how long a thread ran and waited, and how often it ran.
+fn ran(line: &str) -> Option<Ran> {
+    let mut numbers = line.split_whitespace().map(|word| word.parse().ok());
+    Some(Ran {
+        nanos: numbers.next()??,
+        turns: numbers.nth(1)??,
+    })
+}
 
 /// Returns the threads of a process and its descendants that run or could; without those that ended meanwhile.
-pub fn runnable_threads(pid: u32) -> Vec<u32> {
+fn runnable_threads(pid: u32) -> Vec<u32> {
     threads_that(pid, |state| state == Some('R'))
 }
 
@@ -53,6 +105,25 @@ mod tests {
         let threads = runnable_threads(std::process::id());
         assert!(!threads.is_empty());
         assert!(runnable_threads(u32::MAX).is_empty());
+    }
+
+    #[test]
+    fn who_works_all_the_time_keeps_the_cpu_for_long() {
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let works = std::thread::spawn(move || {
+            while stopped.try_recv() != Err(std::sync::mpsc::TryRecvError::Disconnected) {}
+        });
+        let mut turns = LongTurns::default();
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!turns.threads(std::process::id()).is_empty());
+        drop(stop);
+        works.join().expect("it ends");
+        let line = ran("2029055 295876 47\n");
+        assert_eq!(
+            line.map(|ran| (ran.nanos, ran.turns)),
+            Some((2_029_055, 47))
+        );
+        assert_eq!(ran("5 6"), None);
     }
 
     #[test]
