@@ -325,7 +325,7 @@ impl Processors {
     pub fn next_change(&mut self, now: u64, last_cpu: impl Fn(u32) -> u32) -> Option<Change> {
         if let Some(queues) = &mut self.run_queues {
             let at_once = !self.balances_at_ticks && !queues.stay_together(now);
-            let (thread, cpu) = queues.next(&self.idle, at_once)?;
+            let (thread, cpu) = queues.next(&self.idle, at_once, now)?;
             return Some(self.start(thread, cpu));
         }
         self.fill_bound()

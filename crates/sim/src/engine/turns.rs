@@ -63,10 +63,12 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         if !self.processors.waits_for_tick(now) {
             return self.alarms.set_tick(None);
         }
-        let first = self.machine.spread_after.0.max(now + 1);
+        let spread_after = self.machine.spread_after.0;
         let next = match self.machine.idle_balance.0 {
-            0 => Some(first),
-            tick => first.checked_next_multiple_of(tick),
+            // It was measured when they spread, which need not be at a tick of this clock.
+            _ if now < spread_after => Some(spread_after),
+            0 => Some(now + 1),
+            tick => (now + 1).checked_next_multiple_of(tick),
         };
         self.alarms.set_tick(next);
     }
