@@ -74,7 +74,7 @@ impl Effort {
     pub(crate) fn processes(self) -> usize {
         match self {
             Self::Least => 1,
-            Self::Brief => 5,
+            Self::Brief => 9,
             Self::Usual => 15,
         }
     }
