@@ -2,17 +2,56 @@
 
 use std::{collections::HashMap, fs, time::Duration};
 
-/// A thread that keeps the CPU for less is no one that spins: on one CPU what it waits for does not come until it is interrupted.
+/// A thread that gives the CPU up after less is no one that spins: on one CPU what it waits for does not come until it is interrupted.
 const LONG: Duration = Duration::from_micros(300);
 
-/// For how long a thread had the CPU, and how often.
+/// Nor is one that others interrupt so soon: those of its own program that it does not hold up. On a machine that does much else, it may be others' work.
+const INTERRUPTED: Duration = Duration::from_micros(100);
+
+/// For how long a thread had the CPU, how often it got it, and how often it gave it up itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Ran {
     nanos: u64,
     turns: u64,
+    waits: u64,
 }
 
-/// Who of the threads of a program and its descendants keeps the CPU for long once it has it.
+impl Ran {
+    /// Asks the kernel; nothing where it does not tell, or the thread is no more.
+    fn of(thread: u32) -> Option<Self> {
+        let read = |file: &str| fs::read_to_string(format!("/proc/{thread}/{file}")).ok();
+        let (nanos, turns) = turns(&read("schedstat")?)?;
+        Some(Self {
+            nanos,
+            turns,
+            waits: waits(&read("status")?)?,
+        })
+    }
+
+    /// Returns whether it kept the CPU, since it had run so much, for [`LONG`] or longer in the mean before it gave it up, and for [`INTERRUPTED`] before
+    /// it lost it.
+    fn is_long_since(self, before: Self) -> bool {
+        let nanos = u128::from(self.nanos.saturating_sub(before.nanos));
+        let times = |now: u64, before: u64| u128::from(now.saturating_sub(before).max(1));
+        nanos >= LONG.as_nanos() * times(self.waits, before.waits)
+            && nanos >= INTERRUPTED.as_nanos() * times(self.turns, before.turns)
+    }
+}
+
+/// Returns the CPU time and how often a thread got the CPU, in a line such as `2029055 295876 47`.
+fn turns(line: &str) -> Option<(u64, u64)> {
+    let mut numbers = line.split_whitespace().map(|word| word.parse().ok());
+    Some((numbers.next()??, numbers.nth(1)??))
+}
+
+/// Returns how often a thread gave its CPU up, of what `/proc` tells of its status.
+fn waits(status: &str) -> Option<u64> {
+    let mut lines = status.lines();
+    let count = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+    count.trim().parse().ok()
+}
+
+/// Who of the threads of a program and its descendants keeps the CPU for long, unless others take it.
 #[derive(Debug, Default)]
 pub struct LongTurns {
     /// What those had run that ran or could have when this was asked before.
@@ -20,38 +59,23 @@ pub struct LongTurns {
 }
 
 impl LongTurns {
-    /// Returns those that run or could and, since this was asked before, kept the CPU for [`LONG`] or longer in the mean; none unless several run or
-    /// could. Where the kernel does not tell how long, it may have been.
+    /// Returns those that run or could and, since this was asked before, did not give the CPU up after less than [`LONG`] in the mean; none unless
+    /// several run or could. Where the kernel does not tell, it may have been longer.
     pub fn threads(&mut self, pid: u32) -> Vec<u32> {
         let runnable = runnable_threads(pid);
-        let ran = |&thread: &u32| {
-            let line = fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
-            Some((thread, ran(&line)?))
-        };
+        let ran = |&thread: &u32| Some((thread, Ran::of(thread)?));
         let now: HashMap<u32, Ran> = runnable.iter().filter_map(ran).collect();
         let before = std::mem::replace(&mut self.before, now);
-        let is_long = |thread: &u32| {
-            let Some(now) = self.before.get(thread) else {
-                return true;
-            };
-            let before = before.get(thread).copied().unwrap_or_default();
-            let turns = now.turns.saturating_sub(before.turns).max(1);
-            u128::from(now.nanos.saturating_sub(before.nanos) / turns) >= LONG.as_nanos()
-        };
         if runnable.len() < 2 {
             return Vec::new();
         }
+        let is_long = |thread: &u32| {
+            let before = before.get(thread).copied().unwrap_or_default();
+            let now = self.before.get(thread);
+            now.is_none_or(|now| now.is_long_since(before))
+        };
         runnable.into_iter().filter(is_long).collect()
     }
-}
-
-/// Returns what a line tells such as `2029055 295876 47`: for how long a thread ran and waited, and how often it ran.
-fn ran(line: &str) -> Option<Ran> {
-    let mut numbers = line.split_whitespace().map(|word| word.parse().ok());
-    Some(Ran {
-        nanos: numbers.next()??,
-        turns: numbers.nth(1)??,
-    })
 }
 
 /// Returns the threads of a process and its descendants that run or could; without those that ended meanwhile.
@@ -108,22 +132,38 @@ mod tests {
     }
 
     #[test]
-    fn who_works_all_the_time_keeps_the_cpu_for_long() {
-        let (stop, stopped) = std::sync::mpsc::channel::<()>();
-        let works = std::thread::spawn(move || {
-            while stopped.try_recv() != Err(std::sync::mpsc::TryRecvError::Disconnected) {}
-        });
-        let mut turns = LongTurns::default();
-        std::thread::sleep(Duration::from_millis(50));
-        assert!(!turns.threads(std::process::id()).is_empty());
-        drop(stop);
-        works.join().expect("it ends");
-        let line = ran("2029055 295876 47\n");
-        assert_eq!(
-            line.map(|ran| (ran.nanos, ran.turns)),
-            Some((2_029_055, 47))
+    fn who_keeps_the_cpu_for_long_is_told_from_who_waits_often() {
+        let ran = |nanos, waits, turns| Ran {
+            nanos,
+            turns,
+            waits,
+        };
+        let is_long = |after: Ran| after.is_long_since(ran(2_000_000, 40, 90));
+        assert!(
+            is_long(ran(5_000_000, 50, 120)),
+            "it waited after 0.3 ms, ten times"
         );
-        assert_eq!(ran("5 6"), None);
+        assert!(!is_long(ran(4_900_000, 50, 120)));
+        assert!(
+            !is_long(ran(5_000_000, 50, 121)),
+            "it was interrupted after less than 0.1 ms"
+        );
+        // It did not wait since, nor was it interrupted.
+        assert!(is_long(ran(2_400_000, 40, 90)) && !is_long(ran(2_000_000, 40, 90)));
+    }
+
+    #[test]
+    fn the_kernel_tells_what_a_thread_ran_and_how_often_it_waited() {
+        let status = "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
+        assert_eq!(waits(status), Some(12));
+        assert_eq!(turns("2029055 295876 47\n"), Some((2_029_055, 47)));
+        assert_eq!((waits("Name:\tx\n"), turns("5 6")), (None, None));
+        assert!(Ran::of(std::process::id()).is_some());
+    }
+
+    #[test]
+    fn where_nobody_runs_nobody_is_looked_at() {
+        assert!(LongTurns::default().threads(u32::MAX).is_empty());
     }
 
     #[test]
