@@ -431,7 +431,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
 
     /// Makes a thread ready that waited.
     fn wake(&mut self, thread: u32, waker: u32) {
-        // As mostly where there are as many CPUs as threads. It comes out as if it had to share the CPUs with others.
+        // As mostly where there are as many CPUs as threads. It comes out as if it had become ready and the CPUs had been shared out.
         let cpu = self.core.threads[thread as usize].cpu;
         if self.core.lets_one_go_on()
             && self.admission.is_none()

@@ -59,8 +59,8 @@ pub struct LongTurns {
 }
 
 impl LongTurns {
-    /// Returns those that run or could and, since this was asked before, did not give the CPU up after less than [`LONG`] in the mean; none unless
-    /// several run or could. Where the kernel does not tell, it may have been longer.
+    /// Returns those that run or could and, since this was asked before, kept the CPU for [`LONG`] or longer in the mean before they gave it up, and
+    /// for [`INTERRUPTED`] before they lost it; none unless several run or could. Where the kernel does not tell, it may have been longer.
     pub fn threads(&mut self, pid: u32) -> Vec<u32> {
         let runnable = runnable_threads(pid);
         let ran = |&thread: &u32| Some((thread, Ran::of(thread)?));

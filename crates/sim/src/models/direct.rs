@@ -85,8 +85,8 @@ impl Model for Direct {
 
     #[inline]
     fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
-        if self.regaining[thread as usize].is_some() {
-            return self.perform_any(core, thread);
+        if let Some(mutex) = self.regaining[thread as usize] {
+            return self.try_to_regain(thread, mutex);
         }
         let position = core.threads[thread as usize].position;
         match core.program.operations.mutex_operation(position) {
@@ -113,9 +113,6 @@ impl Model for Direct {
 
 impl Direct {
     fn perform_any(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
-        if let Some(mutex) = self.regaining[thread as usize] {
-            return self.try_to_regain(thread, mutex);
-        }
         match core.action(thread) {
             Action::Lock(id) => self.lock(thread, id),
             Action::Unlock(id) => self.unlock(core, thread, id),
