@@ -33,10 +33,7 @@ use std::io;
 use wakes::Wakes;
 
 pub use {
-    balance::{come_apart, spread, together},
-    estimate::Estimate,
-    memory::Streams,
-    placement::Placement,
+    balance::spread, estimate::Estimate, memory::Streams, placement::Placement,
     system::thread_cpu_nanos,
 };
 
@@ -66,16 +63,7 @@ impl Effort {
         match self {
             Self::Least => 1,
             Self::Brief => 5,
-            Self::Usual => 15,
-        }
-    }
-
-    /// Returns how many processes to begin, to see when their threads come to other CPUs.
-    pub(crate) fn processes(self) -> usize {
-        match self {
-            Self::Least => 1,
-            Self::Brief => 9,
-            Self::Usual => 15,
+            Self::Usual => 9,
         }
     }
 
@@ -90,7 +78,7 @@ impl Effort {
 }
 
 /// What was measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     /// The CPU time that measuring took.
     pub cpu_nanos: u64,
@@ -105,7 +93,7 @@ pub struct Calibration {
 }
 
 /// What is between two CPUs, beyond what it is on one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Between {
     /// The CPUs, which do not share a core where there are such.
     pub cpus: [u32; 2],
@@ -126,8 +114,6 @@ pub struct Between {
     pub create_cost: Option<Estimate>,
     /// Which of the two threads get that may run on both.
     pub placement: Placement,
-    /// For how long threads of a process that just began stay on one CPU; nothing where that was not measured ([`together`]).
-    pub spread_after: Option<Estimate>,
 }
 
 /// Measures.
@@ -194,7 +180,6 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
             block_cost: Estimate::of(&mut across.waits).beyond(Estimate::of(&mut same.passes)),
             create_cost,
             placement: placement::measure([first, second], effort.placements())?,
-            spread_after: None,
         }),
         streams: Some(streams),
     })

@@ -1,18 +1,10 @@
 //! The one place where the command line calls the crates below it.
 
-use std::{
-    borrow::Cow,
-    env, fs,
-    io::{self, Read as _},
-    path::Path,
-    process,
-    sync::Arc,
-    time::Duration,
-};
+use std::{borrow::Cow, env, fs, io::Read as _, path::Path, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use foretrace_calibrate::{Calibration, Effort, Estimate, Streams};
-use foretrace_machine::Description;
+use foretrace_machine::{Description, Share};
 use foretrace_program::{Program, Structure};
 use foretrace_schedule::{Details, Schedule, SimTime};
 use foretrace_sim::{Attempt, Choice, Costs, Course, Machine, ModelKind, Rate, Run, SchedulerKind};
@@ -520,30 +512,9 @@ pub fn read_machine(path: Option<&Path>) -> anyhow::Result<Description> {
     Ok(path.map(Description::load).transpose()?.unwrap_or_default())
 }
 
-/// Measures what it costs here to let threads go on, and what the memory gives them; without for how long threads stay together where
-/// foretrace cannot start itself.
+/// Measures what it costs here to let threads go on, where they go on, and what the memory gives them.
 pub fn calibrate(effort: Effort) -> anyhow::Result<Calibration> {
-    let mut measured =
-        foretrace_calibrate::calibrate(effort).context("cannot measure this machine")?;
-    if let Some(between) = &mut measured.between
-        && let Ok((together, used)) = together(&measured.allowed, effort)
-    {
-        between.spread_after = Some(together);
-        measured.cpu_nanos += used;
-    }
-    Ok(measured)
-}
-
-/// Measures, by processes of foretrace itself, for how long threads of one that just began stay on one CPU.
-fn together(cpus: &[u32], effort: Effort) -> anyhow::Result<(Estimate, u64)> {
-    let own = env::current_exe().context("cannot find foretrace itself")?;
-    let begin = || {
-        let ended = process::Command::new(&own).arg("come-apart").output()?;
-        let told = String::from_utf8_lossy(&ended.stdout);
-        let nanos = told.trim().parse().map_err(io::Error::other)?;
-        Ok(Duration::from_nanos(nanos))
-    };
-    foretrace_calibrate::together(cpus, effort, begin).context("cannot measure this machine")
+    foretrace_calibrate::calibrate(effort).context("cannot measure this machine")
 }
 
 /// Lets the system use all these CPUs again after programs were confined to one; returns the CPU time that this took.
@@ -557,9 +528,6 @@ pub fn bandwidth(streams: &Streams) -> Option<f64> {
     let billionths = streams.bandwidth()?;
     Some(billionths as f64 / Rate::ONE.0 as f64)
 }
-
-/// A tenth of a millisecond, in nanoseconds.
-const TENTH: u64 = 100_000;
 
 /// Returns this machine with the costs that were measured, in tenths of a microsecond, and the memory's bandwidth; the usual
 /// ones where none could be.
@@ -577,14 +545,10 @@ pub fn calibrated(measured: &Calibration) -> Description {
         create_cost: between.create_cost.as_ref().map_or(SimTime::ZERO, time),
         ..Costs::NONE
     });
-    // Where they come apart at once, that takes some hundredths of a millisecond.
-    let together = between
-        .spread_after
-        .as_ref()
-        .map_or(0, |together| (together.nanos + TENTH / 2) / TENTH * TENTH);
+    let from = between.placement.searches_from();
     let description = description
-        .with_idle_search(between.placement.searches())
-        .with_spread_after(SimTime::from_nanos(together));
+        .with_idle_search(from.is_some())
+        .with_idle_search_from(Share::nearest(from.unwrap_or(0.0)));
     match &measured.streams {
         Some(streams) => {
             // Where they do not slow each other down, there is bandwidth for all of them at least.

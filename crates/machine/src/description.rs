@@ -6,7 +6,6 @@ use std::{
 };
 
 use foretrace_program::Program;
-use foretrace_schedule::SimTime;
 use foretrace_settings::Fault;
 use foretrace_sim::{Costs, LINUX_TICK, Machine, Rate, SchedulerKind, ThreadSetting};
 
@@ -72,10 +71,10 @@ impl Description {
         self
     }
 
-    /// Returns it with threads that stay on one CPU for so long after their program began.
+    /// Returns it with threads that do so only from a CPU that was busy for such a share of the time lately.
     #[must_use]
-    pub fn with_spread_after(mut self, spread_after: SimTime) -> Self {
-        self.file.scheduler.spread_after = Some(Time(spread_after));
+    pub fn with_idle_search_from(mut self, busy: Share) -> Self {
+        self.file.scheduler.idle_search_from = Some(busy);
         self
     }
 
@@ -205,18 +204,18 @@ impl Description {
         }
         if let Some(idle_search) = self.file.scheduler.idle_search {
             machine.idle_search = idle_search;
-            if !idle_search {
-                machine.idle_balance = LINUX_TICK;
-            }
+        }
+        if let Some(Share(busy)) = self.file.scheduler.idle_search_from {
+            machine.idle_search_from = busy;
+        }
+        if !machine.idle_search || machine.idle_search_from > Rate(0) {
+            machine.idle_balance = LINUX_TICK;
         }
         if let Some(idle_balance) = self.file.scheduler.idle_balance {
             machine.idle_balance = idle_balance.0;
         }
         if let Some(Share(idle_takes)) = self.file.scheduler.idle_takes {
             machine.idle_takes = idle_takes;
-        }
-        if let Some(spread_after) = self.file.scheduler.spread_after {
-            machine.spread_after = spread_after.0;
         }
         self.set_threads(&mut machine, program);
         let said = self.file.scheduler.kind.map(SchedulerKind::from);

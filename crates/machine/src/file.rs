@@ -86,9 +86,9 @@ pub(crate) struct Scheduler {
     pub wakeup_preemption: Option<bool>,
     pub run_queues: Option<bool>,
     pub idle_search: Option<bool>,
+    pub idle_search_from: Option<Share>,
     pub idle_balance: Option<Time>,
     pub idle_takes: Option<Share>,
-    pub spread_after: Option<Time>,
 }
 
 /// Who runs when there are more threads than CPUs.

@@ -167,6 +167,8 @@ fn show_scheduler(machine: &Machine, kind: Option<SchedulerKind>, text: &mut Str
     line(text, &queues, "of fair: each CPU has its own queue");
     let search = format!("idle_search = {}", machine.idle_search);
     line(text, &search, "whether who wakes looks for an idle CPU");
+    let from = format!("idle_search_from = {}", rate_text(machine.idle_search_from));
+    line(text, &from, "share of the time its own was busy, for that");
     let balance = format!("idle_balance = \"{}\"", time_text(machine.idle_balance));
     line(
         text,
@@ -175,8 +177,6 @@ fn show_scheduler(machine: &Machine, kind: Option<SchedulerKind>, text: &mut Str
     );
     let takes = format!("idle_takes = {}", rate_text(machine.idle_takes));
     line(text, &takes, "share of them that do as they become idle");
-    let spread = format!("spread_after = \"{}\"", time_text(machine.spread_after));
-    line(text, &spread, "until then threads stay on one CPU");
 }
 
 fn show_costs(machine: &Machine, text: &mut String) {

@@ -457,7 +457,12 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         };
         let cpus = (cpu_of(thread), cpu_of(waker));
         let now = self.core.now;
-        let queue = self.processors.choose_queue(thread, cpus, now);
+        let stays =
+            |cpu: &u32| self.processors.keep_who_is_ahead() && self.is_still_ahead(thread, *cpu);
+        let queue = match cpus.0.filter(stays) {
+            Some(own) => Some(own),
+            None => self.processors.choose_queue(thread, cpus, now),
+        };
         if let Some(cpu) = queue {
             self.move_to_queue(thread, cpu);
         }

@@ -42,6 +42,7 @@ mod scheme;
 mod speed;
 mod teams;
 mod tournament;
+mod usage;
 
 pub use {
     course::{Course, course, run_while},

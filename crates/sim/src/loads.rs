@@ -9,7 +9,7 @@ const DECAY: f64 = std::f64::consts::LN_2 / 32e9;
 
 /// A sum of loads: between 0 and 1 for each thread of it, the share of the last time in which it ran or wanted to.
 #[derive(Clone, Copy, Debug, Default)]
-struct Load {
+pub(crate) struct Load {
     /// As it was.
     value: f64,
     /// When that was, in picoseconds.
@@ -23,7 +23,7 @@ struct Load {
 impl Load {
     /// Brings it up to date, and returns it.
     #[inline]
-    fn at(&mut self, now: u64) -> f64 {
+    pub fn at(&mut self, now: u64) -> f64 {
         if now == self.at {
             return self.value;
         }
@@ -39,6 +39,17 @@ impl Load {
         self.value = runnable + (self.value - runnable) * left;
         self.at = now;
         self.value
+    }
+
+    /// Adds to it as it was when it was brought up to date.
+    pub fn add(&mut self, more: f64) {
+        // What was rounded must not be less than nothing.
+        self.value = (self.value + more).max(0.0);
+    }
+
+    /// So many threads run or want to from now on; it was brought up to date.
+    pub fn set_runnable(&mut self, runnable: u32) {
+        self.runnable = runnable;
     }
 }
 
@@ -63,17 +74,49 @@ impl Loads {
     /// A thread of a CPU runs or wants to from now on, or no longer. One that is new counts as one that always did; one that is there from
     /// the beginning, for what it does from then on.
     pub fn set_runnable(&mut self, thread: u32, cpu: u32, runnable: bool, now: u64) {
+        let first = if now > 0 { 1.0 } else { 0.0 };
+        self.set_runnable_first(thread, cpu, runnable, first, now);
+    }
+
+    /// The same, with the load of a thread that is new; returns whether this one was.
+    pub fn set_runnable_first(
+        &mut self,
+        thread: u32,
+        cpu: u32,
+        runnable: bool,
+        first: f64,
+        now: u64,
+    ) -> bool {
         let own = &mut self.threads[thread as usize];
         let all = &mut self.cpus[cpu as usize];
         all.at(now);
-        if !std::mem::replace(&mut own.known, true) && now > 0 {
-            own.value = 1.0;
-            all.value += 1.0;
+        let is_new = !std::mem::replace(&mut own.known, true);
+        if is_new {
+            own.value = first;
+            all.value += first;
             own.at = now;
         }
         own.at(now);
         let before = std::mem::replace(&mut own.runnable, u32::from(runnable));
         all.runnable = all.runnable - before + own.runnable;
+        is_new
+    }
+
+    /// Returns how many threads of a CPU run or want to.
+    pub fn count(&self, cpu: u32) -> u32 {
+        self.cpus[cpu as usize].runnable
+    }
+
+    /// Returns the load of a CPU.
+    pub fn of_cpu(&mut self, cpu: u32, now: u64) -> f64 {
+        self.cpus[cpu as usize].at(now)
+    }
+
+    /// Returns which part of a CPU's load is that of a thread of it.
+    pub fn part(&mut self, thread: u32, cpu: u32, now: u64) -> f64 {
+        let own = self.threads[thread as usize].at(now);
+        let all = self.of_cpu(cpu, now);
+        if all > own { own / all } else { 1.0 }
     }
 
     /// A thread of a CPU belongs to another from now on.
@@ -84,8 +127,8 @@ impl Loads {
         }
         let value = own.at(now);
         let left = &mut self.cpus[from as usize];
-        // What was rounded must not be less than nothing.
-        left.value = (left.at(now) - value).max(0.0);
+        left.at(now);
+        left.add(-value);
         left.runnable -= own.runnable;
         let taken = &mut self.cpus[to as usize];
         taken.value = taken.at(now) + value;

@@ -22,15 +22,15 @@ pub struct Machine {
     pub run_queues: bool,
     /// Whether, where each CPU has its own queue, a thread that wakes takes any CPU that is idle; else the one that it ran on last alone.
     pub idle_search: bool,
+    /// For which share of the time lately its own has to have been busy for that, from zero (always) to one; else it stays. So it is with threads that
+    /// are new and the CPU of the one that created them, and idle CPUs take none from others that have no more than they can do. So does a Linux 6.18 of
+    /// virtual machines (docs/validation.md, "When a thread looks for an idle CPU").
+    pub idle_search_from: Rate,
     /// How often, where each CPU has its own queue, one that is idle takes a thread from another's; zero for at once.
     pub idle_balance: SimTime,
     /// Where that is not at once, in what share of the times one takes a thread as it becomes idle which it could take. Linux 6.18 looks as often as it
     /// lately found one (`kernel/sched/fair.c`: `newidle_ratio`).
     pub idle_takes: Rate,
-    /// For how long after the program's beginning, where each CPU has its own queue, a thread begins on the CPU of the one that created it,
-    /// but where another has two threads fewer, and idle CPUs take none from others. So does a Linux 6.18 of virtual machines (docs/validation.md,
-    /// "What one run leaves to the next").
-    pub spread_after: SimTime,
     /// Which CPUs a thread may run on.
     pub bind: Bind,
     /// How long the fair scheduler and the one that goes round let a thread run while others wait. By default 3 ms, about
@@ -169,8 +169,8 @@ impl Machine {
             wakeup_preemption: program.recorded,
             run_queues: program.recorded,
             idle_search: true,
+            idle_search_from: Rate(0),
             idle_balance: SimTime::ZERO,
-            spread_after: SimTime::ZERO,
             idle_takes: IDLE_TAKES,
             slice: SimTime::from_nanos(program.slice.unwrap_or(LINUX_SLICE)),
             handover,

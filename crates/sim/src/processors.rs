@@ -222,14 +222,22 @@ impl Processors {
         }
     }
 
-    /// Returns whether a CPU is idle that is to take a thread from another's queue when the clock ticks, or once threads spread.
+    /// Returns whether a CPU is idle that is to take a thread from another's queue when the clock ticks.
     #[inline]
-    pub fn waits_for_tick(&self, now: u64) -> bool {
-        self.run_queues.as_ref().is_some_and(|queues| {
-            (self.balances_at_ticks || queues.stay_together(now))
-                && self.idle.first().is_some()
-                && queues.anyone_waits()
-        })
+    pub fn waits_for_tick(&self) -> bool {
+        self.balances_at_ticks
+            && self
+                .run_queues
+                .as_ref()
+                .is_some_and(|queues| self.idle.first().is_some() && queues.anyone_waits())
+    }
+
+    /// Returns whether threads that sleep ahead of others of their CPU stay with it when they wake.
+    #[inline]
+    pub fn keep_who_is_ahead(&self) -> bool {
+        self.run_queues
+            .as_ref()
+            .is_some_and(RunQueues::keep_who_is_ahead)
     }
 
     /// Lets an idle CPU take a thread from another's queue, as the clock ticks. `left_at`: when each thread lost its CPU last.
@@ -248,7 +256,7 @@ impl Processors {
         let queues = self
             .run_queues
             .as_mut()
-            .filter(|queues| self.balances_at_ticks && !queues.stay_together(now))?;
+            .filter(|_| self.balances_at_ticks)?;
         let (thread, cpu) = queues.next_by_lot(&self.idle, vacated, left_at, now)?;
         Some(self.start(thread, cpu))
     }
@@ -322,10 +330,9 @@ impl Processors {
 
     /// Returns the next change that is due now, and makes it. `last_cpu` tells where a thread ran before: it returns
     /// there if that CPU is idle.
-    pub fn next_change(&mut self, now: u64, last_cpu: impl Fn(u32) -> u32) -> Option<Change> {
+    pub fn next_change(&mut self, last_cpu: impl Fn(u32) -> u32) -> Option<Change> {
         if let Some(queues) = &mut self.run_queues {
-            let at_once = !self.balances_at_ticks && !queues.stay_together(now);
-            let (thread, cpu) = queues.next(&self.idle, at_once, now)?;
+            let (thread, cpu) = queues.next(&self.idle, !self.balances_at_ticks)?;
             return Some(self.start(thread, cpu));
         }
         self.fill_bound()

@@ -17,6 +17,7 @@ use crate::{
     cpu_set::CpuSet,
     loads::Loads,
     processors::{Entry, Queue},
+    usage::Usage,
 };
 
 /// For how long a CPU that is busy lets another have more threads, in picoseconds: where these are two more at least, and where it is one, which
@@ -50,10 +51,8 @@ pub(crate) struct RunQueues {
     weighs: bool,
     /// Whether threads that wake look for idle CPUs beyond their last one.
     searches: bool,
-    /// From when on threads spread over idle CPUs, in picoseconds.
-    spread_after: u64,
-    /// When they did; nothing if that is still to come.
-    spread_at: Option<u64>,
+    /// How busy CPUs were, where threads leave only those that were busy for such a share of the time.
+    usage: Option<(Usage, f64)>,
     /// In what share of the times a CPU takes a thread as it becomes idle, in billionths, and what is left over of those so far.
     takes: u64,
     left_over: u64,
@@ -77,12 +76,16 @@ impl RunQueues {
             uneven_since: vec![0; cpus as usize],
             loads: Loads::new(cpus, threads),
             searches: machine.idle_search,
-            spread_after: machine.spread_after.0,
-            spread_at: (machine.spread_after.0 == 0).then_some(NEVER),
+            usage: (machine.idle_search && machine.idle_search_from.0 > 0).then(|| {
+                let from = machine.idle_search_from.0 as f64 / Rate::ONE.0 as f64;
+                (Usage::new(cpus, threads), from)
+            }),
             takes: machine.idle_takes.0,
             left_over: 0,
             looked: vec![NEVER; cpus as usize],
-            weighs: !machine.idle_search || threads > cpus as usize,
+            weighs: !machine.idle_search
+                || machine.idle_search_from.0 > 0
+                || threads > cpus as usize,
             in_vain: 0,
         }
     }
@@ -98,13 +101,21 @@ impl RunQueues {
         if self.weighs {
             self.loads.move_to(thread, from, cpu, now);
         }
+        if let Some((usage, _)) = &mut self.usage
+            && from != cpu
+        {
+            usage.move_to(thread, from, cpu, now);
+        }
     }
 
     /// A thread runs or wants to from now on, or waits for something else or has ended.
     pub fn set_runnable(&mut self, thread: u32, runnable: bool, now: u64) {
+        let cpu = self.of(thread);
         if self.weighs {
-            self.loads
-                .set_runnable(thread, self.of(thread), runnable, now);
+            self.loads.set_runnable(thread, cpu, runnable, now);
+        }
+        if let Some((usage, _)) = &mut self.usage {
+            usage.set_runnable(thread, cpu, runnable, now);
         }
     }
 
@@ -142,19 +153,11 @@ impl RunQueues {
         }
     }
 
-    /// Returns whether threads do not spread over idle CPUs yet.
+    /// Returns whether threads that sleep ahead of others of their CPU stay with it when they wake: Linux has not taken them out of its queue yet
+    /// (`sched_delayed`).
     #[inline]
-    pub fn stay_together(&self, now: u64) -> bool {
-        now < self.spread_after
-    }
-
-    /// Returns whether threads spread over idle CPUs now, as they do once: at the first instant from when on they may at which one waits for
-    /// another CPU. Those that meet all the time do so as early as those that only work: 1.1 and 1.6 ms after they began, medians of 20 runs.
-    fn spread_now(&mut self, now: u64) -> bool {
-        if self.spread_at.is_none() && !self.stay_together(now) {
-            self.spread_at = Some(now);
-        }
-        self.spread_at == Some(now)
+    pub fn keep_who_is_ahead(&self) -> bool {
+        self.usage.is_some()
     }
 
     /// Returns where a thread that wakes is to wait, which ran on a CPU before, or never, and which one on another let go on.
@@ -169,23 +172,38 @@ impl RunQueues {
         if let Some(own) = last.filter(is_free) {
             return own;
         }
-        if self.stay_together(now) {
-            if let (None, Some(creator)) = (last, waker) {
-                let other = self.least(idle);
-                let is_far = self.count(idle, creator) > self.count(idle, other) + 1;
-                return if is_far { other } else { creator };
-            }
-        } else if (self.searches || last.is_none())
-            // Nobody has filled caches for one that is new.
+        // Nobody has filled caches for one that is new.
+        let looks = self.searches || last.is_none();
+        let leaves = match (last.or(waker), &mut self.usage) {
+            (Some(own), Some((usage, from))) => usage.busy(own, now) >= *from,
+            _ => true,
+        };
+        if looks
+            && leaves
             && let Some(free) = idle.first_outside(&self.waiting)
         {
             return free;
+        }
+        if let (None, Some(creator)) = (last, waker)
+            && self.usage.is_some()
+        {
+            return self.beside(creator, now);
         }
         match (last, waker) {
             (Some(last), Some(waker)) if self.loads.is_less(thread, waker, last, now) => waker,
             (Some(last), _) => last,
             (None, _) => self.least(idle),
         }
+    }
+
+    /// Returns where a thread begins that gets no idle CPU: on that of the one that created it, unless that is full and another is not.
+    fn beside(&mut self, creator: u32, now: u64) -> u32 {
+        let Some((usage, _)) = &mut self.usage else {
+            return creator;
+        };
+        let mut cpus = std::iter::once(creator).chain(0..self.queues.len() as u32);
+        cpus.find(|&cpu| !usage.is_full(cpu, now))
+            .unwrap_or(creator)
     }
 
     /// Returns how many threads run on a CPU or wait for it.
@@ -201,12 +219,12 @@ impl RunQueues {
 
     /// Takes the thread that is next on an idle CPU, with that CPU: of its own queue; else, if idle CPUs take others' threads `at_once`, of
     /// the longest.
-    pub fn next(&mut self, idle: &CpuSet, at_once: bool, now: u64) -> Option<(u32, u32)> {
+    pub fn next(&mut self, idle: &CpuSet, at_once: bool) -> Option<(u32, u32)> {
         if let Some(cpu) = idle.first_common(&self.waiting) {
             return Some((self.pop(cpu)?, cpu));
         }
         let (cpu, longest) = (idle.first()?, self.longest()?);
-        if !at_once && !self.spread_now(now) {
+        if !at_once {
             return None;
         }
         Some((self.pop(longest)?, cpu))
@@ -216,6 +234,12 @@ impl RunQueues {
     /// asked in vain too often, any. `left_at`: when each thread lost its CPU last.
     pub fn next_at_tick(&mut self, idle: &CpuSet, left_at: &[u64], now: u64) -> Option<(u32, u32)> {
         let cpu = idle.first()?;
+        let longest = self.longest()?;
+        if let Some((usage, _)) = &mut self.usage
+            && !usage.has_too_much(longest, now)
+        {
+            return None;
+        }
         let cooled = if self.in_vain < PATIENT_TICKS { HOT } else { 0 };
         let Some((entry, longest)) = self.first_that_cooled(cooled, left_at, now) else {
             self.in_vain += 1;

@@ -319,32 +319,59 @@ fn an_idle_cpu_takes_who_waits_for_another_when_the_clock_ticks() {
     );
 }
 
+/// Threads that leave a CPU only when it was busy for two thirds of the time.
+fn leaves_busy_cpus(machine: &mut Machine) {
+    machine.run_queues = true;
+    machine.slice = nanos(2_500_000);
+    machine.idle_search_from = Rate(670_000_000);
+    machine.idle_balance = nanos(4_000_000);
+    machine.idle_takes = Rate(0);
+    machine.costs = Costs::NONE;
+}
+
 #[test]
-fn threads_of_a_program_that_just_began_share_a_cpu_for_a_while() {
-    // B works for 30 ms beside A, on A's CPU at first; C finds two there.
-    let rows = |more: &str| {
-        format!("unit 1ms\nprocess A\nprocess B\n{more}30 A terminate\n60 B terminate\n")
-    };
-    let together = |spread_after: u64, idle_balance: u64| {
-        move |machine: &mut Machine| {
-            machine.run_queues = true;
-            machine.slice = nanos(2_500_000);
-            machine.spread_after = nanos(spread_after);
-            machine.idle_balance = nanos(idle_balance);
-        }
-    };
-    let two = rows("0 A create B\n");
-    let last = |rows: &str, spread_after, idle_balance| {
-        let done = ends(rows, 2, together(spread_after, idle_balance));
+fn a_thread_begins_beside_its_creator_until_that_was_busy_for_long() {
+    // A works for a while, creates B, and both work for 30 ms.
+    let last = |before: u64, how: fn(&mut Machine)| {
+        let rows = format!(
+            "unit 1ms\nprocess A\nprocess B\n{before} A create B\n{} A terminate\n{} B terminate\n",
+            before + 30,
+            before + 60
+        );
+        let done = ends(&rows, 2, how);
         done.iter().max().map(|last| last / 1_000_000)
     };
-    assert_eq!(last(&two, 0, 0), Some(30));
-    // Half of the 10 ms is lost.
-    assert_eq!(last(&two, 10_000_000, 0), Some(35));
-    // Of 9 ms one had 5 and the other 4; that the clock ticks after 12 ms only makes no difference.
-    assert_eq!(last(&two, 9_000_000, 4_000_000), Some(35));
-    let three = rows("process C\n0 A create B\n0 A create C\n0 C terminate\n");
-    assert_eq!(last(&three, 10_000_000, 0), Some(35));
+    // Their CPU has too much to do after 22 ms, and the other one takes one of them when the clock ticks; they had 12 ms each.
+    assert_eq!(last(0, leaves_busy_cpus), Some(42));
+    assert_eq!(last(60, leaves_busy_cpus), Some(90));
+    let at_once = |machine: &mut Machine| {
+        leaves_busy_cpus(machine);
+        machine.idle_search_from = Rate(0);
+    };
+    assert_eq!(last(0, at_once), Some(30));
+}
+
+#[test]
+fn who_wakes_leaves_its_cpu_only_when_that_was_busy_for_long() {
+    // C sleeps on A's CPU, where A works for so long before it lets C go on, and for 30 ms after; C works for 10 ms then.
+    let end_of_a = |before: u64| {
+        let rows = format!(
+            "unit 1ms\nsemaphore S 0\nreturns explicit\n0 A create C cpu=0\n0 C sem_wait S cpu=0\n{before} A sem_post S cpu={before}\n\
+             {before} C return cpu=0\n{} A terminate cpu={}\n{} C terminate cpu=10\n",
+            before + 30,
+            before + 30,
+            before + 40
+        );
+        // When C was new it made their CPU busier by a third.
+        let very_busy = |machine: &mut Machine| {
+            leaves_busy_cpus(machine);
+            machine.idle_search_from = Rate(900_000_000);
+        };
+        ends(&rows, 2, very_busy)[0] / 1_000_000 - before
+    };
+    // C takes A's CPU from it, or finds the other one.
+    assert!(end_of_a(10) > 33);
+    assert_eq!(end_of_a(60), 30);
 }
 
 #[test]

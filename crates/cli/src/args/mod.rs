@@ -88,9 +88,6 @@ pub enum Command {
     /// Take part in a calibration
     #[command(hide = true)]
     MpiRank(MpiRankArgs),
-    /// Tell when threads of a process that just began come to other CPUs
-    #[command(hide = true)]
-    ComeApart,
     /// Plan and simulate master/slave programs on clusters, before there is anything to record
     Grid(GridArgs),
     /// Solve stochastic automata networks, such as models of master/slave programs

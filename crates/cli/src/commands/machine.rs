@@ -37,13 +37,6 @@ pub fn run(args: &MachineArgs) -> anyhow::Result<Finish> {
     Ok(Finish::Fine)
 }
 
-/// Tells, in nanoseconds, when two threads of this process had a CPU each.
-pub fn come_apart() -> anyhow::Result<Finish> {
-    let took = foretrace_calibrate::come_apart().context("cannot make a thread")?;
-    output::print(format!("{}\n", took.as_nanos()))?;
-    Ok(Finish::Fine)
-}
-
 fn calibrate(command: &[OsString]) -> anyhow::Result<String> {
     // First, since it may fail.
     let copies = (!command.is_empty()).then(|| beside_copies(command));

@@ -42,7 +42,6 @@ pub fn run(command: &Command) -> anyhow::Result<Finish> {
         Command::Farm(args) => farm::run(args),
         Command::Calibrate(args) => calibrate::run(args),
         Command::MpiRank(args) => calibrate::run_rank(args),
-        Command::ComeApart => machine::come_apart(),
         Command::View(args) => view::run(args),
         Command::Demo => demo::run(),
     }

@@ -24,23 +24,12 @@ pub fn head(measured: &Calibration) -> String {
             row(&mut text, name, &estimate);
         }
         let [here, there] = between.cpus;
-        let Placement { woken, stayed } = between.placement;
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "#\n# CPUs {here} and {there}; a hop is one thread's letting another go on. Of {woken} threads that woke where another \
-             worked,\n# {} took the CPU that was idle.",
-            woken - stayed
+            "#\n# CPUs {here} and {there}; a hop is one thread's letting another go on. {}",
+            leaving(&between.placement)
         );
-        if let Some(together) = &between.spread_after {
-            let _ = writeln!(
-                text,
-                "# Threads of a process that just began had a CPU each after {} ({} to {}).",
-                Nanos(together.nanos),
-                Nanos(together.low),
-                Nanos(together.high)
-            );
-        }
     }
     if let Some(streams) = &measured.streams {
         text.push_str(&memory(streams));
@@ -118,6 +107,35 @@ pub fn refill_text(refill: Option<Share>) -> String {
     }
 }
 
+/// Tells whether threads that wake leave a CPU that is busy for one that is idle.
+fn leaving(placement: &Placement) -> String {
+    let times = placement.samples();
+    let percent = |share: f64| 100.0 * share;
+    match placement.searches_from() {
+        None => format!(
+            "Threads that wake where\n# another works go on there while the other CPU is idle (looked at {times} times)."
+        ),
+        Some(0.0) => format!(
+            "Threads that wake where\n# another works go on on the CPU that is idle (looked at {times} times)."
+        ),
+        Some(from) => {
+            let between = placement.middle_half().map(|[low, high]| {
+                format!(
+                    "; the middle half {:.0} to {:.0}",
+                    percent(low),
+                    percent(high)
+                )
+            });
+            format!(
+                "Threads that wake where\n# another works go on on the CPU that is idle once that one was busy for {:.0} % of the time \
+                 lately\n# (looked at {times} times{}).",
+                percent(from),
+                between.unwrap_or_default()
+            )
+        }
+    }
+}
+
 fn memory(streams: &Streams) -> String {
     let mut text = String::from("#\n");
     row(&mut text, "memory, one CPU", &streams.alone);
@@ -186,13 +204,6 @@ pub fn warnings(measured: &Calibration, foreign_load: Option<f64>) -> Vec<String
             unsure.join(" and ")
         ));
     }
-    if between.spread_after.is_none() {
-        warnings.push(
-            "foretrace cannot start itself, so that `spread_after` cannot be measured: threads of a program that begins are taken to get \
-             CPUs of their own at once"
-                .to_owned(),
-        );
-    }
     if between.share_core {
         warnings.push(
             "the CPUs that may be used share a core: between cores it takes longer".to_owned(),
@@ -228,11 +239,7 @@ mod tests {
                 preempt_cost: estimate(900, 1_000, 1_100),
                 block_cost: estimate(900, 1_000, 1_100),
                 create_cost: None,
-                placement: Placement {
-                    woken: 5,
-                    stayed: 1,
-                },
-                spread_after: Some(estimate(14_000_000, 15_000_000, 16_000_000)),
+                placement: Placement::of(vec![Some(0.01)]),
             }),
             streams: Some(Streams {
                 cpus: 2,
@@ -240,6 +247,19 @@ mod tests {
                 together: estimate(12_000_000, 13_000_000, 14_000_000),
             }),
         }
+    }
+
+    #[test]
+    fn from_when_on_threads_leave_a_cpu_is_told() {
+        let told = |shares: &[Option<f64>]| leaving(&Placement::of(shares.to_vec()));
+        assert!(told(&[None]).ends_with("is idle (looked at 1 times)."));
+        assert!(told(&[Some(0.02)]).contains("go on on the CPU that is idle ("));
+        let three = told(&[Some(0.7), Some(0.65), Some(0.66)]);
+        assert!(
+            three.contains("busy for 70 % of")
+                && three.ends_with("3 times; the middle half 65 to 70)."),
+            "{three}"
+        );
     }
 
     #[test]

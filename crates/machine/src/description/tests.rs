@@ -244,8 +244,10 @@ fn cpus_that_nobody_looks_for_take_threads_when_the_clock_ticks() {
         balance("idle_search = false\nidle_balance = \"0us\"\n"),
         balance("")
     );
-    let spread = machine("[scheduler]\nspread_after = \"17.5ms\"\n", 2).spread_after;
-    assert_eq!(spread, SimTime::from_nanos(17_500_000));
+    assert_eq!(balance("idle_search_from = 0.67\n"), LINUX_TICK);
+    assert_eq!(balance("idle_search_from = 0\n"), balance(""));
+    let busy = machine("[scheduler]\nidle_search_from = 0.67\n", 2).idle_search_from;
+    assert_eq!(busy, Rate(670_000_000));
     assert!(
         !described("")
             .with_idle_search(false)

@@ -33,7 +33,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         while self.processors.anyone_waits() {
             let threads = &self.core.threads;
             let last_cpu = |thread: u32| threads[thread as usize].cpu;
-            let change = self.processors.next_change(now, last_cpu);
+            let change = self.processors.next_change(last_cpu);
             let by_lot = || {
                 let (vacated, left_at) = (&self.vacated, &self.left_at);
                 self.processors.change_by_lot(vacated, left_at, now)
@@ -60,17 +60,12 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
     /// Sets the clock to tick, if that is when idle CPUs take threads from others; it need not tick otherwise.
     fn set_tick(&mut self) {
         let now = self.core.now;
-        if !self.processors.waits_for_tick(now) {
+        if !self.processors.waits_for_tick() {
             return self.alarms.set_tick(None);
         }
-        let spread_after = self.machine.spread_after.0;
-        let next = match self.machine.idle_balance.0 {
-            // It was measured when they spread, which need not be at a tick of this clock.
-            _ if now < spread_after => Some(spread_after),
-            0 => Some(now + 1),
-            tick => (now + 1).checked_next_multiple_of(tick),
-        };
-        self.alarms.set_tick(next);
+        let tick = self.machine.idle_balance.0;
+        self.alarms
+            .set_tick((now + 1).checked_next_multiple_of(tick));
     }
 
     /// Lets idle CPUs take threads from others.
