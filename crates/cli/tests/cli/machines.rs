@@ -189,22 +189,6 @@ fn this_machine_can_be_measured_and_predicted_for() {
 }
 
 #[test]
-fn this_machine_can_be_measured_by_a_file_that_is_gone() {
-    let environment = TestEnvironment::new();
-    let here =
-        "cp \"$1\" here && exec 9<here && rm here && exec /proc/self/fd/9 machine --calibrate";
-    let output = Command::new("sh")
-        .args(["-c", here, "sh", env!("CARGO_BIN_EXE_foretrace")])
-        .current_dir(environment.path("."))
-        .output()
-        .expect("there is a shell");
-    let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
-    assert!(output.status.success(), "{out}{err}");
-    assert!(out.contains("\nwake_latency = \""), "{out}");
-    assert!(err.contains("cannot start itself"), "{err}");
-}
-
-#[test]
 fn a_program_is_measured_beside_copies_of_itself() {
     let environment = TestEnvironment::new();
     let run =
