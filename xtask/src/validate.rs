@@ -11,7 +11,10 @@ use crate::{
 const CPUS: u32 = 2;
 
 /// How often each program runs on each number of CPUs.
-const ROUNDS: &str = "7";
+const ROUNDS: &str = "10";
+
+/// How often each is recorded: the machine's speed changes by a tenth within seconds, and the recording in the middle answers.
+const RECORDINGS: &str = "5";
 
 /// Prints the table that `docs/validation.md` shows.
 pub fn all() -> Result<(), String> {
@@ -64,7 +67,15 @@ fn validate(command: &[String]) -> Result<String, String> {
     let cpus = CPUS.to_string();
     let output = Command::new(root().join("target/release/foretrace"))
         .args([
-            "validate", "--cpus", &cpus, "--rounds", ROUNDS, "--json", "--",
+            "validate",
+            "--cpus",
+            &cpus,
+            "--rounds",
+            ROUNDS,
+            "--recordings",
+            RECORDINGS,
+            "--json",
+            "--",
         ])
         .args(command)
         .output()
