@@ -51,8 +51,8 @@ pub(crate) struct RunQueues {
     weighs: bool,
     /// Whether threads that wake look for idle CPUs beyond their last one.
     searches: bool,
-    /// How busy CPUs were, where threads leave only those that were busy for such a share of the time.
-    usage: Option<(Usage, f64)>,
+    /// How busy CPUs were, where threads leave only those that were busy for long.
+    usage: Option<Usage>,
     /// In what share of the times a CPU takes a thread as it becomes idle, in billionths, and what is left over of those so far.
     takes: u64,
     left_over: u64,
@@ -78,7 +78,7 @@ impl RunQueues {
             searches: machine.idle_search,
             usage: (machine.idle_search && machine.idle_search_from.0 > 0).then(|| {
                 let from = machine.idle_search_from.0 as f64 / Rate::ONE.0 as f64;
-                (Usage::new(cpus, threads), from)
+                Usage::new(cpus, threads, from)
             }),
             takes: machine.idle_takes.0,
             left_over: 0,
@@ -101,7 +101,7 @@ impl RunQueues {
         if self.weighs {
             self.loads.move_to(thread, from, cpu, now);
         }
-        if let Some((usage, _)) = &mut self.usage
+        if let Some(usage) = &mut self.usage
             && from != cpu
         {
             usage.move_to(thread, from, cpu, now);
@@ -114,7 +114,7 @@ impl RunQueues {
         if self.weighs {
             self.loads.set_runnable(thread, cpu, runnable, now);
         }
-        if let Some((usage, _)) = &mut self.usage {
+        if let Some(usage) = &mut self.usage {
             usage.set_runnable(thread, cpu, runnable, now);
         }
     }
@@ -175,7 +175,7 @@ impl RunQueues {
         // Nobody has filled caches for one that is new.
         let looks = self.searches || last.is_none();
         let leaves = match (last.or(waker), &mut self.usage) {
-            (Some(own), Some((usage, from))) => usage.busy(own, now) >= *from,
+            (Some(own), Some(usage)) => usage.lets_go(own, now),
             _ => true,
         };
         if looks
@@ -198,7 +198,7 @@ impl RunQueues {
 
     /// Returns where a thread begins that gets no idle CPU: on that of the one that created it, unless that is full and another is not.
     fn beside(&mut self, creator: u32, now: u64) -> u32 {
-        let Some((usage, _)) = &mut self.usage else {
+        let Some(usage) = &mut self.usage else {
             return creator;
         };
         let mut cpus = std::iter::once(creator).chain(0..self.queues.len() as u32);
@@ -235,7 +235,7 @@ impl RunQueues {
     pub fn next_at_tick(&mut self, idle: &CpuSet, left_at: &[u64], now: u64) -> Option<(u32, u32)> {
         let cpu = idle.first()?;
         let longest = self.longest()?;
-        if let Some((usage, _)) = &mut self.usage
+        if let Some(usage) = &mut self.usage
             && !usage.has_too_much(longest, now)
         {
             return None;

@@ -24,13 +24,16 @@ pub(crate) struct Usage {
     busy: Vec<Load>,
     /// How many threads ran on each or wanted to.
     runnable: Loads,
+    /// From which share on threads leave one for a CPU that is idle.
+    from: f64,
 }
 
 impl Usage {
-    pub fn new(cpus: u32, threads: usize) -> Self {
+    pub fn new(cpus: u32, threads: usize, from: f64) -> Self {
         Self {
             busy: vec![Load::default(); cpus as usize],
             runnable: Loads::new(cpus, threads),
+            from,
         }
     }
 
@@ -70,8 +73,13 @@ impl Usage {
     }
 
     /// Returns for which share of the time a CPU was busy lately.
-    pub fn busy(&mut self, cpu: u32, now: u64) -> f64 {
+    fn busy(&mut self, cpu: u32, now: u64) -> f64 {
         self.busy[cpu as usize].at(now)
+    }
+
+    /// Returns whether a CPU was busy for long enough for threads to leave it.
+    pub fn lets_go(&mut self, cpu: u32, now: u64) -> bool {
+        self.busy(cpu, now) >= self.from
     }
 
     /// Returns whether a CPU has no room for more.
@@ -93,7 +101,7 @@ mod tests {
     const MS: u64 = 1_000_000_000;
 
     fn one_thread() -> Usage {
-        let mut usage = Usage::new(2, 3);
+        let mut usage = Usage::new(2, 3, 0.67);
         usage.set_runnable(0, 0, true, 0);
         usage
     }
@@ -102,7 +110,9 @@ mod tests {
     fn a_cpu_fills_as_it_works_and_empties_as_it_is_idle() {
         let mut usage = one_thread();
         assert!((usage.busy(0, 0) - 0.35).abs() < 1e-9);
+        assert!(!usage.lets_go(0, 31 * MS));
         assert!((usage.busy(0, 32 * MS) - 0.675).abs() < 1e-4);
+        assert!(usage.lets_go(0, 32 * MS));
         assert!(!usage.is_full(0, 60 * MS) && usage.is_full(0, 80 * MS));
         usage.set_runnable(0, 0, false, 80 * MS);
         assert!((usage.busy(0, 112 * MS) - 0.4425).abs() < 1e-3);

@@ -283,17 +283,21 @@ fn odd_machines_get_through(recording: &Recording) -> Result<(), TestCaseError> 
             }],
             ..Machine::new(4, &program)
         };
-        for (costly, queues, far) in [
-            (false, false, false),
-            (true, false, false),
-            (true, true, false),
-            (true, true, true),
+        for (costly, queues, far, stay) in [
+            (false, false, false, false),
+            (true, false, false, false),
+            (true, true, false, false),
+            (true, true, true, false),
+            (true, true, false, true),
         ] {
             machine.idle_search = !far;
-            machine.idle_balance = SimTime::from_nanos(if far { 5 } else { 0 });
+            machine.idle_search_from = Rate(if stay { 600_000_000 } else { 0 });
+            machine.idle_balance = SimTime::from_nanos(if far || stay { 5 } else { 0 });
             if queues {
-                // Each CPU has its own queue only where they are all alike.
+                // Each CPU has its own queue only where they are all alike, and no thread is bound to one.
                 machine.processors.clear();
+                machine.threads.clear();
+                machine.bind = Bind::None;
                 machine.run_queues = true;
             }
             if costly {
