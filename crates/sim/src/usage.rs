@@ -8,10 +8,6 @@
 
 use crate::loads::{Load, Loads};
 
-/// How much of the time a program's first thread is taken to have worked before: those that a shell starts get their first CPU
-/// to themselves from 42 to 50 ms after they began on.
-const AT_FIRST: f64 = 0.35;
-
 /// A CPU that was busy for so much of the time has no room for more: Linux lets a group of CPUs fill to 1 / 1.17 (`imbalance_pct`).
 const FULL: f64 = 1.0 / 1.17;
 
@@ -40,11 +36,7 @@ impl Usage {
     /// A thread of a CPU runs or wants to from now on, or no longer. One that is new counts for half of the time that the CPU was idle.
     pub fn set_runnable(&mut self, thread: u32, cpu: u32, runnable: bool, now: u64) {
         let busy = self.busy[cpu as usize].at(now);
-        let first = if now == 0 {
-            AT_FIRST
-        } else {
-            (1.0 - busy) / 2.0
-        };
+        let first = (1.0 - busy) / 2.0;
         if self
             .runnable
             .set_runnable_first(thread, cpu, runnable, first, now)
@@ -109,13 +101,12 @@ mod tests {
     #[test]
     fn a_cpu_fills_as_it_works_and_empties_as_it_is_idle() {
         let mut usage = one_thread();
-        assert!((usage.busy(0, 0) - 0.35).abs() < 1e-9);
-        assert!(!usage.lets_go(0, 31 * MS));
-        assert!((usage.busy(0, 32 * MS) - 0.675).abs() < 1e-4);
-        assert!(usage.lets_go(0, 32 * MS));
-        assert!(!usage.is_full(0, 60 * MS) && usage.is_full(0, 80 * MS));
+        assert!((usage.busy(0, 0) - 0.5).abs() < 1e-9);
+        assert!(!usage.lets_go(0, 18 * MS) && usage.lets_go(0, 20 * MS));
+        assert!((usage.busy(0, 32 * MS) - 0.75).abs() < 1e-4);
+        assert!(!usage.is_full(0, 50 * MS) && usage.is_full(0, 80 * MS));
         usage.set_runnable(0, 0, false, 80 * MS);
-        assert!((usage.busy(0, 112 * MS) - 0.4425).abs() < 1e-3);
+        assert!((usage.busy(0, 112 * MS) - 0.4558).abs() < 1e-3);
         assert!(usage.busy(1, 112 * MS) < 1e-9);
     }
 
@@ -125,8 +116,8 @@ mod tests {
         assert!(!usage.has_too_much(0, 200 * MS), "it has one");
         let mut usage = one_thread();
         usage.set_runnable(1, 0, true, MS);
-        assert!(!usage.has_too_much(0, 20 * MS));
-        assert!(usage.has_too_much(0, 25 * MS));
+        assert!(!usage.has_too_much(0, 18 * MS));
+        assert!(usage.has_too_much(0, 22 * MS));
     }
 
     #[test]
