@@ -344,7 +344,11 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         let cpu = state.cpu;
         self.note_lead(thread);
         self.vacate(cpu);
-        self.processors.set_runnable(thread, false, self.core.now);
+        let (ran, now) = (self.core.threads[thread as usize].ran, self.core.now);
+        if let Some(lags) = self.processors.lags() {
+            lags.sleep(thread, cpu, ran, now);
+        }
+        self.processors.set_runnable(thread, false, now);
         if let Some(admission) = &mut self.admission
             && let Some(next) = admission.leave(thread)
         {
@@ -457,9 +461,9 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         };
         let cpus = (cpu_of(thread), cpu_of(waker));
         let now = self.core.now;
-        let stays =
-            |cpu: &u32| self.processors.keep_who_is_ahead() && self.is_still_ahead(thread, *cpu);
-        let queue = match cpus.0.filter(stays) {
+        let lags = self.processors.lags();
+        let stays = lags.is_some_and(|lags| lags.is_queued(thread, now));
+        let queue = match cpus.0.filter(|_| stays) {
             Some(own) => Some(own),
             None => self.processors.choose_queue(thread, cpus, now),
         };
@@ -492,6 +496,16 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             self.core.threads[thread as usize].ran.max(credit)
         };
         self.core.threads[thread as usize].ran = ran;
+        self.place(thread, waits_at.unwrap_or(0));
+    }
+
+    /// A thread comes to a CPU's queue, or wakes there.
+    #[inline]
+    fn place(&mut self, thread: u32, cpu: u32) {
+        let (ran, now) = (self.core.threads[thread as usize].ran, self.core.now);
+        if let Some(lags) = self.processors.lags() {
+            lags.place(thread, cpu, ran, now);
+        }
     }
 
     fn set_ready(&mut self, thread: u32) {

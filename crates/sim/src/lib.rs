@@ -28,6 +28,7 @@ mod core;
 mod course;
 mod cpu_set;
 mod engine;
+mod lags;
 mod loads;
 mod machine;
 mod memory;

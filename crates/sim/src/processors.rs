@@ -9,6 +9,7 @@ use crate::{
     chance::Chance,
     core::NOBODY,
     cpu_set::CpuSet,
+    lags::Lags,
     machine::SchedulerKind,
     placement::Placement,
     run_queues::RunQueues,
@@ -232,12 +233,10 @@ impl Processors {
                 .is_some_and(|queues| self.idle.first().is_some() && queues.anyone_waits())
     }
 
-    /// Returns whether threads that sleep ahead of others of their CPU stay with it when they wake.
+    /// Returns who sleeps in a CPU's queue, where that is so.
     #[inline]
-    pub fn keep_who_is_ahead(&self) -> bool {
-        self.run_queues
-            .as_ref()
-            .is_some_and(RunQueues::keep_who_is_ahead)
+    pub fn lags(&mut self) -> Option<&mut Lags> {
+        self.run_queues.as_mut()?.lags()
     }
 
     /// Lets an idle CPU take a thread from another's queue, as the clock ticks. `left_at`: when each thread lost its CPU last.

@@ -15,6 +15,7 @@ use std::cmp::Reverse;
 use crate::{
     Machine, Rate,
     cpu_set::CpuSet,
+    lags::Lags,
     loads::Loads,
     processors::{Entry, Queue},
     usage::Usage,
@@ -53,6 +54,8 @@ pub(crate) struct RunQueues {
     searches: bool,
     /// How busy CPUs were, where threads leave only those that were busy for long.
     usage: Option<Usage>,
+    /// Who sleeps in a queue, where that is so.
+    lags: Option<Lags>,
     /// In what share of the times a CPU takes a thread as it becomes idle, in billionths, and what is left over of those so far.
     takes: u64,
     left_over: u64,
@@ -65,6 +68,7 @@ pub(crate) struct RunQueues {
 impl RunQueues {
     pub fn new(machine: &Machine, threads: usize) -> Self {
         let cpus = machine.cpus;
+        let stays = machine.idle_search && machine.idle_search_from.0 > 0;
         Self {
             queues: vec![Queue::new(); cpus as usize],
             waiting: CpuSet::none(cpus),
@@ -76,16 +80,15 @@ impl RunQueues {
             uneven_since: vec![0; cpus as usize],
             loads: Loads::new(cpus, threads),
             searches: machine.idle_search,
-            usage: (machine.idle_search && machine.idle_search_from.0 > 0).then(|| {
+            usage: stays.then(|| {
                 let from = machine.idle_search_from.0 as f64 / Rate::ONE.0 as f64;
                 Usage::new(cpus, threads, from)
             }),
+            lags: stays.then(|| Lags::new(cpus, threads)),
             takes: machine.idle_takes.0,
             left_over: 0,
             looked: vec![NEVER; cpus as usize],
-            weighs: !machine.idle_search
-                || machine.idle_search_from.0 > 0
-                || threads > cpus as usize,
+            weighs: !machine.idle_search || stays || threads > cpus as usize,
             in_vain: 0,
         }
     }
@@ -105,6 +108,8 @@ impl RunQueues {
             && from != cpu
         {
             usage.move_to(thread, from, cpu, now);
+            self.count_lags(from, now);
+            self.count_lags(cpu, now);
         }
     }
 
@@ -116,7 +121,21 @@ impl RunQueues {
         }
         if let Some(usage) = &mut self.usage {
             usage.set_runnable(thread, cpu, runnable, now);
+            self.count_lags(cpu, now);
         }
+    }
+
+    /// Notes how many threads of a CPU run or want to.
+    fn count_lags(&mut self, cpu: u32, now: u64) {
+        if let (Some(lags), Some(usage)) = (&mut self.lags, &self.usage) {
+            lags.set_count(cpu, usage.count_of(cpu), now);
+        }
+    }
+
+    /// Returns who sleeps in a queue, where that is so.
+    #[inline]
+    pub fn lags(&mut self) -> Option<&mut Lags> {
+        self.lags.as_mut()
     }
 
     /// Returns whether any thread waits.
@@ -151,13 +170,6 @@ impl RunQueues {
         if self.of_length[self.greatest] == 0 {
             self.greatest = length;
         }
-    }
-
-    /// Returns whether threads that sleep ahead of others of their CPU stay with it when they wake: Linux has not taken them out of its queue yet
-    /// (`sched_delayed`).
-    #[inline]
-    pub fn keep_who_is_ahead(&self) -> bool {
-        self.usage.is_some()
     }
 
     /// Returns where a thread that wakes is to wait, which ran on a CPU before, or never, and which one on another let go on.

@@ -64,6 +64,11 @@ impl Usage {
         self.busy[cpu as usize].set_runnable(any);
     }
 
+    /// Returns how many threads of a CPU run or want to.
+    pub fn count_of(&self, cpu: u32) -> u32 {
+        self.runnable.count(cpu)
+    }
+
     /// Returns for which share of the time a CPU was busy lately.
     fn busy(&mut self, cpu: u32, now: u64) -> f64 {
         self.busy[cpu as usize].at(now)

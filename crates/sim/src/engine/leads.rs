@@ -39,26 +39,16 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
 
     /// Returns how long a thread that wakes counts as having run, which slept where it ran on a CPU and is to wait for another, or the same.
     pub(super) fn ran_with_lead(&self, thread: u32, [slept_at, waits_at]: [u32; 2]) -> u64 {
-        let ahead = self.ahead(thread, slept_at);
-        self.least_ran[waits_at as usize].saturating_add(ahead)
-    }
-
-    /// Returns whether a thread that wakes is still ahead of others of the CPU that it ran on before it slept.
-    pub(super) fn is_still_ahead(&self, thread: u32, slept_at: u32) -> bool {
-        self.ahead(thread, slept_at) > 0
-    }
-
-    /// Returns what is left of how far a thread was ahead that wakes, which slept where it ran on this CPU.
-    fn ahead(&self, thread: u32, slept_at: u32) -> u64 {
         let lead = self.leads[thread as usize];
         let caught_up = self.least_ran[slept_at as usize].saturating_sub(lead.least);
         let since = self.core.threads[thread as usize].since;
         let was_idle = self.processors.occupant(slept_at).is_none()
             || since < self.idle_until[slept_at as usize];
-        if was_idle {
+        let ahead = if was_idle {
             0
         } else {
             lead.ahead.saturating_sub(caught_up)
-        }
+        };
+        self.least_ran[waits_at as usize].saturating_add(ahead)
     }
 }

@@ -134,9 +134,11 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
             return;
         };
         self.processors.set_queue(thread, to, self.core.now);
-        let [from, to] = [from, to].map(|cpu| self.least_ran[cpu as usize]);
+        let [from_least, to_least] = [from, to].map(|cpu| self.least_ran[cpu as usize]);
         let ran = &mut self.core.threads[thread as usize].ran;
-        *ran = (to + ran.saturating_sub(from)).saturating_sub(from.saturating_sub(*ran));
+        *ran = (to_least + ran.saturating_sub(from_least))
+            .saturating_sub(from_least.saturating_sub(*ran));
+        self.place(thread, to);
     }
 
     /// Lets threads that share their cores or the memory with more or fewer others than before go on as fast as they can now.
@@ -170,6 +172,9 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
 
     pub(super) fn start(&mut self, thread: u32, cpu: u32) {
         self.move_to_queue(thread, cpu);
+        if let Some(lags) = self.processors.lags() {
+            lags.begin_turn(cpu);
+        }
         if !self.ran_last.is_empty() {
             self.charge_for_place(thread, cpu);
         }
