@@ -5,6 +5,9 @@
 //! ticks and that thread did not run just now. So three threads on two CPUs do not get two thirds of a CPU each: two share one, and the
 //! third has the other for itself, until the queues are evened out.
 //!
+//! Some kernels let a thread leave its CPU for an idle one only if that was busy for long (`usage.rs`), and if it is not in that CPU's queue still
+//! while it sleeps (`lags.rs`).
+//!
 //! # Source
 //!
 //! Linux, `kernel/sched/fair.c`: `select_task_rq_fair`, `wake_affine_weight`, `sched_balance_newidle`, `nohz_balancer_kick`, `sched_balance_rq`,
@@ -235,10 +238,10 @@ impl RunQueues {
         if let Some(cpu) = idle.first_common(&self.waiting) {
             return Some((self.pop(cpu)?, cpu));
         }
-        let (cpu, longest) = (idle.first()?, self.longest()?);
         if !at_once {
             return None;
         }
+        let (cpu, longest) = (idle.first()?, self.longest()?);
         Some((self.pop(longest)?, cpu))
     }
 
