@@ -72,11 +72,28 @@ pub(crate) enum Flow {
     /// It is done.
     Next,
     /// It waits; whoever completes it calls [`Core::wake`].
-    Block(WaitKind, Option<u32>),
+    Block(WaitKind, Cause),
     /// It waits, and looks at memory meanwhile, on its CPU.
     Look,
     /// The thread is over.
     End,
+}
+
+impl Flow {
+    /// It waits for an object, or for none that has a number.
+    pub fn block(kind: WaitKind, object: Option<u32>) -> Self {
+        Self::Block(kind, Cause(object.unwrap_or(NOBODY)))
+    }
+}
+
+/// The object that an operation waits for, if any, in as few bytes as let what came of the operation fit into a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cause(u32);
+
+impl Cause {
+    pub fn object(self) -> Option<u32> {
+        (self.0 != NOBODY).then_some(self.0)
+    }
 }
 
 /// What the engine and the models share.
@@ -307,7 +324,7 @@ impl<'p> Core<'p> {
                         Waiting::Yielding | Waiting::Looking => WaitKind::Wait,
                     },
                 };
-                Flow::Block(kind, None)
+                Flow::block(kind, None)
             }
             Action::Delay(index) => {
                 let delay = self.program.delays[index as usize];
@@ -325,14 +342,14 @@ impl<'p> Core<'p> {
                 } else {
                     WaitKind::Timeout
                 };
-                Flow::Block(kind, None)
+                Flow::block(kind, None)
             }
             Action::Barrier(barrier) => match self.barriers.arrive(barrier, thread) {
                 Some(others) => {
                     self.woken.extend(others.map(|other| (other, thread)));
                     Flow::Next
                 }
-                None => Flow::Block(WaitKind::Barrier, Some(barrier.0)),
+                None => Flow::block(WaitKind::Barrier, Some(barrier.0)),
             },
             // What is left says nothing to other threads.
             _ => Flow::Next,

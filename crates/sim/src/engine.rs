@@ -17,7 +17,7 @@ mod turns;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use foretrace_program::Program;
-use foretrace_schedule::State;
+use foretrace_schedule::{State, WaitKind};
 
 use self::{
     alarms::{Alarm, Alarms},
@@ -27,7 +27,7 @@ use crate::{
     Machine, SchedulerKind,
     admission::Admission,
     chance::Chance,
-    core::{Core, Flow, NOBODY, Status, ThreadState},
+    core::{Cause, Core, Flow, NOBODY, Status, ThreadState},
     models::Model,
     observer::Observer,
     processors::Processors,
@@ -279,7 +279,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         let quiet = self.core.is_quiet();
         match flow {
             Flow::Next => self.core.advance(thread),
-            Flow::Block(kind, object) => self.block(thread, State::Blocked(kind), object),
+            Flow::Block(kind, cause) => self.block(thread, kind, cause),
             Flow::Look => self.look(thread),
             Flow::End => self.end(thread),
         }
@@ -321,11 +321,12 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         false
     }
 
-    fn block(&mut self, thread: u32, state: State, object: Option<u32>) {
+    fn block(&mut self, thread: u32, kind: WaitKind, cause: Cause) {
         self.leave_cpu(thread, Status::Blocked);
-        let event = self.core.event(thread);
+        let (event, now) = (self.core.event(thread), self.core.now);
+        let blocked = State::Blocked(kind);
         self.observer
-            .state(thread, self.core.now, state, object, event);
+            .state(thread, now, blocked, cause.object(), event);
         while let Some((at, thread)) = self.core.delays.pop() {
             let order = self.next_in_order();
             self.alarms.set_delay(thread, at, order);

@@ -143,7 +143,7 @@ impl RunQueues {
 
     /// Returns whether any thread waits.
     pub fn anyone_waits(&self) -> bool {
-        self.waiting.first().is_some()
+        self.greatest > 0
     }
 
     /// Returns the queue of a CPU.

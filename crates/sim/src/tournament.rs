@@ -83,16 +83,15 @@ impl Tournament {
     /// Gives a place a key, or [`NONE`].
     #[inline]
     pub fn set(&mut self, place: u32, key: u64) {
-        let mut node = self.leaves() + place as usize;
-        let mut smallest = Placed {
-            key,
-            place: u64::from(place),
-        };
-        self.nodes[node] = smallest;
-        while node > 1 {
-            smallest = smallest.smaller(self.nodes[node ^ 1]);
-            node /= 2;
-            self.nodes[node] = smallest;
+        // Of known length, a tree is climbed without a check or a loop.
+        match self.nodes.len() {
+            4 => set::<4>(&mut self.nodes, place, key),
+            8 => set::<8>(&mut self.nodes, place, key),
+            16 => set::<16>(&mut self.nodes, place, key),
+            32 => set::<32>(&mut self.nodes, place, key),
+            64 => set::<64>(&mut self.nodes, place, key),
+            128 => set::<128>(&mut self.nodes, place, key),
+            _ => climb(&mut self.nodes, place, key),
         }
     }
 
@@ -111,6 +110,38 @@ impl Tournament {
         }
         self.visit(2 * node, key, each);
         self.visit(2 * node + 1, key, each);
+    }
+}
+
+/// Gives a place a key in a tree of so many nodes.
+fn set<const NODES: usize>(nodes: &mut [Placed], place: u32, key: u64) {
+    if let Ok(nodes) = <&mut [Placed; NODES]>::try_from(nodes) {
+        let mut node = NODES / 2 + place as usize % (NODES / 2);
+        let mut smallest = Placed {
+            key,
+            place: u64::from(place),
+        };
+        nodes[node] = smallest;
+        for _ in 0..NODES.ilog2() - 1 {
+            smallest = smallest.smaller(nodes[node ^ 1]);
+            node /= 2;
+            nodes[node] = smallest;
+        }
+    }
+}
+
+/// Gives a place a key in any tree.
+fn climb(nodes: &mut [Placed], place: u32, key: u64) {
+    let mut node = nodes.len() / 2 + place as usize;
+    let mut smallest = Placed {
+        key,
+        place: u64::from(place),
+    };
+    nodes[node] = smallest;
+    while node > 1 {
+        smallest = smallest.smaller(nodes[node ^ 1]);
+        node /= 2;
+        nodes[node] = smallest;
     }
 }
 

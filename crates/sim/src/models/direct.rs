@@ -219,7 +219,7 @@ impl Direct {
             }
             self.regain_all(core, broadcaster.thread, woken);
         }
-        Flow::Block(WaitKind::Condition, Some(cond.0))
+        Flow::block(WaitKind::Condition, Some(cond.0))
     }
 
     fn signal(&mut self, core: &mut Core<'_>, thread: u32, cond: ObjectId) -> Flow {
@@ -245,7 +245,7 @@ impl Direct {
             woken: count,
             mutex: held,
         });
-        Flow::Block(WaitKind::Condition, Some(cond.0))
+        Flow::block(WaitKind::Condition, Some(cond.0))
     }
 
     fn regain_all(
@@ -310,7 +310,7 @@ fn next_or_block(done: bool, kind: WaitKind, object: ObjectId) -> Flow {
     if done {
         Flow::Next
     } else {
-        Flow::Block(kind, Some(object.0))
+        Flow::block(kind, Some(object.0))
     }
 }
 

@@ -354,7 +354,7 @@ impl State {
 
     fn wait(&mut self, thread: u32) -> Flow {
         self.waiting.push_back(thread);
-        Flow::Block(
+        Flow::block(
             WaitKind::Semaphore,
             self.semaphore.map(|semaphore| semaphore.0),
         )

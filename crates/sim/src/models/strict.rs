@@ -114,5 +114,5 @@ pub(crate) fn accept(core: &mut Core<'_>, thread: u32, wait: u32) {
 /// Blocks a thread in an acquisition or a send.
 pub(crate) fn block(action: Action) -> Flow {
     let (kind, object) = order::wait_of(action);
-    Flow::Block(kind, object)
+    Flow::block(kind, object)
 }
