@@ -49,7 +49,7 @@ mod work;
 
 pub use {
     operation::{Action, Delay, GateId, Opener, Operation},
-    operations::Operations,
+    operations::{MutexUse, Operations},
     pool::{NoPool, Origin, Queue, Task, WorkPool, Worker},
     position_set::PositionSet,
     program::{Program, Progress, Thread, Waiting},

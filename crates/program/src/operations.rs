@@ -1,5 +1,7 @@
 //! Lists of operations, in the twelve bytes each that nearly all of them need.
 
+use std::hint::select_unpredictable;
+
 use foretrace_trace::{ObjectId, ThreadId};
 
 use crate::{Action, GateId, Operation, ahead};
@@ -24,7 +26,7 @@ const KIND_BITS: u32 = 5;
 const WAITED: u64 = 1 << (OPERAND_BITS + KIND_BITS);
 const WORK_SHIFT: u32 = 32;
 
-/// Kinds that are asked for.
+/// Kinds that are asked for; the two of mutexes differ in the lowest bit.
 const LOCK: u32 = 6;
 const UNLOCK: u32 = 7;
 const WAKE: u32 = 11;
@@ -99,16 +101,17 @@ impl Operations {
         self.action_of(self.words[index as usize])
     }
 
-    /// Returns the mutex that an operation locks or unlocks, and whether it locks it; nothing for other operations, and
-    /// for some that do not fit.
+    /// Returns which mutex an operation locks or unlocks; none for other operations, and for some that do not fit.
     #[inline]
-    pub fn mutex_operation(&self, index: u32) -> Option<(ObjectId, bool)> {
+    pub fn mutex_use(&self, index: u32) -> MutexUse {
+        MutexUse::of(self.words[index as usize])
+    }
+
+    /// Returns the CPU time before an operation, in nanoseconds, and which mutex it locks or unlocks.
+    #[inline]
+    pub fn work_and_mutex_use(&self, index: u32) -> (u64, MutexUse) {
         let word = self.words[index as usize];
-        let kind = kind_of(word);
-        let object = ObjectId(operand_of(word));
-        [LOCK, UNLOCK]
-            .contains(&kind)
-            .then_some((object, kind == LOCK))
+        (self.work_of(word), MutexUse::of(word))
     }
 
     /// Returns the CPU time before an operation, in nanoseconds.
@@ -302,6 +305,35 @@ fn word(work_nanos: u64, waited: u64, kind: u32, operand: u32) -> u64 {
 #[inline]
 fn kind_of(word: u64) -> u32 {
     (word as u32 >> OPERAND_BITS) & ODD
+}
+
+/// The mutex that an operation locks or unlocks, if that is what it does: four bytes, to be kept where the operation itself is too far away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MutexUse(u32);
+
+impl MutexUse {
+    /// That of an operation on no mutex.
+    pub const NONE: Self = Self(u32::MAX);
+
+    /// Set where it is unlocked.
+    const UNLOCKS: u32 = 1 << 31;
+
+    #[inline]
+    fn of(word: u64) -> Self {
+        let kind = kind_of(word);
+        // Which of the two it is no processor can predict, so this takes no branch.
+        let unlocks = kind << 31;
+        let is_one = kind & !1 == LOCK;
+        let mutex = operand_of(word) | unlocks;
+        Self(select_unpredictable(is_one, mutex, Self::NONE.0))
+    }
+
+    /// Returns the mutex, and whether it is locked; nothing for other operations.
+    #[inline]
+    pub fn get(self) -> Option<(ObjectId, bool)> {
+        let mutex = ObjectId(self.0 & !Self::UNLOCKS);
+        (self != Self::NONE).then_some((mutex, self.0 & Self::UNLOCKS == 0))
+    }
 }
 
 #[inline]

@@ -1,6 +1,6 @@
 //! What the engine and the models share: the program, the threads' positions, time, and who is to go on.
 
-use foretrace_program::{Action, Opener, Program, Waiting};
+use foretrace_program::{Action, MutexUse, Opener, Program, Waiting};
 use foretrace_schedule::WaitKind;
 use foretrace_trace::ThreadId;
 
@@ -38,6 +38,8 @@ pub(crate) enum Status {
 pub(crate) struct ThreadState {
     /// The operation it does or is about to do; a position in the program's operations.
     pub position: u32,
+    /// The mutex that this operation locks or unlocks.
+    pub mutex_use: MutexUse,
     pub status: Status,
     /// The CPU that it has, or had last.
     pub cpu: u32,
@@ -130,6 +132,7 @@ impl<'p> Core<'p> {
     pub fn new(program: &'p Program, machine: &Machine) -> Self {
         let threads = program.threads.iter().map(|thread| ThreadState {
             position: thread.operations.start,
+            mutex_use: MutexUse::NONE,
             status: Status::Unborn,
             cpu: 0,
             turn: 0,
@@ -213,17 +216,26 @@ impl<'p> Core<'p> {
     }
 
     /// Moves a thread to its next operation, whose work is now to be done.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, thread: u32) {
         self.threads[thread as usize].position += 1;
         self.load_work(thread);
     }
 
+    /// Lets a thread do another operation than the one that it came to, without the work before that.
     #[inline]
+    pub fn move_to(&mut self, thread: u32, position: u32) {
+        let state = &mut self.threads[thread as usize];
+        state.position = position;
+        state.mutex_use = self.program.operations.mutex_use(position);
+    }
+
+    #[inline(always)]
     fn load_work(&mut self, thread: u32) {
         let state = &mut self.threads[thread as usize];
         let operations = &self.program.operations;
-        let work = operations.work_nanos(state.position);
+        let work;
+        (work, state.mutex_use) = operations.work_and_mutex_use(state.position);
         operations.fetch(state.position + FETCHED_AHEAD);
         state.work_left = work.saturating_mul(1_000);
         if self.adjusts {
@@ -265,6 +277,7 @@ impl<'p> Core<'p> {
     }
 
     /// Returns for how long a thread stays awake that waits in its current operation, if that is one of its team's or it spins, in picoseconds.
+    #[inline(always)]
     pub fn awake_for(&self, thread: u32) -> Option<u64> {
         if self.spins
             && let Action::Await(gate) = self.action(thread)
@@ -284,6 +297,7 @@ impl<'p> Core<'p> {
     }
 
     /// Returns whether a thread does not give its CPU up while it waits around its current operation: it polls.
+    #[inline(always)]
     pub fn has_polled(&self, thread: u32) -> bool {
         let position = self.threads[thread as usize].position;
         let is_poll = |position| {

@@ -275,7 +275,17 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     }
 
     /// Does what follows from an operation. Returns whether its thread goes on with the next one, in the same turn.
+    #[inline]
     fn conclude(&mut self, thread: u32, flow: Flow) -> bool {
+        if flow == Flow::Next && self.core.is_quiet() {
+            self.core.advance(thread);
+            return true;
+        }
+        self.conclude_for_others(thread, flow)
+    }
+
+    /// The same of an operation that makes its thread wait or lets others go on.
+    fn conclude_for_others(&mut self, thread: u32, flow: Flow) -> bool {
         let quiet = self.core.is_quiet();
         match flow {
             Flow::Next => self.core.advance(thread),
@@ -283,29 +293,26 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             Flow::Look => self.look(thread),
             Flow::End => self.end(thread),
         }
-        if flow != Flow::Next || !quiet {
-            let turn = self.core.threads[thread as usize].turn;
-            self.called = 0;
-            self.operating = (thread, turn);
-            if !quiet {
-                self.release_others(thread);
-            }
-            self.share_out();
-            self.operating = (NOBODY, 0);
-            if flow == Flow::Next && self.called > 0 {
-                let cost = self.called * self.machine.costs.wake_cost.0;
-                self.core.threads[thread as usize].work_left += cost;
-            }
-            // Having lost its CPU and got another, it is seen to already.
-            let state = &self.core.threads[thread as usize];
-            return flow == Flow::Next && state.turn == turn && state.status == Status::Running;
+        let turn = self.core.threads[thread as usize].turn;
+        self.called = 0;
+        self.operating = (thread, turn);
+        if !quiet {
+            self.release_others(thread);
         }
-        true
+        self.share_out();
+        self.operating = (NOBODY, 0);
+        if flow == Flow::Next && self.called > 0 {
+            let cost = self.called * self.machine.costs.wake_cost.0;
+            self.core.threads[thread as usize].work_left += cost;
+        }
+        // Having lost its CPU and got another, it is seen to already.
+        let state = &self.core.threads[thread as usize];
+        flow == Flow::Next && state.turn == turn && state.status == Status::Running
     }
 
     /// Lets a thread that did an operation do its next work. Returns whether that is done already, because nothing
     /// else can happen before: then no alarm is needed.
-    #[inline]
+    #[inline(always)]
     fn goes_on(&mut self, thread: u32) -> bool {
         let slice_end = self.core.threads[thread as usize].slice_end;
         let done = self.core.now.saturating_add(self.time_left(thread));
@@ -338,6 +345,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         self.observer.end(thread, self.core.now);
     }
 
+    #[inline(always)]
     fn leave_cpu(&mut self, thread: u32, status: Status) {
         let state = &mut self.core.threads[thread as usize];
         state.status = status;
@@ -357,6 +365,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         }
     }
 
+    #[inline(always)]
     fn vacate(&mut self, cpu: u32) {
         self.note_left(cpu);
         self.vacated[cpu as usize] = self.core.now;
@@ -408,6 +417,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     }
 
     /// Lets a thread try the operation that it was blocked in again.
+    #[inline(always)]
     fn retry(&mut self, thread: u32, waker: u32) {
         self.observer.wake(waker, thread, self.core.now);
         self.core.threads[thread as usize].work_left += self.waiting_cost(thread, waker);
@@ -418,6 +428,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     ///
     /// It takes a thread some time to fall asleep. Until then it is on its CPU, and what it waits for may come: the kernel looks
     /// once more before it lets a thread wait for a futex. Most waits for locks that are held for less are such.
+    #[inline(always)]
     fn waiting_cost(&mut self, thread: u32, waker: u32) -> u64 {
         let now = self.core.now;
         let falls_asleep = self.machine.costs.block_cost.0;
@@ -486,7 +497,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     }
 
     /// A thread wants a CPU that ran on one before, if at all, and is to wait in the queue of one, if each has its own.
-    #[inline]
+    #[inline(always)]
     fn count_in(&mut self, thread: u32, slept_at: Option<u32>, waits_at: Option<u32>) {
         self.processors.set_runnable(thread, true, self.core.now);
         let ran = if let (Some(slept_at), Some(waits_at)) = (slept_at, waits_at) {
@@ -501,7 +512,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     }
 
     /// A thread comes to a CPU's queue, or wakes there.
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, thread: u32, cpu: u32) {
         let (ran, now) = (self.core.threads[thread as usize].ran, self.core.now);
         if let Some(lags) = self.processors.lags() {
@@ -509,6 +520,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         }
     }
 
+    #[inline(always)]
     fn set_ready(&mut self, thread: u32) {
         self.note_ready(thread);
         self.enqueue(thread);
@@ -529,6 +541,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         }
     }
 
+    #[inline(always)]
     fn note_ready(&mut self, thread: u32) {
         let state = &mut self.core.threads[thread as usize];
         state.status = Status::Ready;
@@ -551,6 +564,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         }
     }
 
+    #[inline(always)]
     fn push_due(&mut self, thread: u32) {
         let order = self.next_in_order();
         let key = match self.machine.scheduler {
@@ -563,6 +577,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     }
 
     /// Sets the alarm of a thread that has a CPU.
+    #[inline(always)]
     fn set_alarm(&mut self, at: u64, cpu: u32) {
         let order = self.next_in_order();
         self.alarms.set(cpu, at, order);

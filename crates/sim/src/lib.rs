@@ -22,6 +22,11 @@
 //!
 //! Deliberately absent: files, printing, the clock of the wall, and iteration over hash maps.
 
+#![expect(
+    clippy::inline_always,
+    reason = "on the way of an operation that makes its thread wait or lets others go on, calls are a sixth of the time"
+)]
+
 mod admission;
 mod chance;
 mod core;

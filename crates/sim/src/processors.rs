@@ -117,6 +117,7 @@ impl Processors {
     }
 
     /// A thread wants a CPU; the one with the smallest key comes first.
+    #[inline(always)]
     pub fn enqueue(&mut self, thread: u32, key: u64) {
         let place = if let Some(chance) = &mut self.chance {
             self.queued + chance.bits(INSTANT_BITS)
@@ -134,6 +135,7 @@ impl Processors {
         }
     }
 
+    #[inline(always)]
     fn push(&mut self, thread: u32, entry: Entry) {
         match self.binding[thread as usize] {
             Some(cpu) => {
@@ -148,12 +150,14 @@ impl Processors {
     }
 
     /// A CPU is given back.
+    #[inline(always)]
     pub fn vacate(&mut self, cpu: u32) {
         self.set_running(cpu, NOBODY);
         self.idle.insert(cpu);
     }
 
     /// Lets a thread, or nobody, run on a CPU.
+    #[inline(always)]
     fn set_running(&mut self, cpu: u32, thread: u32) {
         self.running[cpu as usize] = thread;
         if let Some(lowest) = &mut self.lowest {
@@ -205,11 +209,13 @@ impl Processors {
     }
 
     /// Returns in which CPU's queue a thread waits, or waited last, where each has its own.
+    #[inline(always)]
     pub fn queue_of(&self, thread: u32) -> Option<u32> {
         self.run_queues.as_ref().map(|queues| queues.of(thread))
     }
 
     /// A thread is of another CPU's queue.
+    #[inline(always)]
     pub fn set_queue(&mut self, thread: u32, cpu: u32, now: u64) {
         if let Some(queues) = &mut self.run_queues {
             queues.set(thread, cpu, now);
@@ -217,6 +223,7 @@ impl Processors {
     }
 
     /// A thread runs or wants to from now on, or waits for something else or has ended.
+    #[inline(always)]
     pub fn set_runnable(&mut self, thread: u32, runnable: bool, now: u64) {
         if let Some(queues) = &mut self.run_queues {
             queues.set_runnable(thread, runnable, now);
@@ -262,6 +269,7 @@ impl Processors {
 
     /// Returns in which CPU's queue a thread that wakes is to wait, where each has its own.
     /// `cpus`: the one that it ran on last, if any, and that of the one that woke it.
+    #[inline(always)]
     pub fn choose_queue(
         &mut self,
         thread: u32,
@@ -309,9 +317,19 @@ impl Processors {
             .min()
     }
 
+    /// Returns whether any thread may get a CPU that it waits for.
+    #[inline]
+    pub fn may_change(&self) -> bool {
+        match &self.run_queues {
+            // Here nobody takes one from another.
+            Some(queues) => queues.anyone_waits() && self.idle.first().is_some(),
+            None => self.anyone_waits(),
+        }
+    }
+
     /// Returns whether any thread may wait for a CPU.
     #[inline]
-    pub fn anyone_waits(&self) -> bool {
+    fn anyone_waits(&self) -> bool {
         !self.anywhere.is_empty()
             || !self.bound.is_empty()
             || self
@@ -340,6 +358,7 @@ impl Processors {
             .or_else(|| self.preempt_bound())
     }
 
+    #[inline(always)]
     fn start(&mut self, thread: u32, cpu: u32) -> Change {
         self.give(cpu, thread);
         Change::Start(thread, cpu)

@@ -97,6 +97,7 @@ impl RunQueues {
     }
 
     /// Returns in which CPU's queue a thread waits, or waited last.
+    #[inline(always)]
     pub fn of(&self, thread: u32) -> u32 {
         self.of[thread as usize]
     }
@@ -117,6 +118,7 @@ impl RunQueues {
     }
 
     /// A thread runs or wants to from now on, or waits for something else or has ended.
+    #[inline(always)]
     pub fn set_runnable(&mut self, thread: u32, runnable: bool, now: u64) {
         let cpu = self.of(thread);
         if self.weighs {
@@ -152,6 +154,7 @@ impl RunQueues {
     }
 
     /// A thread waits in the queue that it is of.
+    #[inline(always)]
     pub fn push(&mut self, thread: u32, entry: Entry) {
         let cpu = self.of(thread);
         self.queues[cpu as usize].push(entry);
@@ -163,6 +166,7 @@ impl RunQueues {
     }
 
     /// Notes that a thread was taken out of a CPU's queue.
+    #[inline(always)]
     fn note_shorter(&mut self, cpu: u32) {
         let length = self.queue(cpu).len();
         if length == 0 {
@@ -234,6 +238,7 @@ impl RunQueues {
 
     /// Takes the thread that is next on an idle CPU, with that CPU: of its own queue; else, if idle CPUs take others' threads `at_once`, of
     /// the longest.
+    #[inline(always)]
     pub fn next(&mut self, idle: &CpuSet, at_once: bool) -> Option<(u32, u32)> {
         if let Some(cpu) = idle.first_common(&self.waiting) {
             return Some((self.pop(cpu)?, cpu));
@@ -328,6 +333,7 @@ impl RunQueues {
             .find(|&cpu| self.queue(cpu).len() == self.greatest)
     }
 
+    #[inline(always)]
     fn pop(&mut self, cpu: u32) -> Option<u32> {
         let Reverse((_, _, thread)) = self.queues[cpu as usize].pop()?;
         self.note_shorter(cpu);

@@ -67,7 +67,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         if flow != Flow::Next {
             self.alarms.cancel(cpu);
         }
-        if self.conclude(thread, flow) {
+        if self.conclude_for_others(thread, flow) {
             if self.core.threads[thread as usize].work_left > 0 {
                 self.set_own_alarm(thread, cpu);
             } else {

@@ -25,6 +25,7 @@ pub(super) struct Lead {
 
 impl<M: Model, O: Observer> Engine<'_, M, O> {
     /// Notes how far a thread is ahead that goes to sleep, where each CPU has its own queue.
+    #[inline(always)]
     pub(super) fn note_lead(&mut self, thread: u32) {
         let Some(cpu) = self.processors.queue_of(thread) else {
             return;
@@ -38,6 +39,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
     }
 
     /// Returns how long a thread that wakes counts as having run, which slept where it ran on a CPU and is to wait for another, or the same.
+    #[inline(always)]
     pub(super) fn ran_with_lead(&self, thread: u32, [slept_at, waits_at]: [u32; 2]) -> u64 {
         let lead = self.leads[thread as usize];
         let caught_up = self.least_ran[slept_at as usize].saturating_sub(lead.least);

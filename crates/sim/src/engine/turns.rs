@@ -13,9 +13,9 @@ use crate::{
 
 impl<M: Model, O: Observer> Engine<'_, M, O> {
     /// Gives the CPUs to those that are to have them.
-    #[inline]
+    #[inline(always)]
     pub(super) fn share_out(&mut self) {
-        if self.processors.anyone_waits() {
+        if self.processors.may_change() {
             self.fill_cpus();
         }
         if self.speeds.shared {
@@ -30,7 +30,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
     /// Lets those that wait for CPUs have them, as far as they get them now.
     fn fill_cpus(&mut self) {
         let now = self.core.now;
-        while self.processors.anyone_waits() {
+        while self.processors.may_change() {
             let threads = &self.core.threads;
             let last_cpu = |thread: u32| threads[thread as usize].cpu;
             let change = self.processors.next_change(last_cpu);
@@ -123,12 +123,14 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
     }
 
     /// Notes that who ran so much, as the fair scheduler counts it, was the one that ran least of those who wanted a CPU.
+    #[inline(always)]
     pub(super) fn note_least(&mut self, cpu: u32, ran: u64) {
         let queue = (cpu as usize).min(self.least_ran.len() - 1);
         self.least_ran[queue] = ran.max(self.least_ran[queue]);
     }
 
     /// A thread is of another CPU's queue: among those there it ran as much more or less than others as it did among those that it leaves.
+    #[inline(always)]
     pub(super) fn move_to_queue(&mut self, thread: u32, to: u32) {
         let Some(from) = self.processors.queue_of(thread).filter(|&from| from != to) else {
             return;
@@ -170,6 +172,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         }
     }
 
+    #[inline(always)]
     pub(super) fn start(&mut self, thread: u32, cpu: u32) {
         self.move_to_queue(thread, cpu);
         if let Some(lags) = self.processors.lags() {
@@ -228,6 +231,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
     }
 
     /// Notes that the thread on a CPU loses it now.
+    #[inline(always)]
     pub(super) fn note_left(&mut self, cpu: u32) {
         if let Some(thread) = self.processors.occupant(cpu)
             && let Some(left_at) = self.left_at.get_mut(thread as usize)
@@ -237,13 +241,14 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
     }
 
     /// A thread runs on the CPU that it was given, and works there.
+    #[inline(always)]
     pub(super) fn begin_turn(&mut self, thread: u32) {
         self.take_turn(thread);
         self.arm(thread);
     }
 
     /// A thread runs on the CPU that it was given.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_turn(&mut self, thread: u32) {
         let now = self.core.now;
         let slice_end = match self.machine.scheduler {
@@ -299,6 +304,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
     }
 
     /// Sets the alarm of a running thread, or notes that it can do its operation now.
+    #[inline(always)]
     pub(super) fn arm(&mut self, thread: u32) {
         let state = &self.core.threads[thread as usize];
         if state.work_left == 0 {

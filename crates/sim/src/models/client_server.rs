@@ -159,7 +159,7 @@ impl ClientServer {
         let lists = &mut self.threads[thread as usize];
         if lists.left == 0 {
             let fence = lists.fence;
-            core.threads[thread as usize].position = fence;
+            core.move_to(thread, fence);
             let action = core.program.operations.action(fence);
             if action != Action::Terminate {
                 Self::open_stretch(core.program, &mut self.available, lists, fence + 1);
@@ -168,13 +168,13 @@ impl ClientServer {
         }
         if let Some(opening) = lists.take(&mut self.available) {
             lists.left -= 1;
-            core.threads[thread as usize].position = opening;
+            core.move_to(thread, opening);
             strict::accept(core, thread, opening);
             return Flow::Next;
         }
         lists.idle = true;
         let operation = self.awaited_list(core, thread);
-        core.threads[thread as usize].position = operation;
+        core.move_to(thread, operation);
         strict::block(core.program.operations.action(operation))
     }
 
@@ -210,7 +210,7 @@ impl ClientServer {
             if lists.idle && opening < lists.fence {
                 lists.idle = false;
                 lists.left -= 1;
-                core.threads[waiter as usize].position = opening;
+                core.move_to(waiter, opening);
                 core.wake(waiter, thread);
                 taken = true;
             } else {

@@ -83,13 +83,12 @@ impl Model for Direct {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         if let Some(mutex) = self.regaining[thread as usize] {
             return self.try_to_regain(thread, mutex);
         }
-        let position = core.threads[thread as usize].position;
-        match core.program.operations.mutex_operation(position) {
+        match core.threads[thread as usize].mutex_use.get() {
             // As mostly: it is free, or nobody waits for it.
             Some((id, locks)) if self.mutexes[id.index()].pass(thread, locks) => Flow::Next,
             Some((id, true)) => self.lock(thread, id),

@@ -203,7 +203,7 @@ impl Pool {
         let next = self.pools[place.pool as usize].next(core.program, place.pool, epoch);
         let here = core.threads[thread as usize].position;
         let take = next.or_else(|| self.tail_of(place, epoch)).unwrap_or(here);
-        core.threads[thread as usize].position = take;
+        core.move_to(thread, take);
         self.given[thread as usize] = take;
         self.direct.perform(core, thread)
     }
@@ -220,7 +220,7 @@ impl Pool {
             }
             state.tokens -= 1;
             if let Some(take) = state.next(core.program, place.pool, epoch) {
-                core.threads[thread as usize].position = take;
+                core.move_to(thread, take);
             }
             if state.epochs[epoch as usize].left == 0 {
                 // What those that wait wait for now is their end.
@@ -229,7 +229,7 @@ impl Pool {
             return Flow::Next;
         }
         if let Some(tail) = tail {
-            core.threads[thread as usize].position = tail;
+            core.move_to(thread, tail);
         }
         let action = core.action(thread);
         if !matches!(action, Action::TakeToken(_)) {
