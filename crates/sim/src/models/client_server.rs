@@ -100,11 +100,28 @@ impl Model for ClientServer {
         model
     }
 
-    #[inline]
+    #[inline(always)]
     fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         let operation = core.threads[thread as usize].position;
-        let action = core.action(thread);
         core.program.fetch_dependents(operation + FETCHED_AHEAD);
+        match core.threads[thread as usize].mutex_use.get() {
+            Some((_, true)) => self.next_list(core, thread),
+            Some((_, false)) => {
+                self.release(core, thread, operation);
+                Flow::Next
+            }
+            None => self.perform_any(core, thread, operation),
+        }
+    }
+
+    fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32> {
+        common_culprit(core, thread)
+    }
+}
+
+impl ClientServer {
+    fn perform_any(&mut self, core: &mut Core<'_>, thread: u32, operation: u32) -> Flow {
+        let action = core.action(thread);
         match action {
             _ if action.opens_list() => {
                 if let Action::CondWait { .. } = action {
@@ -129,12 +146,6 @@ impl Model for ClientServer {
         }
     }
 
-    fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32> {
-        common_culprit(core, thread)
-    }
-}
-
-impl ClientServer {
     /// Begins the stretch of lists from an operation to the next fence. Lists that need nothing are available.
     fn open_stretch(program: &Program, available: &mut PositionSet, lists: &mut Lists, from: u32) {
         lists.start = from;
@@ -155,6 +166,7 @@ impl ClientServer {
     }
 
     /// At the end of a list: runs the lowest that may run, or the fence when all before it have run.
+    #[inline(always)]
     fn next_list(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         let lists = &mut self.threads[thread as usize];
         if lists.left == 0 {

@@ -28,7 +28,7 @@ impl Model for Strict {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         let operation = core.threads[thread as usize].position;
         let action = core.action(thread);
