@@ -126,7 +126,13 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
         });
     }
     let (uses, places): (Vec<_>, Vec<_>) = unexplained.into_iter().unzip();
-    let progress = progress::test(trace, &uses, &mut plan);
+    let (progress, others) = progress::test(trace, &sections, &uses, &mut plan);
+    structures.extend(others.into_iter().map(|(object, sites)| Structure {
+        object,
+        pattern: Some(Pattern::Progress),
+        sites,
+        waits: 0,
+    }));
     for ((uses, place), is_progress) in uses.iter().zip(places).zip(progress) {
         let found = if is_progress {
             Some(Pattern::Progress)

@@ -8,17 +8,24 @@
 //! told on another in between is a *course*, or several, one after the other; all courses have as many steps. A thread that has told `r` steps of a course of
 //! its own needs `r + c` steps of the other, or all; with one `c` for all of them. A wait says that there were fewer, a look
 //! that went on that there were as many: where one `c` fits them all, each look needs its step, and no thread has to be
-//! awake for a broadcast. A thread that is in no course of its own needs what it waited for.
+//! awake for a broadcast.
+//!
+//! A picture that no other refers to tells nothing, but is looked at others for all the same. How far its thread has come is told by how often it has looked:
+//! where it looks `n` times at a course of `s` steps, with nothing else in between, it has done `k s / n` steps at its look `k`. That is good to some
+//! steps only, as not all rows look equally often, and is never taken to need more than there was, nor less than it waited for. A thread of
+//! which neither is known needs what it waited for.
+//!
+//! Courses that nobody had to wait for in the recording are followed as well, where the calls are those of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foretrace_trace::{SiteId, Trace};
+use foretrace_trace::{ObjectId, Operation as Op, SiteId, Trace};
 
 use super::{
     Pattern,
     plan::Plan,
     rounds::{LEAST_WAITS, signed},
-    sections::{Section, Told, Uses},
+    sections::{Section, Sections, Told, Uses},
 };
 use crate::lower::NONE;
 
@@ -41,17 +48,19 @@ struct Look<'a> {
     missed: Option<usize>,
     /// How many steps of its own course its thread had told, where it was in one.
     own: Option<usize>,
+    /// About how many it would have told, by how often it had looked.
+    paced: Option<usize>,
 }
 
 impl Look<'_> {
-    /// Returns how many steps it needs, where those of a course are to be so many ahead of those of the thread's own.
+    /// Returns how many steps it needs, where those of a course are to be so many ahead of a thread.
     fn needs(&self, distance: i64) -> usize {
-        let needed = match (self.own, self.missed) {
-            (Some(told), _) => distance + signed(told),
-            (None, Some(missed)) => signed(missed) + 1,
-            (None, None) => 0,
-        };
-        usize::try_from(needed).unwrap_or(0).min(self.found)
+        let least = self.missed.map_or(0, |missed| missed + 1);
+        let told = self.own.or(self.paced);
+        let needed = told.map_or(0, |told| {
+            usize::try_from(distance + signed(told)).unwrap_or(0)
+        });
+        needed.max(least).min(self.found)
     }
 }
 
@@ -63,8 +72,14 @@ enum Step<'a> {
     Look(usize, &'a Section),
 }
 
-/// Tests all that no other hypothesis explains, and returns which are progress; plans what becomes of them.
-pub(super) fn test(trace: &Trace, unexplained: &[Uses<'_>], plan: &mut Plan) -> Vec<bool> {
+/// Tests all that no other hypothesis explains, and returns which are progress, and which others are that nobody waited on, with the calls that look
+/// at them; plans what becomes of them.
+pub(super) fn test(
+    trace: &Trace,
+    sections: &Sections,
+    unexplained: &[Uses<'_>],
+    plan: &mut Plan,
+) -> (Vec<bool>, Vec<(ObjectId, Vec<SiteId>)>) {
     let mut groups: BTreeMap<&BTreeSet<SiteId>, Vec<usize>> = BTreeMap::new();
     for (index, uses) in unexplained.iter().enumerate() {
         let both = uses.waiting.intersection(&uses.signalling).next().is_some();
@@ -73,15 +88,29 @@ pub(super) fn test(trace: &Trace, unexplained: &[Uses<'_>], plan: &mut Plan) -> 
         }
     }
     let mut found = vec![false; unexplained.len()];
+    let mut others = Vec::new();
     for group in groups.into_values() {
-        let uses: Vec<&Uses<'_>> = group.iter().map(|&index| &unexplained[index]).collect();
-        if explains(trace, &uses, plan) {
+        let mut uses: Vec<&Uses<'_>> = group.iter().map(|&index| &unexplained[index]).collect();
+        let looking: BTreeSet<SiteId> = uses
+            .iter()
+            .flat_map(|uses| &uses.waiting)
+            .copied()
+            .collect();
+        let unawaited = sections.unawaited(uses[0], &looking);
+        let awaited = uses.len();
+        uses.extend(&unawaited);
+        let all = explains(trace, &uses, plan);
+        if all {
+            let sites: Vec<SiteId> = looking.into_iter().collect();
+            others.extend(unawaited.iter().map(|uses| (uses.cond, sites.clone())));
+        }
+        if all || !unawaited.is_empty() && explains(trace, &uses[..awaited], plan) {
             for index in group {
                 found[index] = true;
             }
         }
     }
-    found
+    (found, others)
 }
 
 fn explains(trace: &Trace, group: &[&Uses<'_>], plan: &mut Plan) -> bool {
@@ -101,7 +130,9 @@ fn explains(trace: &Trace, group: &[&Uses<'_>], plan: &mut Plan) -> bool {
         // One that has told all is in none any more.
         look.own = look.own.filter(|&told| told < length);
     }
-    let Some(distance) = distance(&looks, length) else {
+    pace(trace, group, &mut looks, length);
+    let distance = distance(&looks, length).or_else(|| usual_distance(&looks, length));
+    let Some(distance) = distance else {
         return false;
     };
     let needs: Vec<usize> = looks.iter().map(|look| look.needs(distance)).collect();
@@ -176,6 +207,7 @@ fn follow<'a>(
                     // A wait that began before the course did found nothing of it.
                     missed: waited.map(|(of, told)| if of == Some(course) { told } else { 0 }),
                     own: own.get(&thread).map(|&own| courses[own].steps.len()),
+                    paced: None,
                 });
             }
         }
@@ -203,8 +235,68 @@ fn steps<'a>(group: &[&Uses<'a>]) -> Vec<(u32, Step<'a>)> {
     steps
 }
 
+/// Finds out about how far threads have come, by how often they look at one course.
+fn pace(trace: &Trace, group: &[&Uses<'_>], looks: &mut [Look<'_>], length: usize) {
+    let stretches = stretches(trace, group, looks);
+    let mut places: BTreeMap<(u32, u32, usize), Vec<usize>> = BTreeMap::new();
+    for (place, (look, &stretch)) in looks.iter().zip(&stretches).enumerate() {
+        let thread = look.section.thread(trace);
+        let of_course = (thread, stretch, look.course);
+        places.entry(of_course).or_default().push(place);
+    }
+    for places in places.into_values() {
+        let all = places.len();
+        // Who looks less often does not follow it step by step.
+        if all < length {
+            continue;
+        }
+        for (number, place) in places.into_iter().enumerate() {
+            looks[place].paced = Some(number * length / all);
+        }
+    }
+}
+
+/// Returns for each look how often its thread did something else before than what concerns the group.
+fn stretches(trace: &Trace, group: &[&Uses<'_>], looks: &[Look<'_>]) -> Vec<u32> {
+    let mut concerned = vec![false; trace.objects.len()];
+    for uses in group {
+        concerned[uses.cond.index()] = true;
+        for section in &uses.sections {
+            concerned[section.mutex.index()] = true;
+        }
+    }
+    let mut others = vec![0; trace.threads.len()];
+    let mut stretches = vec![0; looks.len()];
+    let mut in_order: Vec<usize> = (0..looks.len()).collect();
+    in_order.sort_by_key(|&look| looks[look].section.lock);
+    let mut in_order = in_order.into_iter().peekable();
+    for (index, event) in (0..).zip(&trace.events) {
+        let call = trace.call(event);
+        let concerns = match call.operation {
+            Op::Lock(object)
+            | Op::TryLock(object)
+            | Op::Unlock(object)
+            | Op::CondSignal(object)
+            | Op::CondBroadcast(object)
+            | Op::CondWait { cond: object, .. } => concerned[object.index()],
+            operation => operation == Op::Return,
+        };
+        others[call.thread.index()] += u32::from(!concerns);
+        while let Some(look) = in_order.next_if(|&look| looks[look].section.lock == index) {
+            stretches[look] = others[call.thread.index()];
+        }
+    }
+    stretches
+}
+
 /// Returns by how many steps the others have to be ahead of a thread's own course, where all looks agree on that.
 fn distance(looks: &[Look<'_>], length: usize) -> Option<i64> {
+    let (least, most, waits) = bounds(looks, length);
+    (waits >= LEAST_WAITS && least <= most).then_some(least)
+}
+
+/// Returns the least and the most that others may have to be ahead of a thread's own course, and how many waits say so.
+fn bounds(looks: &[Look<'_>], length: usize) -> (i64, i64, usize) {
     let (mut least, mut most, mut waits) = (i64::MIN, i64::MAX, 0);
     for look in looks {
         let Some(told) = look.own else {
@@ -218,5 +310,28 @@ fn distance(looks: &[Look<'_>], length: usize) -> Option<i64> {
             most = most.min(signed(look.found) - signed(told));
         }
     }
-    (waits >= LEAST_WAITS && least <= most).then_some(least)
+    (least, most, waits)
+}
+
+/// Returns by how many steps the others have to be ahead where too few threads waited that tell steps of their own: what most waits of
+/// the others say, if nearly all say about the same, and nothing is against it.
+fn usual_distance(looks: &[Look<'_>], length: usize) -> Option<i64> {
+    let mut says: BTreeMap<i64, usize> = BTreeMap::new();
+    for look in looks.iter().filter(|look| look.own.is_none()) {
+        if let (Some(paced), Some(missed)) = (look.paced, look.missed) {
+            *says.entry(signed(missed) + 1 - signed(paced)).or_default() += 1;
+        }
+    }
+    let (&usual, &often) = says.iter().rev().max_by_key(|(_, often)| **often)?;
+    let near = signed(length / 10).max(1);
+    let agree: usize = says
+        .range(usual - near..=usual + near)
+        .map(|(_, often)| often)
+        .sum();
+    let all: usize = says.values().sum();
+    // Where nobody looks who tells steps of its own, nobody keeps behind anybody.
+    let follows = looks.iter().any(|look| look.own.is_some());
+    let (least, most, _) = bounds(looks, length);
+    let fits = follows && least <= usual && usual <= most && agree * 4 >= all * 3;
+    (often >= LEAST_WAITS && fits).then_some(usual)
 }

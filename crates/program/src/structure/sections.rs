@@ -58,6 +58,8 @@ pub(super) struct Sections {
     /// Signals and broadcasts of threads that had not locked their mutex before.
     bare: Vec<(ObjectId, u32, bool)>,
     mutex_of: BTreeMap<ObjectId, ObjectId>,
+    /// Condition variables that nobody waited on, but which are only signalled under one mutex each, of which that is not known of any other.
+    unawaited: BTreeSet<ObjectId>,
     /// Condition variables that are used with several mutexes.
     ambiguous: BTreeSet<ObjectId>,
     next: Following,
@@ -95,7 +97,47 @@ impl Sections {
 
     /// Returns the condition variables that are waited on.
     pub fn conditions(&self) -> impl Iterator<Item = ObjectId> {
-        self.mutex_of.keys().copied()
+        let all = self.mutex_of.keys().copied();
+        all.filter(|cond| !self.unawaited.contains(cond))
+    }
+
+    /// Returns how those are used that nobody waited on, but which are told and looked at by the same calls as another: who tells is
+    /// `like` that one, who looks may have waited there.
+    pub fn unawaited<'a>(&'a self, like: &Uses<'_>, looking: &BTreeSet<SiteId>) -> Vec<Uses<'a>> {
+        let conds = self.unawaited.iter();
+        let uses = conds.filter_map(|&cond| self.unawaited_uses(cond, like, looking));
+        uses.collect()
+    }
+
+    fn unawaited_uses(
+        &self,
+        cond: ObjectId,
+        like: &Uses<'_>,
+        looking: &BTreeSet<SiteId>,
+    ) -> Option<Uses<'_>> {
+        let mutex = self.mutex_of.get(&cond)?;
+        let positions = self.of_mutex.get(mutex)?.iter();
+        let sections = positions.map(|&position| &self.all[position as usize]);
+        let concerned = |section: &&Section| {
+            let site = section.site.as_ref();
+            site.is_some_and(|site| like.signalling.contains(site) || looking.contains(site))
+        };
+        let (concerned, others): (Vec<_>, Vec<_>) = sections.partition(concerned);
+        let is_told = |section: &&Section| !section.signals.is_empty();
+        let is_odd = concerned.iter().any(|section| section.odd);
+        if is_odd || !concerned.iter().any(is_told) || others.iter().any(is_told) {
+            return None;
+        }
+        Some(Uses {
+            cond,
+            sections: concerned,
+            waiting: looking.clone(),
+            signalling: like.signalling.clone(),
+            broadcasting: like.broadcasting.clone(),
+            bare: Vec::new(),
+            runs_out: false,
+            is_beyond: false,
+        })
     }
 
     /// Returns where sections begin that wait on it.
@@ -208,6 +250,54 @@ impl Uses<'_> {
     }
 }
 
+/// Returns the condition variables that nobody waits on and which are signalled under one mutex only, each with that; not
+/// those whose mutex is another's as well.
+fn signalled_under(
+    trace: &Trace,
+    awaited: &BTreeMap<ObjectId, ObjectId>,
+) -> BTreeMap<ObjectId, ObjectId> {
+    let is_silent = |cond: &ObjectId| !awaited.contains_key(cond);
+    let signalled = |operation: Op| match operation {
+        Op::CondSignal(cond) | Op::CondBroadcast(cond) => Some(cond).filter(is_silent),
+        _ => None,
+    };
+    if !trace
+        .calls
+        .iter()
+        .any(|call| signalled(call.operation).is_some())
+    {
+        return BTreeMap::new();
+    }
+    let mut held: Vec<Vec<ObjectId>> = vec![Vec::new(); trace.threads.len()];
+    let mut under: BTreeMap<ObjectId, BTreeSet<Option<ObjectId>>> = BTreeMap::new();
+    for event in &trace.events {
+        let call = trace.call(event);
+        let held = &mut held[call.thread.index()];
+        match call.operation {
+            Op::Lock(mutex) => held.push(mutex),
+            Op::Unlock(mutex) => {
+                let place = held.iter().rposition(|&other| other == mutex);
+                place.map(|place| held.remove(place));
+            }
+            operation => {
+                if let Some(cond) = signalled(operation) {
+                    under.entry(cond).or_default().insert(held.last().copied());
+                }
+            }
+        }
+    }
+    let mut of: BTreeMap<ObjectId, Vec<ObjectId>> = BTreeMap::new();
+    for (cond, mutexes) in under {
+        if let (1, Some(&Some(mutex))) = (mutexes.len(), mutexes.first()) {
+            of.entry(mutex).or_default().push(cond);
+        }
+    }
+    of.retain(|mutex, conds| conds.len() == 1 && !awaited.values().any(|other| other == mutex));
+    of.into_iter()
+        .map(|(mutex, conds)| (conds[0], mutex))
+        .collect()
+}
+
 /// When a section told others what it had done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
@@ -248,6 +338,8 @@ impl<'t> Collector<'t> {
                 ambiguous.insert(cond);
             }
         }
+        let unawaited = signalled_under(trace, &mutex_of);
+        mutex_of.extend(&unawaited);
         Self {
             trace,
             open: vec![Vec::new(); trace.threads.len()],
@@ -259,6 +351,7 @@ impl<'t> Collector<'t> {
                 waits: BTreeMap::new(),
                 bare: Vec::new(),
                 mutex_of,
+                unawaited: unawaited.into_keys().collect(),
                 ambiguous,
                 next: Sweep::new(trace).next,
             },
