@@ -24,13 +24,13 @@ use foretrace_trace::{ObjectId, Operation as Op, SiteId, Trace};
 use super::{
     Pattern,
     plan::Plan,
-    rounds::{LEAST_WAITS, signed},
+    rounds::LEAST_WAITS,
     sections::{Section, Sections, Told, Uses},
 };
 use crate::lower::NONE;
 
 /// A course has so many steps at least: fewer are no progress that anybody could follow.
-const LEAST_STEPS: usize = 4;
+const LEAST_STEPS: u32 = 4;
 
 /// What one thread told on one condition variable.
 struct Course {
@@ -38,27 +38,34 @@ struct Course {
     steps: Vec<Told>,
 }
 
+impl Course {
+    /// Returns how many steps there are so far.
+    fn length(&self) -> u32 {
+        self.steps.len() as u32
+    }
+}
+
 /// A section that looks how far a course has come.
 struct Look<'a> {
     section: &'a Section,
-    course: usize,
+    course: u32,
     /// How many steps there were at its end.
-    found: usize,
+    found: u32,
     /// How many there were when its last wait began, where it waited.
-    missed: Option<usize>,
+    missed: Option<u32>,
     /// How many steps of its own course its thread had told, where it was in one.
-    own: Option<usize>,
+    own: Option<u32>,
     /// About how many it would have told, by how often it had looked.
-    paced: Option<usize>,
+    paced: Option<u32>,
 }
 
 impl Look<'_> {
     /// Returns how many steps it needs, where those of a course are to be so many ahead of a thread.
-    fn needs(&self, distance: i64) -> usize {
+    fn needs(&self, distance: i64) -> u32 {
         let least = self.missed.map_or(0, |missed| missed + 1);
         let told = self.own.or(self.paced);
         let needed = told.map_or(0, |told| {
-            usize::try_from(distance + signed(told)).unwrap_or(0)
+            u32::try_from(distance + i64::from(told)).unwrap_or(0)
         });
         needed.max(least).min(self.found)
     }
@@ -115,15 +122,15 @@ pub(super) fn test(
 
 fn explains(trace: &Trace, group: &[&Uses<'_>], plan: &mut Plan) -> bool {
     // A thread may begin the next course where its last one was; the shortest of all is one.
-    let Some(length) = follow(trace, group, usize::MAX)
-        .and_then(|(courses, _)| courses.iter().map(|course| course.steps.len()).min())
+    let Some(length) = follow(trace, group, u32::MAX)
+        .and_then(|(courses, _)| courses.iter().map(Course::length).min())
     else {
         return false;
     };
     let Some((courses, mut looks)) = follow(trace, group, length) else {
         return false;
     };
-    if length < LEAST_STEPS || courses.iter().any(|course| course.steps.len() < length) {
+    if length < LEAST_STEPS || courses.iter().any(|course| course.length() < length) {
         return false;
     }
     for look in &mut looks {
@@ -135,7 +142,7 @@ fn explains(trace: &Trace, group: &[&Uses<'_>], plan: &mut Plan) -> bool {
     let Some(distance) = distance else {
         return false;
     };
-    let needs: Vec<usize> = looks.iter().map(|look| look.needs(distance)).collect();
+    let needs: Vec<u32> = looks.iter().map(|look| look.needs(distance)).collect();
     // Nobody would end a wait that needs nothing.
     let mut both = looks.iter().zip(&needs);
     if both.any(|(look, &needed)| needed == 0 && look.missed.is_some()) {
@@ -143,7 +150,10 @@ fn explains(trace: &Trace, group: &[&Uses<'_>], plan: &mut Plan) -> bool {
     }
     for (look, needed) in looks.iter().zip(needs) {
         if let Some(last) = needed.checked_sub(1) {
-            plan.follow(look.section, courses[look.course].steps[last]);
+            plan.follow(
+                look.section,
+                courses[look.course as usize].steps[last as usize],
+            );
         }
     }
     for uses in group {
@@ -158,21 +168,21 @@ fn explains(trace: &Trace, group: &[&Uses<'_>], plan: &mut Plan) -> bool {
 fn follow<'a>(
     trace: &Trace,
     group: &[&Uses<'a>],
-    length: usize,
+    length: u32,
 ) -> Option<(Vec<Course>, Vec<Look<'a>>)> {
     let (mut courses, mut looks) = (Vec::<Course>::new(), Vec::new());
     // The latest course of each condition variable, and of each thread.
     let mut current: Vec<Option<usize>> = vec![None; group.len()];
     let mut own: BTreeMap<u32, usize> = BTreeMap::new();
     // The course that a thread began to wait for, and its steps then.
-    let mut waits: BTreeMap<u32, (Option<usize>, usize)> = BTreeMap::new();
+    let mut waits: BTreeMap<u32, (Option<usize>, u32)> = BTreeMap::new();
     for (_, step) in steps(group) {
         match step {
             Step::Tell(place, section, told) => {
                 let thread = section.thread(trace);
                 let goes_on = own.get(&thread).copied();
                 let goes_on = goes_on.filter(|&course| {
-                    current[place] == Some(course) && courses[course].steps.len() < length
+                    current[place] == Some(course) && courses[course].length() < length
                 });
                 let course = goes_on.unwrap_or_else(|| {
                     courses.push(Course {
@@ -186,7 +196,7 @@ fn follow<'a>(
                 own.insert(thread, course);
             }
             Step::Wait(place, section) => {
-                let told = current[place].map_or(0, |course| courses[course].steps.len());
+                let told = current[place].map_or(0, |course| courses[course].length());
                 waits.insert(section.thread(trace), (current[place], told));
             }
             Step::Look(place, section) => {
@@ -202,11 +212,11 @@ fn follow<'a>(
                 };
                 looks.push(Look {
                     section,
-                    course,
-                    found: courses[course].steps.len(),
+                    course: course as u32,
+                    found: courses[course].length(),
                     // A wait that began before the course did found nothing of it.
                     missed: waited.map(|(of, told)| if of == Some(course) { told } else { 0 }),
-                    own: own.get(&thread).map(|&own| courses[own].steps.len()),
+                    own: own.get(&thread).map(|&own| courses[own].length()),
                     paced: None,
                 });
             }
@@ -236,22 +246,24 @@ fn steps<'a>(group: &[&Uses<'a>]) -> Vec<(u32, Step<'a>)> {
 }
 
 /// Finds out about how far threads have come, by how often they look at one course.
-fn pace(trace: &Trace, group: &[&Uses<'_>], looks: &mut [Look<'_>], length: usize) {
+fn pace(trace: &Trace, group: &[&Uses<'_>], looks: &mut [Look<'_>], length: u32) {
     let stretches = stretches(trace, group, looks);
-    let mut places: BTreeMap<(u32, u32, usize), Vec<usize>> = BTreeMap::new();
-    for (place, (look, &stretch)) in looks.iter().zip(&stretches).enumerate() {
-        let thread = look.section.thread(trace);
-        let of_course = (thread, stretch, look.course);
-        places.entry(of_course).or_default().push(place);
+    let together =
+        |look: &Look<'_>, stretch: u32| (look.section.thread(trace), stretch, look.course);
+    let mut counts: BTreeMap<(u32, u32, u32), u32> = BTreeMap::new();
+    for (look, &stretch) in looks.iter().zip(&stretches) {
+        *counts.entry(together(look, stretch)).or_default() += 1;
     }
-    for places in places.into_values() {
-        let all = places.len();
-        // Who looks less often does not follow it step by step.
-        if all < length {
-            continue;
-        }
-        for (number, place) in places.into_iter().enumerate() {
-            looks[place].paced = Some(number * length / all);
+    // Who looks less often does not follow it step by step.
+    counts.retain(|_, all| *all >= length);
+    let mut so_far: BTreeMap<(u32, u32, u32), u32> = BTreeMap::new();
+    for (look, &stretch) in looks.iter_mut().zip(&stretches) {
+        let of = together(look, stretch);
+        if let Some(&all) = counts.get(&of) {
+            let number = so_far.entry(of).or_default();
+            let step = u64::from(*number) * u64::from(length) / u64::from(all);
+            look.paced = u32::try_from(step).ok();
+            *number += 1;
         }
     }
 }
@@ -266,10 +278,8 @@ fn stretches(trace: &Trace, group: &[&Uses<'_>], looks: &[Look<'_>]) -> Vec<u32>
         }
     }
     let mut others = vec![0; trace.threads.len()];
-    let mut stretches = vec![0; looks.len()];
-    let mut in_order: Vec<usize> = (0..looks.len()).collect();
-    in_order.sort_by_key(|&look| looks[look].section.lock);
-    let mut in_order = in_order.into_iter().peekable();
+    let mut stretches = Vec::with_capacity(looks.len());
+    let mut ends = looks.iter().map(|look| look.section.unlock).peekable();
     for (index, event) in (0..).zip(&trace.events) {
         let call = trace.call(event);
         let concerns = match call.operation {
@@ -282,32 +292,32 @@ fn stretches(trace: &Trace, group: &[&Uses<'_>], looks: &[Look<'_>]) -> Vec<u32>
             operation => operation == Op::Return,
         };
         others[call.thread.index()] += u32::from(!concerns);
-        while let Some(look) = in_order.next_if(|&look| looks[look].section.lock == index) {
-            stretches[look] = others[call.thread.index()];
+        while ends.next_if_eq(&index).is_some() {
+            stretches.push(others[call.thread.index()]);
         }
     }
     stretches
 }
 
 /// Returns by how many steps the others have to be ahead of a thread's own course, where all looks agree on that.
-fn distance(looks: &[Look<'_>], length: usize) -> Option<i64> {
+fn distance(looks: &[Look<'_>], length: u32) -> Option<i64> {
     let (least, most, waits) = bounds(looks, length);
     (waits >= LEAST_WAITS && least <= most).then_some(least)
 }
 
 /// Returns the least and the most that others may have to be ahead of a thread's own course, and how many waits say so.
-fn bounds(looks: &[Look<'_>], length: usize) -> (i64, i64, usize) {
+fn bounds(looks: &[Look<'_>], length: u32) -> (i64, i64, usize) {
     let (mut least, mut most, mut waits) = (i64::MIN, i64::MAX, 0);
     for look in looks {
         let Some(told) = look.own else {
             continue;
         };
         if let Some(missed) = look.missed {
-            least = least.max(signed(missed) + 1 - signed(told));
+            least = least.max(i64::from(missed) + 1 - i64::from(told));
             waits += 1;
         }
         if look.found < length {
-            most = most.min(signed(look.found) - signed(told));
+            most = most.min(i64::from(look.found) - i64::from(told));
         }
     }
     (least, most, waits)
@@ -315,15 +325,17 @@ fn bounds(looks: &[Look<'_>], length: usize) -> (i64, i64, usize) {
 
 /// Returns by how many steps the others have to be ahead where too few threads waited that tell steps of their own: what most waits of
 /// the others say, if nearly all say about the same, and nothing is against it.
-fn usual_distance(looks: &[Look<'_>], length: usize) -> Option<i64> {
+fn usual_distance(looks: &[Look<'_>], length: u32) -> Option<i64> {
     let mut says: BTreeMap<i64, usize> = BTreeMap::new();
     for look in looks.iter().filter(|look| look.own.is_none()) {
         if let (Some(paced), Some(missed)) = (look.paced, look.missed) {
-            *says.entry(signed(missed) + 1 - signed(paced)).or_default() += 1;
+            *says
+                .entry(i64::from(missed) + 1 - i64::from(paced))
+                .or_default() += 1;
         }
     }
     let (&usual, &often) = says.iter().rev().max_by_key(|(_, often)| **often)?;
-    let near = signed(length / 10).max(1);
+    let near = i64::from(length / 10).max(1);
     let agree: usize = says
         .range(usual - near..=usual + near)
         .map(|(_, often)| often)
