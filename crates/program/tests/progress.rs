@@ -154,3 +154,16 @@ fn waits_of_threads_that_tell_nothing_say_how_far_all_keep_behind() {
     assert_eq!(pictures.needs(1), pictures.behind(0));
     assert_eq!(pictures.needs(2), pictures.behind(0));
 }
+
+#[test]
+fn looks_of_which_one_record_tells_are_that_many() {
+    let mut pictures = Pictures::two_that_follow_each_other();
+    pictures.row("C lock_sections m2 2 site=prog+0x20 held=0");
+    for _ in 2..2 * STEPS {
+        pictures.look("C", 2);
+    }
+    let behind = pictures.behind(2);
+    let twice = behind.iter().flat_map(|&told| [told; 2]);
+    // The first two have one need.
+    assert_eq!(pictures.needs(2), twice.skip(1).collect::<Vec<u32>>());
+}

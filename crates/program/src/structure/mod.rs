@@ -109,11 +109,14 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
     let (mut unexplained, mut beyond) = (Vec::new(), Vec::new());
     for cond in sections.conditions() {
         let uses = sections.uses_of(cond);
-        let regular = uses.as_ref().filter(|uses| !uses.is_beyond);
+        let regular = uses
+            .as_ref()
+            .filter(|uses| !uses.is_beyond && !uses.repeats);
         let found = regular.and_then(|uses| {
             barrier::test(uses, &mut plan).or_else(|| tokens::test(uses, &mut plan))
         });
         match uses.filter(|uses| found.is_none() && !uses.runs_out) {
+            Some(uses) if uses.is_beyond && uses.repeats => {}
             Some(uses) if uses.is_beyond => beyond.push(uses),
             Some(uses) => unexplained.push((uses, structures.len())),
             None => {}
@@ -136,6 +139,8 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
     for ((uses, place), is_progress) in uses.iter().zip(places).zip(progress) {
         let found = if is_progress {
             Some(Pattern::Progress)
+        } else if uses.repeats {
+            continue;
         } else {
             rounds::test(trace, uses, &mut plan)
         };

@@ -250,20 +250,21 @@ fn pace(trace: &Trace, group: &[&Uses<'_>], looks: &mut [Look<'_>], length: u32)
     let stretches = stretches(trace, group, looks);
     let together =
         |look: &Look<'_>, stretch: u32| (look.section.thread(trace), stretch, look.course);
-    let mut counts: BTreeMap<(u32, u32, u32), u32> = BTreeMap::new();
+    let mut counts: BTreeMap<(u32, u32, u32), u64> = BTreeMap::new();
     for (look, &stretch) in looks.iter().zip(&stretches) {
-        *counts.entry(together(look, stretch)).or_default() += 1;
+        *counts.entry(together(look, stretch)).or_default() += look.section.times;
     }
     // Who looks less often does not follow it step by step.
+    let length = u64::from(length);
     counts.retain(|_, all| *all >= length);
-    let mut so_far: BTreeMap<(u32, u32, u32), u32> = BTreeMap::new();
+    let mut so_far: BTreeMap<(u32, u32, u32), u64> = BTreeMap::new();
     for (look, &stretch) in looks.iter_mut().zip(&stretches) {
         let of = together(look, stretch);
         if let Some(&all) = counts.get(&of) {
             let number = so_far.entry(of).or_default();
-            let step = u64::from(*number) * u64::from(length) / u64::from(all);
+            let step = *number * length / all;
             look.paced = u32::try_from(step).ok();
-            *number += 1;
+            *number += look.section.times;
         }
     }
 }
@@ -288,7 +289,8 @@ fn stretches(trace: &Trace, group: &[&Uses<'_>], looks: &[Look<'_>]) -> Vec<u32>
             | Op::Unlock(object)
             | Op::CondSignal(object)
             | Op::CondBroadcast(object)
-            | Op::CondWait { cond: object, .. } => concerned[object.index()],
+            | Op::CondWait { cond: object, .. }
+            | Op::LockSections { mutex: object, .. } => concerned[object.index()],
             operation => operation == Op::Return,
         };
         others[call.thread.index()] += u32::from(!concerns);

@@ -27,6 +27,8 @@ pub(super) struct Section {
     pub waits: Vec<(u32, u32)>,
     /// The signals and broadcasts made in it, or after it and before the next: condition variable, event, whether it was a broadcast.
     pub signals: Vec<(ObjectId, u32, bool)>,
+    /// How many there were, one after the other, of which one record tells; none of them waited.
+    pub times: u64,
     /// Whether the time of its last wait ran out: it went on because it had become what it waited for, or gave up.
     pub ran_out: bool,
     /// Whether something happened that no hypothesis is about: a wait failed, or there were several condition variables.
@@ -80,6 +82,8 @@ pub(super) struct Uses<'a> {
     pub bare: Vec<(u32, bool)>,
     /// Whether a thread went on because its time had run out.
     pub runs_out: bool,
+    /// Whether one record tells of several sections: which of them found what is not known.
+    pub repeats: bool,
     /// Whether sections do what no hypothesis is about: they signal it several times, or wait for something else where others wait for
     /// this. What woke each wait is known all the same.
     pub is_beyond: bool,
@@ -130,12 +134,13 @@ impl Sections {
         }
         Some(Uses {
             cond,
-            sections: concerned,
             waiting: looking.clone(),
             signalling: like.signalling.clone(),
             broadcasting: like.broadcasting.clone(),
             bare: Vec::new(),
             runs_out: false,
+            repeats: concerned.iter().any(|section| section.times > 1),
+            sections: concerned,
             is_beyond: false,
         })
     }
@@ -169,6 +174,7 @@ impl Sections {
             broadcasting: BTreeSet::new(),
             bare: Vec::new(),
             runs_out: false,
+            repeats: false,
             is_beyond: false,
         };
         for section in of_mutex() {
@@ -206,6 +212,7 @@ impl Sections {
         }
         uses.is_beyond |= sections.iter().any(waits_for_another);
         uses.runs_out = sections.iter().any(|section| section.ran_out);
+        uses.repeats = sections.iter().any(|section| section.times > 1);
         uses.sections = sections;
         let bare = self.bare.iter().filter(|signal| signal.0 == cond);
         uses.bare = bare
@@ -384,12 +391,12 @@ impl<'t> Collector<'t> {
                     self.lock(index, back.unwrap_or(index), thread, mutex, call.site);
                 }
             }
-            // Nobody knows which of them found what.
-            Op::LockSections { mutex, .. } if self.mutexes.contains(&mutex) => {
+            Op::LockSections { mutex, count, .. } if self.mutexes.contains(&mutex) => {
                 self.lock(index, index, thread, mutex, call.site);
                 self.unlock(index, thread, mutex);
-                if let Some(section) = self.sections.all.last_mut() {
-                    section.odd = true;
+                let latest = self.sections.all.last_mut();
+                if let Some(section) = latest.filter(|section| section.lock == index) {
+                    section.times = count;
                 }
             }
             Op::Unlock(mutex) if self.mutexes.contains(&mutex) => {
@@ -451,6 +458,7 @@ impl<'t> Collector<'t> {
             waited: None,
             waits: Vec::new(),
             signals: Vec::new(),
+            times: 1,
             ran_out: false,
             odd: false,
         });
