@@ -21,6 +21,7 @@
 
 mod balance;
 mod estimate;
+mod locks;
 mod memory;
 pub mod network;
 mod placement;
@@ -109,6 +110,8 @@ pub struct Between {
     pub preempt_cost: Estimate,
     /// The CPU time of a wait.
     pub block_cost: Estimate,
+    /// The CPU time that it takes to lock a mutex which a thread on the other CPU had last, beyond one that it did not.
+    pub lock_transfer: Estimate,
     /// The CPU time by which creating a thread takes longer where it begins elsewhere, beyond that of letting one go on
     /// there; nothing where the system never lets it begin elsewhere.
     pub create_cost: Option<Estimate>,
@@ -131,6 +134,7 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
     let other = other_cpu(first, &allowed);
     let [mut same, mut across] = [(); 2].map(|()| Samples::default());
     let [mut here, mut to_idle, mut to_busy] = [(); 3].map(|()| Wakes::default());
+    let [mut shared, mut own] = [(); 2].map(|()| Vec::new());
     // In turn, so that what changes meanwhile changes all.
     for number in 0..series {
         same.measure([first, first], rounds)?;
@@ -138,6 +142,9 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
             continue;
         };
         across.measure([first, second], rounds)?;
+        for (is_shared, sections) in [(true, &mut shared), (false, &mut own)] {
+            sections.push(locks::sections([first, second], is_shared, 4 * rounds)?);
+        }
         // These are fewer and longer.
         if number % 8 == 0 {
             let rounds = 4 * rounds;
@@ -178,6 +185,7 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
             wake_cost,
             preempt_cost: Estimate::of(&mut to_busy.waits).beyond(Estimate::of(&mut here.waits)),
             block_cost: Estimate::of(&mut across.waits).beyond(Estimate::of(&mut same.passes)),
+            lock_transfer: Estimate::of(&mut shared).beyond(Estimate::of(&mut own)),
             create_cost,
             placement: placement::measure([first, second], effort.placements())?,
         }),

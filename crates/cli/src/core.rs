@@ -542,6 +542,8 @@ pub fn calibrated(measured: &Calibration) -> Description {
         wake_cost: time(&between.wake_cost),
         preempt_cost: time(&between.preempt_cost),
         block_cost: time(&between.block_cost),
+        // Shorter than the others by far.
+        lock_transfer: SimTime::from_nanos(between.lock_transfer.distinct_nanos()),
         create_cost: between.create_cost.as_ref().map_or(SimTime::ZERO, time),
         ..Costs::NONE
     });

@@ -60,6 +60,7 @@ impl Description {
         table.wake_cost = Some(Time(costs.wake_cost));
         table.preempt_cost = Some(Time(costs.preempt_cost));
         table.block_cost = Some(Time(costs.block_cost));
+        table.lock_transfer = Some(Time(costs.lock_transfer));
         table.create_cost = Some(Time(costs.create_cost));
         self
     }
@@ -243,6 +244,7 @@ impl Description {
             (&mut costs.wake_cost, table.wake_cost),
             (&mut costs.preempt_cost, table.preempt_cost),
             (&mut costs.block_cost, table.block_cost),
+            (&mut costs.lock_transfer, table.lock_transfer),
             (&mut costs.switch_cost, table.switch_cost),
             (&mut costs.create_cost, table.create_cost),
             (&mut costs.team_spin, table.team_spin),

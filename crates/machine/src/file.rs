@@ -142,6 +142,7 @@ pub(crate) struct CostTable {
     pub wake_cost: Option<Time>,
     pub preempt_cost: Option<Time>,
     pub block_cost: Option<Time>,
+    pub lock_transfer: Option<Time>,
     pub switch_cost: Option<Time>,
     pub create_cost: Option<Time>,
     pub team_spin: Option<Time>,

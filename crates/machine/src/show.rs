@@ -207,6 +207,11 @@ fn show_costs(machine: &Machine, text: &mut String) {
             "CPU time of a wait that the recording did not have",
         ),
         (
+            "lock_transfer",
+            costs.lock_transfer,
+            "CPU time of getting a mutex from another CPU",
+        ),
+        (
             "switch_cost",
             costs.switch_cost,
             "CPU time of each switch between threads",

@@ -114,6 +114,8 @@ pub(crate) struct Core<'p> {
     pub born: Vec<u32>,
     /// Delays begun during the current operation: when they end, and whose they are.
     pub delays: Vec<(u64, u32)>,
+    /// The CPU time of the current operation, which its thread pays with its next work, in picoseconds.
+    pub paid_next: u64,
     /// When each thread's latest delay began that is no beat, in picoseconds.
     delay_began: Vec<u64>,
     /// Whether threads poll, on a machine with more CPUs than the recording's.
@@ -154,6 +156,7 @@ impl<'p> Core<'p> {
             retrying: Vec::new(),
             born: Vec::new(),
             delays: Vec::new(),
+            paid_next: 0,
             delay_began: vec![0; program.threads.len()],
             polls: machine.cpus > 1 && program.operations.polls(),
             teams: Teams::new(program, machine),
@@ -220,6 +223,7 @@ impl<'p> Core<'p> {
     pub fn advance(&mut self, thread: u32) {
         self.threads[thread as usize].position += 1;
         self.load_work(thread);
+        self.threads[thread as usize].work_left += std::mem::take(&mut self.paid_next);
     }
 
     /// Lets a thread do another operation than the one that it came to, without the work before that.

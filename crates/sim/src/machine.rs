@@ -88,6 +88,9 @@ pub struct Costs {
     pub block_cost: SimTime,
     /// The CPU time that it takes when a CPU goes on with another thread than it ran last, which that one pays.
     pub switch_cost: SimTime,
+    /// The CPU time that it takes a thread to lock a mutex which one on another CPU had last: its memory comes from there. Of the
+    /// Direct and the Pool model.
+    pub lock_transfer: SimTime,
     /// The CPU time that creating a thread takes its creator.
     pub create_cost: SimTime,
     /// For how long a thread that waits for its OpenMP team stays on its CPU, on a machine with a CPU for each of the team's
@@ -107,6 +110,7 @@ impl Costs {
         preempt_cost: SimTime::ZERO,
         block_cost: SimTime::ZERO,
         switch_cost: SimTime::ZERO,
+        lock_transfer: SimTime::ZERO,
         create_cost: SimTime::ZERO,
         team_spin: SimTime::ZERO,
         migration: SimTime::ZERO,
@@ -121,6 +125,7 @@ impl Costs {
         wake_cost: SimTime::from_nanos(4_000),
         preempt_cost: SimTime::from_nanos(9_000),
         block_cost: SimTime::from_nanos(2_500),
+        lock_transfer: SimTime::from_nanos(25),
         team_spin: SimTime::from_nanos(3_000_000),
         ..Self::NONE
     };

@@ -454,6 +454,21 @@ fn who_is_let_go_on_takes_a_cpu_from_who_ran_for_longer() {
 }
 
 #[test]
+fn a_mutex_has_to_come_from_the_cpu_that_had_it_last() {
+    // A has it twice, and then B, which works for 60 before.
+    let rows = "0 A create B\n0 A lock m\n10 A unlock m\n20 A lock m\n30 A unlock m\n40 A terminate\n100 B lock m\n\
+                110 B unlock m\n110 B terminate\n";
+    let transferring = |machine: &mut Machine| {
+        machine.costs = Costs {
+            lock_transfer: nanos(3),
+            ..Costs::NONE
+        };
+    };
+    assert_eq!(ends(rows, 2, transferring), [40, 73]);
+    assert_eq!(ends(rows, 1, transferring), [40, 110]);
+}
+
+#[test]
 fn creating_threads_costs_their_creator_between_cpus() {
     let creating = |machine: &mut Machine| {
         machine.costs = Costs {

@@ -306,6 +306,7 @@ fn odd_machines_get_through(recording: &Recording) -> Result<(), TestCaseError> 
                     wake_cost: SimTime(300),
                     preempt_cost: SimTime(450),
                     block_cost: SimTime(500),
+                    lock_transfer: SimTime(30),
                     switch_cost: SimTime(101),
                     create_cost: SimTime(1_003),
                     team_spin: SimTime(2_000),

@@ -171,6 +171,7 @@ fn costs(between: &Between) -> Vec<(&'static str, Estimate)> {
         ("wake_cost", between.wake_cost),
         ("preempt_cost", between.preempt_cost),
         ("block_cost", between.block_cost),
+        ("lock_transfer", between.lock_transfer),
     ];
     costs.extend(create);
     costs
@@ -238,6 +239,7 @@ mod tests {
                 wake_cost: estimate(900, 1_000, 1_100),
                 preempt_cost: estimate(900, 1_000, 1_100),
                 block_cost: estimate(900, 1_000, 1_100),
+                lock_transfer: estimate(20, 25, 30),
                 create_cost: None,
                 placement: Placement::of(vec![Some(0.01)]),
             }),

@@ -25,6 +25,8 @@ pub(crate) struct Direct {
     objects: Vec<Object>,
     mailboxes: Vec<Mailbox>,
     handover: Handover,
+    /// The CPU time of getting a mutex from another CPU, in picoseconds.
+    transfer: u64,
     /// The mutex that a thread, let go on from a condition variable, has to acquire again before it goes on.
     regaining: Vec<Option<ObjectId>>,
     /// The mutex that a condition variable is used with.
@@ -77,6 +79,11 @@ impl Model for Direct {
             mutexes: vec![Mutex::default(); program.objects.len()],
             objects: objects.collect(),
             handover: machine.handover,
+            transfer: if machine.cpus > 1 {
+                machine.costs.lock_transfer.0
+            } else {
+                0
+            },
             regaining: vec![None; program.threads.len()],
             mailboxes: vec![Mailbox::default(); program.threads.len()],
             mutex_of_condition,
@@ -86,14 +93,22 @@ impl Model for Direct {
     #[inline(always)]
     fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         if let Some(mutex) = self.regaining[thread as usize] {
-            return self.try_to_regain(thread, mutex);
+            return self.try_to_regain(core, thread, mutex);
         }
-        match core.threads[thread as usize].mutex_use.get() {
-            // As mostly: it is free, or nobody waits for it.
-            Some((id, locks)) if self.mutexes[id.index()].pass(thread, locks) => Flow::Next,
-            Some((id, true)) => self.lock(thread, id),
-            Some((id, false)) => self.unlock(core, thread, id),
-            None => self.perform_any(core, thread),
+        let state = &core.threads[thread as usize];
+        let Some((id, locks)) = state.mutex_use.get() else {
+            return self.perform_any(core, thread);
+        };
+        let mutex = &mut self.mutexes[id.index()];
+        // As mostly: it is free, or nobody waits for it.
+        if mutex.pass(thread, locks) {
+            core.paid_next = mutex.come_to(state.cpu, self.transfer);
+            return Flow::Next;
+        }
+        if locks {
+            self.lock(core, thread, id)
+        } else {
+            self.unlock(core, thread, id)
         }
     }
 
@@ -113,7 +128,7 @@ impl Model for Direct {
 impl Direct {
     fn perform_any(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         match core.action(thread) {
-            Action::Lock(id) => self.lock(thread, id),
+            Action::Lock(id) => self.lock(core, thread, id),
             Action::Unlock(id) => self.unlock(core, thread, id),
             Action::TakeToken(id) => {
                 let taken = self.semaphore(id).take(thread);
@@ -172,8 +187,13 @@ impl Direct {
         }
     }
 
-    fn lock(&mut self, thread: u32, id: ObjectId) -> Flow {
-        let free = self.mutex(id).acquire(thread);
+    fn lock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
+        let (cpu, transfer) = (core.threads[thread as usize].cpu, self.transfer);
+        let mutex = self.mutex(id);
+        let free = mutex.acquire(thread);
+        if free {
+            core.paid_next = mutex.come_to(cpu, transfer);
+        }
         next_or_block(free, WaitKind::Lock, id)
     }
 
@@ -271,12 +291,12 @@ impl Direct {
         }
     }
 
-    fn try_to_regain(&mut self, thread: u32, mutex: ObjectId) -> Flow {
-        let free = self.mutex(mutex).acquire(thread);
-        if free {
+    fn try_to_regain(&mut self, core: &mut Core<'_>, thread: u32, mutex: ObjectId) -> Flow {
+        let flow = self.lock(core, thread, mutex);
+        if flow == Flow::Next {
             self.regaining[thread as usize] = None;
         }
-        next_or_block(free, WaitKind::Lock, mutex)
+        flow
     }
 
     fn mutex(&mut self, id: ObjectId) -> &mut Mutex {

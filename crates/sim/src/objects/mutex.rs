@@ -8,6 +8,8 @@ use crate::core::NOBODY;
 #[derive(Clone, Debug)]
 pub(crate) struct Mutex {
     holder: u32,
+    /// The CPU on which it was locked or unlocked last.
+    cpu: u32,
     queue: VecDeque<u32>,
 }
 
@@ -15,6 +17,7 @@ impl Default for Mutex {
     fn default() -> Self {
         Self {
             holder: NOBODY,
+            cpu: NOBODY,
             queue: VecDeque::new(),
         }
     }
@@ -32,6 +35,15 @@ impl Mutex {
             self.holder = select_unpredictable(locks, thread, NOBODY);
         }
         passes
+    }
+
+    /// A thread on a CPU has locked or unlocked it. Returns what that costs, if it costs so much to get it from another CPU.
+    #[inline]
+    pub fn come_to(&mut self, cpu: u32, transfer: u64) -> u64 {
+        // No processor can predict where it was; nobody had it before it was locked first.
+        let last = std::mem::replace(&mut self.cpu, cpu);
+        let last = select_unpredictable(last == NOBODY, cpu, last);
+        select_unpredictable(last == cpu, 0, transfer)
     }
 
     /// Takes it for a thread, if it is free; the thread queues otherwise.
