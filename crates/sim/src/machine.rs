@@ -125,7 +125,7 @@ impl Costs {
         wake_cost: SimTime::from_nanos(4_000),
         preempt_cost: SimTime::from_nanos(9_000),
         block_cost: SimTime::from_nanos(2_500),
-        lock_transfer: SimTime::from_nanos(25),
+        lock_transfer: SimTime::from_nanos(15),
         team_spin: SimTime::from_nanos(3_000_000),
         ..Self::NONE
     };
