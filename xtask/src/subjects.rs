@@ -13,7 +13,7 @@ use crate::run::{is_installed, root, step};
 const TEXT_BYTES: usize = 24_000_000;
 
 /// The pictures for the video encoder.
-const FRAMES: usize = 60;
+const FRAMES: usize = 200;
 const WIDTH: usize = 640;
 const HEIGHT: usize = 360;
 

@@ -25,7 +25,7 @@ pub fn all() -> Result<(), String> {
 fn all_in(directory: &Path) -> Result<(), String> {
     let mut programs = subjects::real_programs(directory, CPUS)?;
     for (name, arguments) in [
-        ("stencil", format!("{CPUS} 600 3000")),
+        ("stencil", format!("{CPUS} 600 9000")),
         ("work_queue", format!("{CPUS} 4000 200")),
     ] {
         let program = subjects::compile(directory, name)?.display().to_string();
