@@ -10,7 +10,7 @@
 //! that went on that there were as many: where one `c` fits them all, each look needs its step, and no thread has to be
 //! awake for a broadcast.
 //!
-//! A picture that no other refers to tells nothing, but is looked at others for all the same. How far its thread has come is told by how often it has looked:
+//! Who works on a picture that no other refers to tells nothing, but looks at others all the same. How far it has come is told by how often it has looked:
 //! where it looks `n` times at a course of `s` steps, with nothing else in between, it has done `k s / n` steps at its look `k`. That is good to some
 //! steps only, as not all rows look equally often, and is never taken to need more than there was, nor less than it waited for. A thread of
 //! which neither is known needs what it waited for.
