@@ -85,12 +85,12 @@ impl Tournament {
     pub fn set(&mut self, place: u32, key: u64) {
         // Of known length, a tree is climbed without a check or a loop.
         match self.nodes.len() {
-            4 => set::<4>(&mut self.nodes, place, key),
-            8 => set::<8>(&mut self.nodes, place, key),
-            16 => set::<16>(&mut self.nodes, place, key),
-            32 => set::<32>(&mut self.nodes, place, key),
-            64 => set::<64>(&mut self.nodes, place, key),
-            128 => set::<128>(&mut self.nodes, place, key),
+            4 => climb_in::<4>(&mut self.nodes, place, key),
+            8 => climb_in::<8>(&mut self.nodes, place, key),
+            16 => climb_in::<16>(&mut self.nodes, place, key),
+            32 => climb_in::<32>(&mut self.nodes, place, key),
+            64 => climb_in::<64>(&mut self.nodes, place, key),
+            128 => climb_in::<128>(&mut self.nodes, place, key),
             _ => climb(&mut self.nodes, place, key),
         }
     }
@@ -114,32 +114,25 @@ impl Tournament {
 }
 
 /// Gives a place a key in a tree of so many nodes.
-fn set<const NODES: usize>(nodes: &mut [Placed], place: u32, key: u64) {
+fn climb_in<const NODES: usize>(nodes: &mut [Placed], place: u32, key: u64) {
     if let Ok(nodes) = <&mut [Placed; NODES]>::try_from(nodes) {
-        let mut node = NODES / 2 + place as usize % (NODES / 2);
-        let mut smallest = Placed {
-            key,
-            place: u64::from(place),
-        };
-        nodes[node] = smallest;
-        for _ in 0..NODES.ilog2() - 1 {
-            smallest = smallest.smaller(nodes[node ^ 1]);
-            node /= 2;
-            nodes[node] = smallest;
-        }
+        climb(nodes, place, key);
     }
 }
 
-/// Gives a place a key in any tree.
+/// Gives a place a key in a tree, and each node above it the smaller of its children.
+#[inline(always)]
 fn climb(nodes: &mut [Placed], place: u32, key: u64) {
-    let mut node = nodes.len() / 2 + place as usize;
+    // A power of two less one, so that no place is beyond the nodes.
+    let mask = nodes.len() - 1;
+    let mut node = (nodes.len() / 2 + place as usize) & mask;
     let mut smallest = Placed {
         key,
         place: u64::from(place),
     };
     nodes[node] = smallest;
-    while node > 1 {
-        smallest = smallest.smaller(nodes[node ^ 1]);
+    for _ in 1..nodes.len().ilog2() {
+        smallest = smallest.smaller(nodes[(node ^ 1) & mask]);
         node /= 2;
         nodes[node] = smallest;
     }
