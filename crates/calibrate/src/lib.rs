@@ -20,6 +20,7 @@
 //! Deliberately absent: files, printing, and what to make of the numbers.
 
 mod balance;
+mod contention;
 mod estimate;
 mod locks;
 mod memory;
@@ -29,7 +30,7 @@ mod system;
 mod threads;
 mod wakes;
 
-use std::io;
+use std::{io, time::Duration};
 
 use wakes::Wakes;
 
@@ -112,12 +113,19 @@ pub struct Between {
     pub block_cost: Estimate,
     /// The CPU time that it takes to lock a mutex which a thread on the other CPU had last, beyond one that it did not.
     pub lock_transfer: Estimate,
+    /// From a thread's asking the kernel to let it wait for a lock to its having that, which is given up at once.
+    pub call_cost: Estimate,
+    /// From a thread's giving up a lock that another one waits for to its having had that woken, beyond `wake_cost`.
+    pub offer_cost: Estimate,
     /// The CPU time by which creating a thread takes longer where it begins elsewhere, beyond that of letting one go on
     /// there; nothing where the system never lets it begin elsewhere.
     pub create_cost: Option<Estimate>,
     /// Which of the two threads get that may run on both.
     pub placement: Placement,
 }
+
+/// After so long, a thread that waits for a lock has fallen asleep.
+const ASLEEP: Duration = Duration::from_micros(20);
 
 /// Measures.
 ///
@@ -134,7 +142,7 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
     let other = other_cpu(first, &allowed);
     let [mut same, mut across] = [(); 2].map(|()| Samples::default());
     let [mut here, mut to_idle, mut to_busy] = [(); 3].map(|()| Wakes::default());
-    let [mut shared, mut own] = [(); 2].map(|()| Vec::new());
+    let [mut transfers, mut calls, mut offers] = [(); 3].map(|()| Vec::new());
     // In turn, so that what changes meanwhile changes all.
     for number in 0..series {
         same.measure([first, first], rounds)?;
@@ -142,9 +150,12 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
             continue;
         };
         across.measure([first, second], rounds)?;
-        for (is_shared, sections) in [(true, &mut shared), (false, &mut own)] {
-            sections.push(locks::sections([first, second], is_shared, 4 * rounds)?);
-        }
+        let cpus = [first, second];
+        let shared = locks::sections(cpus, true, 20 * rounds)?;
+        let own = locks::sections(cpus, false, 20 * rounds)?;
+        transfers.push(shared.saturating_sub(own));
+        calls.extend(contention::waits(cpus, Duration::ZERO, rounds)?.map(|wait| wait.locking));
+        offers.extend(contention::waits(cpus, ASLEEP, rounds / 5)?.map(|wait| wait.unlocking));
         // These are fewer and longer.
         if number % 8 == 0 {
             let rounds = 4 * rounds;
@@ -167,6 +178,9 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
     let streams = memory::streams(&allowed, bytes, passes)?;
     let hop = Estimate::of(&mut across.hops);
     let wake_cost = Estimate::of(&mut across.calls).beyond(Estimate::of(&mut same.calls));
+    for offer in &mut offers {
+        *offer = offer.saturating_sub(wake_cost.nanos);
+    }
     let create_cost = (!across.creations.is_empty() && !same.creations.is_empty()).then(|| {
         let elsewhere = Estimate::of(&mut across.creations);
         elsewhere
@@ -185,7 +199,9 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
             wake_cost,
             preempt_cost: Estimate::of(&mut to_busy.waits).beyond(Estimate::of(&mut here.waits)),
             block_cost: Estimate::of(&mut across.waits).beyond(Estimate::of(&mut same.passes)),
-            lock_transfer: Estimate::of(&mut shared).beyond(Estimate::of(&mut own)),
+            lock_transfer: Estimate::of(&mut transfers),
+            call_cost: Estimate::of(&mut calls),
+            offer_cost: Estimate::of(&mut offers),
             create_cost,
             placement: placement::measure([first, second], effort.placements())?,
         }),

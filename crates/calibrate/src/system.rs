@@ -8,6 +8,7 @@
 use std::{
     fs, io,
     mem::MaybeUninit,
+    sync::atomic::AtomicU32,
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -96,6 +97,34 @@ fn cpu_nanos(clock: libc::clockid_t) -> u64 {
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
         + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+/// Waits for a word that threads share to be another than this, as long as the kernel finds that it is not.
+pub(crate) fn futex_wait(word: &AtomicU32, value: u32) {
+    let no_timeout = std::ptr::null::<libc::timespec>();
+    // SAFETY: the word outlives the call, which changes nothing. Whatever comes back, the caller looks at the word again.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            value,
+            no_timeout,
+        )
+    };
+}
+
+/// Wakes a thread that waits for a word to change, if there is one.
+pub(crate) fn futex_wake(word: &AtomicU32) {
+    // SAFETY: the word outlives the call, which only looks for its address.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            1,
+        )
+    };
 }
 
 /// Returns the CPU time of processes that this one started and that have ended, in nanoseconds.

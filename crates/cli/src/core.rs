@@ -544,6 +544,8 @@ pub fn calibrated(measured: &Calibration) -> Description {
         block_cost: time(&between.block_cost),
         // Shorter than the others by far.
         lock_transfer: SimTime::from_nanos(between.lock_transfer.distinct_nanos()),
+        call_cost: SimTime::from_nanos(between.call_cost.distinct_nanos() / 10 * 10),
+        offer_cost: time(&between.offer_cost),
         create_cost: between.create_cost.as_ref().map_or(SimTime::ZERO, time),
         ..Costs::NONE
     });

@@ -61,6 +61,8 @@ impl Description {
         table.preempt_cost = Some(Time(costs.preempt_cost));
         table.block_cost = Some(Time(costs.block_cost));
         table.lock_transfer = Some(Time(costs.lock_transfer));
+        table.call_cost = Some(Time(costs.call_cost));
+        table.offer_cost = Some(Time(costs.offer_cost));
         table.create_cost = Some(Time(costs.create_cost));
         self
     }
@@ -245,6 +247,8 @@ impl Description {
             (&mut costs.preempt_cost, table.preempt_cost),
             (&mut costs.block_cost, table.block_cost),
             (&mut costs.lock_transfer, table.lock_transfer),
+            (&mut costs.call_cost, table.call_cost),
+            (&mut costs.offer_cost, table.offer_cost),
             (&mut costs.switch_cost, table.switch_cost),
             (&mut costs.create_cost, table.create_cost),
             (&mut costs.team_spin, table.team_spin),

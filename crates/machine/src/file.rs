@@ -143,6 +143,8 @@ pub(crate) struct CostTable {
     pub preempt_cost: Option<Time>,
     pub block_cost: Option<Time>,
     pub lock_transfer: Option<Time>,
+    pub call_cost: Option<Time>,
+    pub offer_cost: Option<Time>,
     pub switch_cost: Option<Time>,
     pub create_cost: Option<Time>,
     pub team_spin: Option<Time>,

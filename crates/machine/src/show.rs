@@ -212,6 +212,16 @@ fn show_costs(machine: &Machine, text: &mut String) {
             "CPU time of getting a mutex from another CPU",
         ),
         (
+            "call_cost",
+            costs.call_cost,
+            "CPU time of asking to wait for a lock, in vain",
+        ),
+        (
+            "offer_cost",
+            costs.offer_cost,
+            "CPU time of having one woken that waits for a lock",
+        ),
+        (
             "switch_cost",
             costs.switch_cost,
             "CPU time of each switch between threads",

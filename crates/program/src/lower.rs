@@ -18,6 +18,7 @@ use crate::{
     pipes::Pipes,
     plain::PlainCalls,
     retries::Retries,
+    sections,
     sleeps::Sleeps,
     spins::Spins,
     structure::{self, Roles},
@@ -99,6 +100,8 @@ pub(crate) struct Lowering<'t> {
     pub tried_until: BTreeSet<u32>,
     /// Those that wait for them, with the event of the end.
     pub polls: Vec<(OpRef, u32)>,
+    /// How many sections that were counted are lowered to one.
+    pub sections_as_one: u64,
     /// Waits whose time ran out.
     pub retries: Retries,
     /// Waits by sleeping.
@@ -249,6 +252,7 @@ impl<'t> Lowering<'t> {
             trace,
             busy: Busy::of(trace, &next),
             pipes: Pipes::of(trace, &next),
+            sections_as_one: sections::as_one(trace),
             retries: Retries::of(trace, &next, &is_answered),
             work: Work::new(trace),
             plain_calls: PlainCalls::of(trace),

@@ -1,15 +1,29 @@
 //! Sections that were counted, not recorded one by one.
 
-use foretrace_trace::ObjectId;
+use foretrace_trace::{Call, ObjectId, Operation, Trace};
 
 use crate::{Action, lower::Lowering};
 
-/// The work that one lowered section stands for, at least: the replay need not be finer than this.
-const GRAIN_NANOS: u64 = 10_000;
+/// How many sections of a program are replayed one by one, at most: what they take is what as many recorded ones would.
+const ONE_BY_ONE: u64 = 4_000_000;
+
+/// Returns how many counted sections have to be replayed as one, for no more of them than can be.
+pub(crate) fn as_one(trace: &Trace) -> u64 {
+    let counted = |call: &Call| match call.operation {
+        Operation::LockSections { count, .. } => count,
+        _ => 0,
+    };
+    if trace.calls.iter().all(|call| counted(call) == 0) {
+        return 1;
+    }
+    let counts = trace.events.iter().map(|event| counted(trace.call(event)));
+    let all = counts.fold(0, u64::saturating_add);
+    all.div_ceil(ONE_BY_ONE).max(1)
+}
 
 impl Lowering<'_> {
-    /// Lowers sections that were counted to a bounded number of them: as many as there were, but no more than one for
-    /// each 10 microseconds of their work. Work and time held are exact, and shared out evenly.
+    /// Lowers sections that were counted, to as many as there were; but to a part of them where a program has more than 4 million. Work and
+    /// time held are exact, and shared out evenly.
     pub fn sections(
         &mut self,
         index: usize,
@@ -24,7 +38,7 @@ impl Lowering<'_> {
         }
         let held = held.min(work);
         let outside = work - held;
-        let sections = count.min((work / GRAIN_NANOS).max(1));
+        let sections = count.div_ceil(self.sections_as_one);
         for section in 0..sections {
             self.work.set_left(share(outside, section, sections));
             let lock = self.push(index, thread, Action::Lock(mutex));

@@ -23,9 +23,27 @@ impl Chance {
     }
 }
 
+/// Returns a part of a whole, any of them as likely, that depends on nothing but the time and the thread.
+pub(crate) fn part_of(whole: u64, now: u64, thread: u32) -> u64 {
+    const BITS: u32 = 10;
+    let mut chance = Chance::new(now ^ u64::from(thread).rotate_right(16));
+    let part = u128::from(whole) * u128::from(chance.bits(BITS)) >> BITS;
+    u64::try_from(part).unwrap_or(whole)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_of_a_whole_are_spread_over_it() {
+        let parts: Vec<u64> = (0..1_000).map(|now| part_of(100, now, 3)).collect();
+        assert!(parts.iter().all(|&part| part < 100));
+        let mean = parts.iter().sum::<u64>() / 1_000;
+        assert!((45..55).contains(&mean), "{mean}");
+        assert_eq!(part_of(100, 7, 3), parts[7]);
+        assert_eq!(part_of(u64::MAX, 7, 3) >> 32, part_of(1 << 32, 7, 3) - 1);
+    }
 
     #[test]
     fn the_sequence_is_that_of_the_authors_generator() {

@@ -55,6 +55,8 @@ pub(crate) struct ThreadState {
     pub awake: bool,
     /// Whether it waits in its operation and looks at memory, for which it wants its CPU as for work.
     pub looks: bool,
+    /// Whether it waited for a mutex that was given up, and tries to get it.
+    pub offered: bool,
     /// For how long others emptied the caches that it has not filled again since, in picoseconds.
     pub cold: u64,
     /// How long it ran so far, brought forward when it was away for long: the fair scheduler's measure.
@@ -143,6 +145,7 @@ impl<'p> Core<'p> {
             slice_end: u64::MAX,
             awake: false,
             looks: false,
+            offered: false,
             cold: 0,
             ran: 0,
         });
@@ -199,6 +202,17 @@ impl<'p> Core<'p> {
     /// Lets a blocked thread try its operation again, once it has a CPU.
     pub fn retry(&mut self, thread: u32, by: u32) {
         self.retrying.push((thread, by));
+    }
+
+    /// Lets a thread that waits for a mutex try to get it, once it has a CPU.
+    pub fn offer(&mut self, thread: u32, by: u32) {
+        self.threads[thread as usize].offered = true;
+        self.retry(thread, by);
+    }
+
+    /// Returns whether a thread began to wait less than so long ago, in picoseconds.
+    pub fn is_blocked_since(&self, thread: u32, time: u64) -> bool {
+        self.now - self.threads[thread as usize].since < time
     }
 
     /// Returns whether the current operation let no other thread go on.

@@ -26,7 +26,7 @@ use self::{
 use crate::{
     Machine, SchedulerKind,
     admission::Admission,
-    chance::Chance,
+    chance::{self, Chance},
     core::{Cause, Core, Flow, NOBODY, Status, ThreadState},
     models::Model,
     observer::Observer,
@@ -64,6 +64,8 @@ pub(crate) struct Engine<'p, M, O> {
     idle_until: Vec<u64>,
     /// Whether threads that wake may take CPUs from others.
     hurries: bool,
+    /// Whether it costs something to wait for what is offered to whoever comes first.
+    offers_cost: bool,
     /// Threads that woke and found no idle CPU.
     hurrying: Vec<u32>,
     /// When each thread last lost its CPU, where caches have to be filled again after that, or CPUs that are idle ask for it.
@@ -122,6 +124,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             idle_until: vec![0; machine.cpus as usize],
             processors,
             hurries: machine.wakeup_preemption && machine.scheduler == SchedulerKind::Fair,
+            offers_cost: machine.cpus > 1 && machine.costs.call_cost.0 > 0,
             hurrying: Vec::new(),
             left_at: if machine.memory.refill.0 > 0 || machine.idle_balance.0 > 0 {
                 vec![0; program.threads.len()]
@@ -420,7 +423,12 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     #[inline(always)]
     fn retry(&mut self, thread: u32, waker: u32) {
         self.observer.wake(waker, thread, self.core.now);
-        self.core.threads[thread as usize].work_left += self.waiting_cost(thread, waker);
+        let cost = if self.offers_cost && !self.waited(thread) {
+            self.offered_cost(thread, waker)
+        } else {
+            self.waiting_cost(thread, waker)
+        };
+        self.core.threads[thread as usize].work_left += cost;
         self.wake(thread, waker);
     }
 
@@ -443,6 +451,36 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             return 0;
         }
         falls_asleep
+    }
+
+    /// Returns whether a thread waited in its current operation in the recording.
+    fn waited(&self, thread: u32) -> bool {
+        let position = self.core.threads[thread as usize].position;
+        self.core.program.operations.waited(position)
+    }
+
+    /// Returns the CPU time of having waited for what is offered to whoever comes first, where the recording had no wait. The one that
+    /// offers it pays, too.
+    ///
+    /// Before it sleeps, a thread looks once more whether it has to, in the kernel: if not, it is back soon, and may find that another was
+    /// quicker. Who wakes one that is not yet asleep waits until it is. How long it takes to sleep and to wake is never twice the
+    /// same: threads of equal pace would else meet at the same places for ever, or never.
+    fn offered_cost(&mut self, thread: u32, waker: u32) -> u64 {
+        let costs = &self.machine.costs;
+        let [call, looks_again, block] =
+            [costs.call_cost, costs.looks_again(), costs.block_cost].map(|time| time.0);
+        let state = &mut self.core.threads[thread as usize];
+        let waited = self.core.now - state.since;
+        state.awake = waited < looks_again;
+        if state.awake {
+            return call - waited;
+        }
+        let falls_asleep = block.saturating_sub(looks_again + waited);
+        let offer = costs.offer_cost.0 + falls_asleep;
+        let wakes_up = (block + costs.wake_latency.0) / 4;
+        let by_chance = chance::part_of(2 * wakes_up, self.core.now, thread);
+        self.core.threads[waker as usize].work_left += offer;
+        (block + falls_asleep + by_chance).saturating_sub(wakes_up)
     }
 
     /// Makes a thread ready that waited.

@@ -91,6 +91,12 @@ pub struct Costs {
     /// The CPU time that it takes a thread to lock a mutex which one on another CPU had last: its memory comes from there. Of the
     /// Direct and the Pool model.
     pub lock_transfer: SimTime,
+    /// The CPU time that it takes a thread to ask the kernel to let it wait for a lock, and to learn that this has been given up
+    /// meanwhile. Where it is zero, threads wait for locks as for all else.
+    pub call_cost: SimTime,
+    /// The CPU time that it takes the one that gives up a lock to have one woken that waits for it, where the recording had no such wait;
+    /// on another CPU it takes `wake_cost` as well.
+    pub offer_cost: SimTime,
     /// The CPU time that creating a thread takes its creator.
     pub create_cost: SimTime,
     /// For how long a thread that waits for its OpenMP team stays on its CPU, on a machine with a CPU for each of the team's
@@ -111,6 +117,8 @@ impl Costs {
         block_cost: SimTime::ZERO,
         switch_cost: SimTime::ZERO,
         lock_transfer: SimTime::ZERO,
+        call_cost: SimTime::ZERO,
+        offer_cost: SimTime::ZERO,
         create_cost: SimTime::ZERO,
         team_spin: SimTime::ZERO,
         migration: SimTime::ZERO,
@@ -125,10 +133,22 @@ impl Costs {
         wake_cost: SimTime::from_nanos(4_000),
         preempt_cost: SimTime::from_nanos(9_000),
         block_cost: SimTime::from_nanos(2_500),
-        lock_transfer: SimTime::from_nanos(15),
+        lock_transfer: SimTime::from_nanos(30),
+        call_cost: SimTime::from_nanos(700),
+        offer_cost: SimTime::from_nanos(2_500),
         team_spin: SimTime::from_nanos(3_000_000),
         ..Self::NONE
     };
+
+    /// Returns for how long a thread that waits for a lock can be spared sleeping: until the kernel has looked at the lock itself.
+    pub(crate) fn looks_again(&self) -> SimTime {
+        SimTime(self.call_cost.0 / 5 * 3)
+    }
+
+    /// Returns the CPU time of asking the kernel to wake one that waits for a lock, where none does.
+    pub(crate) fn wakes_nobody(&self) -> SimTime {
+        SimTime(self.call_cost.0 / 2)
+    }
 }
 
 impl Handover {

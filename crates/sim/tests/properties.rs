@@ -307,6 +307,8 @@ fn odd_machines_get_through(recording: &Recording) -> Result<(), TestCaseError> 
                     preempt_cost: SimTime(450),
                     block_cost: SimTime(500),
                     lock_transfer: SimTime(30),
+                    call_cost: SimTime(300),
+                    offer_cost: SimTime(200),
                     switch_cost: SimTime(101),
                     create_cost: SimTime(1_003),
                     team_spin: SimTime(2_000),

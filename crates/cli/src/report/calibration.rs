@@ -172,6 +172,8 @@ fn costs(between: &Between) -> Vec<(&'static str, Estimate)> {
         ("preempt_cost", between.preempt_cost),
         ("block_cost", between.block_cost),
         ("lock_transfer", between.lock_transfer),
+        ("call_cost", between.call_cost),
+        ("offer_cost", between.offer_cost),
     ];
     costs.extend(create);
     costs
@@ -240,6 +242,8 @@ mod tests {
                 preempt_cost: estimate(900, 1_000, 1_100),
                 block_cost: estimate(900, 1_000, 1_100),
                 lock_transfer: estimate(20, 25, 30),
+                call_cost: estimate(400, 600, 800),
+                offer_cost: estimate(1_900, 2_000, 2_100),
                 create_cost: None,
                 placement: Placement::of(vec![Some(0.01)]),
             }),

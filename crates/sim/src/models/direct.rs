@@ -12,7 +12,7 @@ use foretrace_trace::{ObjectId, ObjectKind};
 
 use super::{Model, common_culprit, order::Order};
 use crate::{
-    Handover, Machine,
+    Costs, Handover, Machine,
     core::{Core, Flow},
     objects::{Broadcaster, Condition, Mailbox, Mutex, Rwlock, Semaphore},
 };
@@ -27,6 +27,10 @@ pub(crate) struct Direct {
     handover: Handover,
     /// The CPU time of getting a mutex from another CPU, in picoseconds.
     transfer: u64,
+    /// For how long a thread that waits for a mutex can be spared sleeping, in picoseconds.
+    looks_again: u64,
+    /// The CPU time of asking the kernel to wake one that waits where none does, in picoseconds.
+    wakes_nobody: u64,
     /// The mutex that a thread, let go on from a condition variable, has to acquire again before it goes on.
     regaining: Vec<Option<ObjectId>>,
     /// The mutex that a condition variable is used with.
@@ -73,17 +77,20 @@ impl Model for Direct {
                 mutex_of_condition[cond.index()] = Some(mutex);
             }
         }
+        let costs = if machine.cpus > 1 {
+            machine.costs
+        } else {
+            Costs::NONE
+        };
         Self {
             wakes: operations.wakes().then(|| Order::new(program)),
             awaiting: BTreeMap::new(),
             mutexes: vec![Mutex::default(); program.objects.len()],
             objects: objects.collect(),
             handover: machine.handover,
-            transfer: if machine.cpus > 1 {
-                machine.costs.lock_transfer.0
-            } else {
-                0
-            },
+            transfer: costs.lock_transfer.0,
+            looks_again: costs.looks_again().0,
+            wakes_nobody: costs.wakes_nobody().0,
             regaining: vec![None; program.threads.len()],
             mailboxes: vec![Mailbox::default(); program.threads.len()],
             mutex_of_condition,
@@ -101,7 +108,7 @@ impl Model for Direct {
         };
         let mutex = &mut self.mutexes[id.index()];
         // As mostly: it is free, or nobody waits for it.
-        if mutex.pass(thread, locks) {
+        if mutex.pass(thread, locks, state.offered) {
             core.paid_next = mutex.come_to(state.cpu, self.transfer);
             return Flow::Next;
         }
@@ -188,24 +195,41 @@ impl Direct {
     }
 
     fn lock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
-        let (cpu, transfer) = (core.threads[thread as usize].cpu, self.transfer);
+        let state = &mut core.threads[thread as usize];
+        let offered = std::mem::take(&mut state.offered);
+        let transfer = self.transfer;
         let mutex = self.mutex(id);
-        let free = mutex.acquire(thread);
+        let free = mutex.acquire(thread, offered);
         if free {
-            core.paid_next = mutex.come_to(cpu, transfer);
+            core.paid_next = mutex.come_to(state.cpu, transfer);
         }
         next_or_block(free, WaitKind::Lock, id)
     }
 
     fn unlock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
         if self.handover == Handover::Barging {
-            if let Some(next) = self.mutex(id).offer() {
-                core.retry(next, thread);
-            }
+            self.offer(core, thread, id);
             return Flow::Next;
         }
         let next = self.mutex(id).release();
         wake_all(core, thread, next)
+    }
+
+    /// Lets whoever comes first have a mutex: those that are not asleep yet come by themselves, and of those that sleep one is woken.
+    fn offer(&mut self, core: &mut Core<'_>, by: u32, id: ObjectId) {
+        let (looks_again, wakes_nobody) = (self.looks_again, self.wakes_nobody);
+        let mutex = self.mutex(id);
+        let calls = mutex.give_up();
+        while let Some(awake) =
+            mutex.take_awake(|waiter| core.is_blocked_since(waiter, looks_again))
+        {
+            core.offer(awake, by);
+        }
+        if let Some(asleep) = mutex.take_asleep() {
+            core.offer(asleep, by);
+        } else if calls {
+            core.paid_next += wakes_nobody;
+        }
     }
 
     /// Wakes those that wait for this wake-up; the others need not wait any more.
@@ -225,7 +249,7 @@ impl Direct {
     fn wait(&mut self, core: &mut Core<'_>, thread: u32, cond: ObjectId, mutex: ObjectId) -> Flow {
         self.unlock(core, thread, mutex);
         if self.condition(cond).wait(thread, mutex) {
-            let free = self.mutex(mutex).acquire(thread);
+            let free = self.mutex(mutex).acquire(thread, false);
             if !free && self.handover == Handover::Barging {
                 self.regaining[thread as usize] = Some(mutex);
             }
@@ -286,7 +310,7 @@ impl Direct {
             core.retry(thread, by);
             return;
         }
-        if self.mutex(mutex).acquire(thread) {
+        if self.mutex(mutex).acquire(thread, false) {
             core.wake(thread, by);
         }
     }

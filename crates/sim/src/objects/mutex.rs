@@ -10,6 +10,8 @@ pub(crate) struct Mutex {
     holder: u32,
     /// The CPU on which it was locked or unlocked last.
     cpu: u32,
+    /// Whether whoever unlocks it asks the kernel to wake one that waits: one began to, or got it after it had.
+    calls: bool,
     queue: VecDeque<u32>,
 }
 
@@ -18,6 +20,7 @@ impl Default for Mutex {
         Self {
             holder: NOBODY,
             cpu: NOBODY,
+            calls: false,
             queue: VecDeque::new(),
         }
     }
@@ -25,12 +28,13 @@ impl Default for Mutex {
 
 impl Mutex {
     /// Takes it for a thread that locks it, or releases it for one that unlocks it, if nobody holds it or waits for it.
-    /// Returns whether that was so; else nothing happened.
+    /// Returns whether that was so; else nothing happened, as where it was offered to the thread, or the kernel has to be asked.
     #[inline]
     #[expect(clippy::needless_bitwise_bool, reason = "a lazy operator is a branch")]
-    pub fn pass(&mut self, thread: u32, locks: bool) -> bool {
+    pub fn pass(&mut self, thread: u32, locks: bool, offered: bool) -> bool {
         // Whether the next operation locks or unlocks no processor can predict.
-        let passes = (locks & (self.holder == NOBODY)) | (!locks & self.queue.is_empty());
+        let passes = (locks & !offered & (self.holder == NOBODY))
+            | (!locks & !self.calls & self.queue.is_empty());
         if passes {
             self.holder = select_unpredictable(locks, thread, NOBODY);
         }
@@ -46,9 +50,10 @@ impl Mutex {
         select_unpredictable(last == cpu, 0, transfer)
     }
 
-    /// Takes it for a thread, if it is free; the thread queues otherwise.
-    pub fn acquire(&mut self, thread: u32) -> bool {
+    /// Takes it for a thread to which it was offered, or not, if it is free; the thread queues otherwise.
+    pub fn acquire(&mut self, thread: u32, offered: bool) -> bool {
         let free = self.holder == NOBODY;
+        self.calls |= offered || !free;
         if free {
             self.holder = thread;
         } else {
@@ -64,9 +69,20 @@ impl Mutex {
         next
     }
 
-    /// Releases it and returns the thread that may try to get it next; it queues no longer.
-    pub fn offer(&mut self) -> Option<u32> {
+    /// Releases it for whoever comes first. Returns whether the kernel is asked to wake one that waits.
+    pub fn give_up(&mut self) -> bool {
         self.holder = NOBODY;
+        std::mem::take(&mut self.calls)
+    }
+
+    /// Returns the thread that began to wait last, if it looks once more before it sleeps; it queues no longer.
+    pub fn take_awake(&mut self, looks: impl FnOnce(u32) -> bool) -> Option<u32> {
+        let &last = self.queue.back()?;
+        looks(last).then(|| self.queue.pop_back())?
+    }
+
+    /// Returns the thread that waits longest; it queues no longer.
+    pub fn take_asleep(&mut self) -> Option<u32> {
         self.queue.pop_front()
     }
 
