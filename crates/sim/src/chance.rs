@@ -27,7 +27,7 @@ impl Chance {
 pub(crate) fn part_of(whole: u64, now: u64, thread: u32) -> u64 {
     const BITS: u32 = 10;
     let mut chance = Chance::new(now ^ u64::from(thread).rotate_right(16));
-    let part = u128::from(whole) * u128::from(chance.bits(BITS)) >> BITS;
+    let part = (u128::from(whole) * u128::from(chance.bits(BITS))) >> BITS;
     u64::try_from(part).unwrap_or(whole)
 }
 

@@ -33,6 +33,17 @@ pub(crate) enum Status {
     Ended,
 }
 
+/// How far a thread is with getting a mutex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Locking {
+    /// It has not tried yet.
+    First,
+    /// It found it held, and asks the kernel to let it wait.
+    Asking,
+    /// It has waited, or was about to, and tries again when it runs.
+    Again,
+}
+
 /// A thread during a simulation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadState {
@@ -55,8 +66,8 @@ pub(crate) struct ThreadState {
     pub awake: bool,
     /// Whether it waits in its operation and looks at memory, for which it wants its CPU as for work.
     pub looks: bool,
-    /// Whether it waited for a mutex that was given up, and tries to get it.
-    pub offered: bool,
+    /// How far it is with getting the mutex of its operation.
+    pub locking: Locking,
     /// For how long others emptied the caches that it has not filled again since, in picoseconds.
     pub cold: u64,
     /// How long it ran so far, brought forward when it was away for long: the fair scheduler's measure.
@@ -79,6 +90,10 @@ pub(crate) enum Flow {
     Block(WaitKind, Cause),
     /// It waits, and looks at memory meanwhile, on its CPU.
     Look,
+    /// It asks the kernel to let it wait, and tries again when the kernel has looked whether it has to.
+    Ask(Cause),
+    /// It need not wait, and tries again when it is back from the kernel.
+    Back,
     /// The thread is over.
     End,
 }
@@ -88,6 +103,11 @@ impl Flow {
     pub fn block(kind: WaitKind, object: Option<u32>) -> Self {
         Self::Block(kind, Cause(object.unwrap_or(NOBODY)))
     }
+
+    /// Returns whether its thread keeps its CPU, and works there.
+    pub fn goes_on(self) -> bool {
+        matches!(self, Self::Next | Self::Ask(_) | Self::Back)
+    }
 }
 
 /// The object that an operation waits for, if any, in as few bytes as let what came of the operation fit into a register.
@@ -95,6 +115,10 @@ impl Flow {
 pub(crate) struct Cause(u32);
 
 impl Cause {
+    pub fn of(object: u32) -> Self {
+        Self(object)
+    }
+
     pub fn object(self) -> Option<u32> {
         (self.0 != NOBODY).then_some(self.0)
     }
@@ -145,7 +169,7 @@ impl<'p> Core<'p> {
             slice_end: u64::MAX,
             awake: false,
             looks: false,
-            offered: false,
+            locking: Locking::First,
             cold: 0,
             ran: 0,
         });
@@ -204,15 +228,10 @@ impl<'p> Core<'p> {
         self.retrying.push((thread, by));
     }
 
-    /// Lets a thread that waits for a mutex try to get it, once it has a CPU.
-    pub fn offer(&mut self, thread: u32, by: u32) {
-        self.threads[thread as usize].offered = true;
-        self.retry(thread, by);
-    }
-
-    /// Returns whether a thread began to wait less than so long ago, in picoseconds.
-    pub fn is_blocked_since(&self, thread: u32, time: u64) -> bool {
-        self.now - self.threads[thread as usize].since < time
+    /// Returns whether a thread waited in its current operation in the recording.
+    pub fn has_waited(&self, thread: u32) -> bool {
+        let position = self.threads[thread as usize].position;
+        self.program.operations.waited(position)
     }
 
     /// Returns whether the current operation let no other thread go on.

@@ -291,6 +291,8 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     fn conclude_for_others(&mut self, thread: u32, flow: Flow) -> bool {
         let quiet = self.core.is_quiet();
         match flow {
+            Flow::Ask(cause) => return self.ask(thread, cause),
+            Flow::Back => return self.come_back(thread),
             Flow::Next => self.core.advance(thread),
             Flow::Block(kind, cause) => self.block(thread, kind, cause),
             Flow::Look => self.look(thread),
@@ -423,7 +425,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     #[inline(always)]
     fn retry(&mut self, thread: u32, waker: u32) {
         self.observer.wake(waker, thread, self.core.now);
-        let cost = if self.offers_cost && !self.waited(thread) {
+        let cost = if self.offers_cost && !self.core.has_waited(thread) {
             self.offered_cost(thread, waker)
         } else {
             self.waiting_cost(thread, waker)
@@ -453,34 +455,46 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         falls_asleep
     }
 
-    /// Returns whether a thread waited in its current operation in the recording.
-    fn waited(&self, thread: u32) -> bool {
-        let position = self.core.threads[thread as usize].position;
-        self.core.program.operations.waited(position)
-    }
-
-    /// Returns the CPU time of having waited for what is offered to whoever comes first, where the recording had no wait. The one that
+    /// Returns the CPU time of having slept for what is offered to whoever comes first, where the recording had no wait. The one that
     /// offers it pays, too.
     ///
-    /// Before it sleeps, a thread looks once more whether it has to, in the kernel: if not, it is back soon, and may find that another was
-    /// quicker. Who wakes one that is not yet asleep waits until it is. How long it takes to sleep and to wake is never twice the
-    /// same: threads of equal pace would else meet at the same places for ever, or never.
+    /// Who wakes one that is not yet asleep waits until it is. How long it takes to sleep and to wake is never twice the same: threads of
+    /// equal pace would else meet at the same places for ever, or never.
     fn offered_cost(&mut self, thread: u32, waker: u32) -> u64 {
         let costs = &self.machine.costs;
-        let [call, looks_again, block] =
-            [costs.call_cost, costs.looks_again(), costs.block_cost].map(|time| time.0);
+        let block = costs.block_cost.0;
         let state = &mut self.core.threads[thread as usize];
         let waited = self.core.now - state.since;
-        state.awake = waited < looks_again;
-        if state.awake {
-            return call - waited;
-        }
-        let falls_asleep = block.saturating_sub(looks_again + waited);
+        state.awake = false;
+        let falls_asleep = block.saturating_sub(2 * costs.looks_again().0 + waited);
         let offer = costs.offer_cost.0 + falls_asleep;
         let wakes_up = (block + costs.wake_latency.0) / 4;
         let by_chance = chance::part_of(2 * wakes_up, self.core.now, thread);
         self.core.threads[waker as usize].work_left += offer;
         (block + falls_asleep + by_chance).saturating_sub(wakes_up)
+    }
+
+    /// A thread asks the kernel to let it wait for a lock, which takes time; its CPU is busy meanwhile. Returns that it goes on in its turn.
+    ///
+    /// Most waits for locks that are held for less than that end so.
+    fn ask(&mut self, thread: u32, cause: Cause) -> bool {
+        let (event, now) = (self.core.event(thread), self.core.now);
+        let blocked = State::Blocked(WaitKind::Lock);
+        self.observer
+            .state(thread, now, blocked, cause.object(), event);
+        self.core.threads[thread as usize].work_left = self.machine.costs.looks_again().0;
+        true
+    }
+
+    /// The kernel sends a thread back that asked, as the lock has been given up. Returns that it goes on in its turn.
+    fn come_back(&mut self, thread: u32) -> bool {
+        let (event, now) = (self.core.event(thread), self.core.now);
+        let costs = &self.machine.costs;
+        let state = &mut self.core.threads[thread as usize];
+        state.work_left = costs.call_cost.0 - costs.looks_again().0;
+        let running = State::Running(state.cpu);
+        self.observer.state(thread, now, running, None, event);
+        true
     }
 
     /// Makes a thread ready that waited.

@@ -516,14 +516,19 @@ fn who_sleeps_for_a_lock_costs_the_one_that_gives_it_up() {
 
 #[test]
 fn threads_that_always_meet_at_a_lock_do_not_gain_by_another_cpu() {
-    let mut rows = String::from("process A\nprocess B\n");
-    for (thread, begin) in [("A", 0), ("B", 200_000)] {
-        for round in 0..100 {
+    let sections = |(thread, begin)| {
+        let section = move |round| {
             let at = begin + 2_000 * round;
-            rows += &format!("{at} {thread} lock m\n{} {thread} unlock m\n", at + 1_600);
-        }
-        rows += &format!("{} {thread} terminate\n", begin + 199_700);
-    }
+            format!("{at} {thread} lock m\n{} {thread} unlock m\n", at + 1_600)
+        };
+        let end = format!("{} {thread} terminate\n", begin + 199_700);
+        (0..100).map(section).chain([end])
+    };
+    let both = [("A", 0), ("B", 200_000)].into_iter().flat_map(sections);
+    let rows: String = [String::from("process A\nprocess B\n")]
+        .into_iter()
+        .chain(both)
+        .collect();
     let costing = |costs| {
         move |machine: &mut Machine| {
             machine.handover = Handover::Barging;

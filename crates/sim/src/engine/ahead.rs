@@ -64,7 +64,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
 
     /// Does what follows from an operation that makes its thread wait or lets others go on. Its alarm is still set.
     fn settle(&mut self, thread: u32, cpu: u32, flow: Flow) {
-        if flow != Flow::Next {
+        if !flow.goes_on() {
             self.alarms.cancel(cpu);
         }
         if self.conclude_for_others(thread, flow) {

@@ -13,7 +13,7 @@ use foretrace_trace::{ObjectId, ObjectKind};
 use super::{Model, common_culprit, order::Order};
 use crate::{
     Costs, Handover, Machine,
-    core::{Core, Flow},
+    core::{Cause, Core, Flow, Locking},
     objects::{Broadcaster, Condition, Mailbox, Mutex, Rwlock, Semaphore},
 };
 
@@ -27,8 +27,8 @@ pub(crate) struct Direct {
     handover: Handover,
     /// The CPU time of getting a mutex from another CPU, in picoseconds.
     transfer: u64,
-    /// For how long a thread that waits for a mutex can be spared sleeping, in picoseconds.
-    looks_again: u64,
+    /// Whether it takes threads time to ask the kernel to let them wait for a mutex.
+    asks: bool,
     /// The CPU time of asking the kernel to wake one that waits where none does, in picoseconds.
     wakes_nobody: u64,
     /// The mutex that a thread, let go on from a condition variable, has to acquire again before it goes on.
@@ -89,7 +89,7 @@ impl Model for Direct {
             objects: objects.collect(),
             handover: machine.handover,
             transfer: costs.lock_transfer.0,
-            looks_again: costs.looks_again().0,
+            asks: costs.call_cost.0 > 0 && machine.handover == Handover::Barging,
             wakes_nobody: costs.wakes_nobody().0,
             regaining: vec![None; program.threads.len()],
             mailboxes: vec![Mailbox::default(); program.threads.len()],
@@ -108,7 +108,7 @@ impl Model for Direct {
         };
         let mutex = &mut self.mutexes[id.index()];
         // As mostly: it is free, or nobody waits for it.
-        if mutex.pass(thread, locks, state.offered) {
+        if mutex.pass(thread, locks, state.locking != Locking::First) {
             core.paid_next = mutex.come_to(state.cpu, self.transfer);
             return Flow::Next;
         }
@@ -195,15 +195,28 @@ impl Direct {
     }
 
     fn lock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
-        let state = &mut core.threads[thread as usize];
-        let offered = std::mem::take(&mut state.offered);
+        let asks = self.asks && !core.has_waited(thread);
         let transfer = self.transfer;
+        let state = &mut core.threads[thread as usize];
         let mutex = self.mutex(id);
-        let free = mutex.acquire(thread, offered);
-        if free {
-            core.paid_next = mutex.come_to(state.cpu, transfer);
+        let before = std::mem::replace(&mut state.locking, Locking::Again);
+        if before == Locking::Asking && !mutex.lets_wait() {
+            return Flow::Back;
         }
-        next_or_block(free, WaitKind::Lock, id)
+        if before != Locking::Asking {
+            if mutex.take(thread, before == Locking::Again) {
+                state.locking = Locking::First;
+                core.paid_next = mutex.come_to(state.cpu, transfer);
+                return Flow::Next;
+            }
+            if asks {
+                state.locking = Locking::Asking;
+                mutex.ask();
+                return Flow::Ask(Cause::of(id.0));
+            }
+        }
+        mutex.queue(thread);
+        Flow::block(WaitKind::Lock, Some(id.0))
     }
 
     fn unlock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
@@ -215,20 +228,14 @@ impl Direct {
         wake_all(core, thread, next)
     }
 
-    /// Lets whoever comes first have a mutex: those that are not asleep yet come by themselves, and of those that sleep one is woken.
+    /// Lets whoever comes first have a mutex: of those that sleep one is woken, and whoever is about to finds out by itself.
     fn offer(&mut self, core: &mut Core<'_>, by: u32, id: ObjectId) {
-        let (looks_again, wakes_nobody) = (self.looks_again, self.wakes_nobody);
         let mutex = self.mutex(id);
         let calls = mutex.give_up();
-        while let Some(awake) =
-            mutex.take_awake(|waiter| core.is_blocked_since(waiter, looks_again))
-        {
-            core.offer(awake, by);
-        }
-        if let Some(asleep) = mutex.take_asleep() {
-            core.offer(asleep, by);
+        if let Some(first) = mutex.take_first() {
+            core.retry(first, by);
         } else if calls {
-            core.paid_next += wakes_nobody;
+            core.paid_next += self.wakes_nobody;
         }
     }
 
@@ -249,7 +256,7 @@ impl Direct {
     fn wait(&mut self, core: &mut Core<'_>, thread: u32, cond: ObjectId, mutex: ObjectId) -> Flow {
         self.unlock(core, thread, mutex);
         if self.condition(cond).wait(thread, mutex) {
-            let free = self.mutex(mutex).acquire(thread, false);
+            let free = self.mutex(mutex).acquire(thread);
             if !free && self.handover == Handover::Barging {
                 self.regaining[thread as usize] = Some(mutex);
             }
@@ -310,7 +317,7 @@ impl Direct {
             core.retry(thread, by);
             return;
         }
-        if self.mutex(mutex).acquire(thread, false) {
+        if self.mutex(mutex).acquire(thread) {
             core.wake(thread, by);
         }
     }

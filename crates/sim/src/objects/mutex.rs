@@ -28,12 +28,12 @@ impl Default for Mutex {
 
 impl Mutex {
     /// Takes it for a thread that locks it, or releases it for one that unlocks it, if nobody holds it or waits for it.
-    /// Returns whether that was so; else nothing happened, as where it was offered to the thread, or the kernel has to be asked.
+    /// Returns whether that was so; else nothing happened, as where the thread waited for it before, or the kernel has to be asked.
     #[inline]
     #[expect(clippy::needless_bitwise_bool, reason = "a lazy operator is a branch")]
-    pub fn pass(&mut self, thread: u32, locks: bool, offered: bool) -> bool {
+    pub fn pass(&mut self, thread: u32, locks: bool, waited: bool) -> bool {
         // Whether the next operation locks or unlocks no processor can predict.
-        let passes = (locks & !offered & (self.holder == NOBODY))
+        let passes = (locks & !waited & (self.holder == NOBODY))
             | (!locks & !self.calls & self.queue.is_empty());
         if passes {
             self.holder = select_unpredictable(locks, thread, NOBODY);
@@ -50,16 +50,39 @@ impl Mutex {
         select_unpredictable(last == cpu, 0, transfer)
     }
 
-    /// Takes it for a thread to which it was offered, or not, if it is free; the thread queues otherwise.
-    pub fn acquire(&mut self, thread: u32, offered: bool) -> bool {
+    /// Takes it for a thread, which waited for it before or not, if it is free.
+    pub fn take(&mut self, thread: u32, waited: bool) -> bool {
         let free = self.holder == NOBODY;
-        self.calls |= offered || !free;
         if free {
             self.holder = thread;
-        } else {
-            self.queue.push_back(thread);
+            self.calls |= waited;
         }
         free
+    }
+
+    /// Takes it for a thread, if it is free; the thread queues otherwise.
+    pub fn acquire(&mut self, thread: u32) -> bool {
+        let free = self.take(thread, false);
+        if !free {
+            self.queue(thread);
+        }
+        free
+    }
+
+    /// A thread waits until it is offered to it, or handed over.
+    pub fn queue(&mut self, thread: u32) {
+        self.calls = true;
+        self.queue.push_back(thread);
+    }
+
+    /// A thread is about to wait.
+    pub fn ask(&mut self) {
+        self.calls = true;
+    }
+
+    /// Returns whether one that is about to wait still has to: whoever holds it knows that one does.
+    pub fn lets_wait(&self) -> bool {
+        self.calls && self.holder != NOBODY
     }
 
     /// Releases it and returns the thread that it is handed to.
@@ -75,14 +98,8 @@ impl Mutex {
         std::mem::take(&mut self.calls)
     }
 
-    /// Returns the thread that began to wait last, if it looks once more before it sleeps; it queues no longer.
-    pub fn take_awake(&mut self, looks: impl FnOnce(u32) -> bool) -> Option<u32> {
-        let &last = self.queue.back()?;
-        looks(last).then(|| self.queue.pop_back())?
-    }
-
     /// Returns the thread that waits longest; it queues no longer.
-    pub fn take_asleep(&mut self) -> Option<u32> {
+    pub fn take_first(&mut self) -> Option<u32> {
         self.queue.pop_front()
     }
 
