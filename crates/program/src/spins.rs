@@ -306,6 +306,11 @@ impl Lowering<'_> {
         } else {
             Vec::new()
         };
+        let keeps_cpu = self.keeps_cpu(end);
+        if keeps_cpu && !others.is_empty() && self.spins.waits[thread as usize] {
+            let looked = self.looked(begin, end);
+            self.push_with_work(begin, thread, Action::Linger, looked);
+        }
         let at = if others.is_empty() {
             // Nobody worked: it waited for time to pass, or for something outside. Or for less than can be seen of another that looks.
             let slept = self.recorded_delay(begin, end);
@@ -323,7 +328,7 @@ impl Lowering<'_> {
             self.set_open(at, OpenKind::Other);
         }
         if !others.is_empty() && self.spins.waits[thread as usize] {
-            let wait = if self.keeps_cpu(end) {
+            let wait = if keeps_cpu {
                 Waiting::Looking
             } else {
                 Waiting::Yielding
@@ -336,6 +341,21 @@ impl Lowering<'_> {
             *self.spins.looks.entry(thread).or_default() += u64::from(count);
         }
         self.resumes_at[thread as usize] = end as u32 + 1;
+    }
+
+    /// Returns for how long a thread looked at memory in a spin that ended with this event, in nanoseconds.
+    fn looked(&self, begin: usize, end: usize) -> u64 {
+        let mut looked = 0;
+        let mut event = begin;
+        loop {
+            if let Op::Spin(time) = self.trace.call(&self.trace.events[event]).operation {
+                looked += time.0;
+            }
+            if event >= end {
+                return looked;
+            }
+            event = self.next.after(event) as usize;
+        }
     }
 
     /// Lowers a spin that went on by itself: on one CPU it takes as long as it did, on more what it looks for can come meanwhile, and what the

@@ -1,6 +1,6 @@
 //! What the engine and the models share: the program, the threads' positions, time, and who is to go on.
 
-use foretrace_program::{Action, MutexUse, Opener, Program, Waiting};
+use foretrace_program::{Action, GateId, MutexUse, Opener, Program, Waiting};
 use foretrace_schedule::WaitKind;
 use foretrace_trace::ThreadId;
 
@@ -150,6 +150,8 @@ pub(crate) struct Core<'p> {
     pub teams: Teams,
     /// Whether threads spin until others have come somewhere.
     spins: bool,
+    /// Whether there is one CPU, as in the recording.
+    is_alone: bool,
     scheduler: SchedulerKind,
     memory: Memory,
     /// Whether work may take another time here than in the recording.
@@ -191,6 +193,7 @@ impl<'p> Core<'p> {
                 .progress
                 .iter()
                 .any(|progress| progress.wait.is_awake()),
+            is_alone: machine.cpus == 1,
             scheduler: machine.scheduler,
             memory: machine.memory,
             adjusts: false,
@@ -328,6 +331,14 @@ impl<'p> Core<'p> {
         self.teams.awake_for(self.action(thread))
     }
 
+    /// Returns whether this is awaited by looking at memory, and on one CPU: there it looks for as long as it did in the recording, as no other comes
+    /// any further meanwhile.
+    fn has_looked(&self, gate: GateId) -> bool {
+        self.is_alone
+            && matches!(self.program.opener(gate), Opener::Progress(number)
+                if self.wait_for(number) == Waiting::Looking)
+    }
+
     /// Returns how a thread waits for such progress.
     fn wait_for(&self, number: u32) -> Waiting {
         self.program.progress[number as usize].wait
@@ -360,7 +371,7 @@ impl<'p> Core<'p> {
                 Flow::Next
             }
             Action::Await(gate) => {
-                if self.gates.is_open_or_wait(gate, thread) {
+                if self.has_looked(gate) || self.gates.is_open_or_wait(gate, thread) {
                     return Flow::Next;
                 }
                 let kind = match self.program.opener(gate) {
@@ -407,7 +418,7 @@ impl<'p> Core<'p> {
         }
     }
 
-    pub fn open_gate(&mut self, gate: foretrace_program::GateId, by: u32) {
+    pub fn open_gate(&mut self, gate: GateId, by: u32) {
         for waiter in self.gates.open(gate) {
             self.woken.push((waiter, by));
         }
