@@ -150,8 +150,8 @@ pub(crate) struct Core<'p> {
     pub teams: Teams,
     /// Whether threads spin until others have come somewhere.
     spins: bool,
-    /// Whether there is one CPU, as in the recording.
-    is_alone: bool,
+    /// How many CPUs there are.
+    cpus: u32,
     scheduler: SchedulerKind,
     memory: Memory,
     /// Whether work may take another time here than in the recording.
@@ -193,7 +193,7 @@ impl<'p> Core<'p> {
                 .progress
                 .iter()
                 .any(|progress| progress.wait.is_awake()),
-            is_alone: machine.cpus == 1,
+            cpus: machine.cpus,
             scheduler: machine.scheduler,
             memory: machine.memory,
             adjusts: false,
@@ -334,7 +334,7 @@ impl<'p> Core<'p> {
     /// Returns whether this is awaited by looking at memory, and on one CPU: there it looks for as long as it did in the recording, as no other comes
     /// any further meanwhile.
     fn has_looked(&self, gate: GateId) -> bool {
-        self.is_alone
+        self.cpus == 1
             && matches!(self.program.opener(gate), Opener::Progress(number)
                 if self.wait_for(number) == Waiting::Looking)
     }
