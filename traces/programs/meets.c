@@ -6,10 +6,11 @@
 #include <stdio.h>
 
 #ifdef LOOKS
-enum { ROUNDS = 300 };
+enum { ROUNDS = 300, UNIT = 300000 };
 static void between_looks(void) { __builtin_ia32_pause(); }
 #else
-enum { ROUNDS = 40 };
+/* Long, beside what a look takes on a quick machine. */
+enum { ROUNDS = 40, UNIT = 4800000 };
 static void between_looks(void) { sched_yield(); }
 #endif
 
@@ -27,7 +28,7 @@ static void meet(void) {
 
 static void *work(void *which) {
     for (int i = 0; i < ROUNDS; i++) {
-        long steps = (i + (which != NULL)) % 2 ? 900000 : 300000;
+        long steps = (i + (which != NULL)) % 2 ? 3 * UNIT : UNIT;
         for (volatile long step = 0; step < steps; step++) {
         }
         meet();

@@ -243,7 +243,7 @@ fn threads_that_meet_by_yielding_wait_for_each_other() {
         let run = harness::record("meets.c");
         assert!(run.count("io yield") > 20);
         let speedup = speedup_on_two(&run);
-        if (1.15..1.65).contains(&speedup) {
+        if (1.05..1.65).contains(&speedup) {
             return;
         }
         speedups.push(speedup);
