@@ -27,7 +27,7 @@ use crate::{
     Machine, SchedulerKind,
     admission::Admission,
     chance::{self, Chance},
-    core::{Cause, Core, Flow, NOBODY, Status, ThreadState},
+    core::{Cause, Core, Flow, Locking, NOBODY, Status, ThreadState},
     models::Model,
     observer::Observer,
     processors::Processors,
@@ -64,7 +64,7 @@ pub(crate) struct Engine<'p, M, O> {
     idle_until: Vec<u64>,
     /// Whether threads that wake may take CPUs from others.
     hurries: bool,
-    /// Whether it costs something to wait for what is offered to whoever comes first.
+    /// Whether it costs something to sleep for a mutex that is offered to whoever comes first.
     offers_cost: bool,
     /// Threads that woke and found no idle CPU.
     hurrying: Vec<u32>,
@@ -425,7 +425,8 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     #[inline(always)]
     fn retry(&mut self, thread: u32, waker: u32) {
         self.observer.wake(waker, thread, self.core.now);
-        let cost = if self.offers_cost && !self.core.has_waited(thread) {
+        let slept = self.core.threads[thread as usize].locking == Locking::Again;
+        let cost = if self.offers_cost && slept && !self.core.has_waited(thread) {
             self.offered_cost(thread, waker)
         } else {
             self.waiting_cost(thread, waker)
@@ -455,7 +456,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         falls_asleep
     }
 
-    /// Returns the CPU time of having slept for what is offered to whoever comes first, where the recording had no wait. The one that
+    /// Returns the CPU time of having slept for a mutex that is offered to whoever comes first, where the recording had no wait. The one that
     /// offers it pays, too.
     ///
     /// Who wakes one that is not yet asleep waits until it is. How long it takes to sleep and to wake is never twice the same: threads of

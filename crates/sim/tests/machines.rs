@@ -499,6 +499,14 @@ fn who_waits_for_a_lock_looks_once_more_before_it_sleeps() {
 }
 
 #[test]
+fn who_spins_for_a_lock_does_not_ask_the_kernel() {
+    let spinning = meeting(37)
+        .replace(" lock", " spin_lock")
+        .replace(" unlock", " spin_unlock");
+    assert_eq!(ends(&spinning, 2, contending), [90, 50]);
+}
+
+#[test]
 fn who_sleeps_for_a_lock_costs_the_one_that_gives_it_up() {
     // It comes at 15 and sleeps at 29; to be woken takes it 20, a fourth more or less.
     let [holder, waiter] = ends(&meeting(15), 2, contending)[..] else {

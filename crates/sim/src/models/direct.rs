@@ -85,11 +85,15 @@ impl Model for Direct {
         Self {
             wakes: operations.wakes().then(|| Order::new(program)),
             awaiting: BTreeMap::new(),
-            mutexes: vec![Mutex::default(); program.objects.len()],
+            mutexes: program
+                .objects
+                .iter()
+                .map(|object| Mutex::new(object.kind == ObjectKind::Spin))
+                .collect(),
             objects: objects.collect(),
             handover: machine.handover,
             transfer: costs.lock_transfer.0,
-            asks: costs.call_cost.0 > 0 && machine.handover == Handover::Barging,
+            asks: costs.call_cost.0 > 0,
             wakes_nobody: costs.wakes_nobody().0,
             regaining: vec![None; program.threads.len()],
             mailboxes: vec![Mailbox::default(); program.threads.len()],
@@ -196,10 +200,17 @@ impl Direct {
 
     fn lock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
         let asks = self.asks && !core.has_waited(thread);
+        let sleeps = self.handover == Handover::Barging;
         let transfer = self.transfer;
         let state = &mut core.threads[thread as usize];
         let mutex = self.mutex(id);
-        let before = std::mem::replace(&mut state.locking, Locking::Again);
+        let sleeps = sleeps && !mutex.is_spun();
+        let again = if sleeps {
+            Locking::Again
+        } else {
+            Locking::First
+        };
+        let before = std::mem::replace(&mut state.locking, again);
         if before == Locking::Asking && !mutex.lets_wait() {
             return Flow::Back;
         }
@@ -209,7 +220,7 @@ impl Direct {
                 core.paid_next = mutex.come_to(state.cpu, transfer);
                 return Flow::Next;
             }
-            if asks {
+            if asks && sleeps {
                 state.locking = Locking::Asking;
                 mutex.ask();
                 return Flow::Ask(Cause::of(id.0));
@@ -220,23 +231,28 @@ impl Direct {
     }
 
     fn unlock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
-        if self.handover == Handover::Barging {
-            self.offer(core, thread, id);
-            return Flow::Next;
-        }
-        let next = self.mutex(id).release();
-        wake_all(core, thread, next)
-    }
-
-    /// Lets whoever comes first have a mutex: of those that sleep one is woken, and whoever is about to finds out by itself.
-    fn offer(&mut self, core: &mut Core<'_>, by: u32, id: ObjectId) {
-        let mutex = self.mutex(id);
-        let calls = mutex.give_up();
-        if let Some(first) = mutex.take_first() {
-            core.retry(first, by);
-        } else if calls {
+        if self.give_up(core, thread, id) {
             core.paid_next += self.wakes_nobody;
         }
+        Flow::Next
+    }
+
+    /// Hands a mutex over, or lets whoever comes first have it: of those that sleep one is woken, and whoever is about to finds out by itself.
+    /// Returns whether the kernel is asked to wake one, and there is none.
+    fn give_up(&mut self, core: &mut Core<'_>, by: u32, id: ObjectId) -> bool {
+        let barging = self.handover == Handover::Barging;
+        let mutex = self.mutex(id);
+        if !barging {
+            let next = mutex.release();
+            wake_all(core, by, next);
+            return false;
+        }
+        let calls = mutex.offer();
+        let first = mutex.take_first();
+        if let Some(first) = first {
+            core.retry(first, by);
+        }
+        calls && first.is_none()
     }
 
     /// Wakes those that wait for this wake-up; the others need not wait any more.
@@ -254,7 +270,7 @@ impl Direct {
 
     /// Releases the mutex, and waits unless a signal is there; may complete the broadcast that is first in line.
     fn wait(&mut self, core: &mut Core<'_>, thread: u32, cond: ObjectId, mutex: ObjectId) -> Flow {
-        self.unlock(core, thread, mutex);
+        self.give_up(core, thread, mutex);
         if self.condition(cond).wait(thread, mutex) {
             let free = self.mutex(mutex).acquire(thread);
             if !free && self.handover == Handover::Barging {
@@ -288,7 +304,7 @@ impl Direct {
         let held = self.mutex_of_condition[cond.index()]
             .filter(|&mutex| self.mutex(mutex).holder() == Some(thread));
         if let Some(mutex) = held {
-            self.unlock(core, thread, mutex);
+            self.give_up(core, thread, mutex);
         }
         self.condition(cond).queue_broadcast(Broadcaster {
             thread,

@@ -12,21 +12,28 @@ pub(crate) struct Mutex {
     cpu: u32,
     /// Whether whoever unlocks it asks the kernel to wake one that waits: one began to, or got it after it had.
     calls: bool,
+    /// Whether threads wait for it awake.
+    is_spun: bool,
     queue: VecDeque<u32>,
 }
 
-impl Default for Mutex {
-    fn default() -> Self {
+impl Mutex {
+    /// Returns one that is free, for which threads sleep or spin.
+    pub fn new(is_spun: bool) -> Self {
         Self {
             holder: NOBODY,
             cpu: NOBODY,
             calls: false,
+            is_spun,
             queue: VecDeque::new(),
         }
     }
-}
 
-impl Mutex {
+    /// Returns whether it is a spin lock.
+    pub fn is_spun(&self) -> bool {
+        self.is_spun
+    }
+
     /// Takes it for a thread that locks it, or releases it for one that unlocks it, if nobody holds it or waits for it.
     /// Returns whether that was so; else nothing happened, as where the thread waited for it before, or the kernel has to be asked.
     #[inline]
@@ -71,7 +78,7 @@ impl Mutex {
 
     /// A thread waits until it is offered to it, or handed over.
     pub fn queue(&mut self, thread: u32) {
-        self.calls = true;
+        self.calls = !self.is_spun;
         self.queue.push_back(thread);
     }
 
@@ -89,11 +96,12 @@ impl Mutex {
     pub fn release(&mut self) -> Option<u32> {
         let next = self.queue.pop_front();
         self.holder = next.unwrap_or(NOBODY);
+        self.calls = !self.queue.is_empty();
         next
     }
 
     /// Releases it for whoever comes first. Returns whether the kernel is asked to wake one that waits.
-    pub fn give_up(&mut self) -> bool {
+    pub fn offer(&mut self) -> bool {
         self.holder = NOBODY;
         std::mem::take(&mut self.calls)
     }
