@@ -67,8 +67,10 @@ pub(crate) fn waits(
             .map(|round| common.wait(round))
             .collect())
     });
+    // Where nobody came to wait, the holder would be waited for in vain.
+    let waits: Vec<Wait> = measured?;
     system::joined(holder)?;
-    measured.map(|waits: Vec<Wait>| waits.into_iter())
+    Ok(waits.into_iter())
 }
 
 impl Common {

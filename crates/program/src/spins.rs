@@ -307,7 +307,8 @@ impl Lowering<'_> {
             Vec::new()
         };
         let keeps_cpu = self.keeps_cpu(end);
-        if keeps_cpu && !others.is_empty() && self.spins.waits[thread as usize] {
+        let waits = !others.is_empty() && self.spins.waits[thread as usize];
+        if keeps_cpu && waits {
             let looked = self.looked(begin, end);
             self.push_with_work(begin, thread, Action::Linger, looked);
         }
@@ -327,7 +328,7 @@ impl Lowering<'_> {
         if returns {
             self.set_open(at, OpenKind::Other);
         }
-        if !others.is_empty() && self.spins.waits[thread as usize] {
+        if waits {
             let wait = if keeps_cpu {
                 Waiting::Looking
             } else {

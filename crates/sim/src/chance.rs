@@ -23,7 +23,7 @@ impl Chance {
     }
 }
 
-/// Returns a part of a whole, any of them as likely, that depends on nothing but the time and the thread.
+/// Returns a part of a whole, such as a time in picoseconds: one of 1,024, each as likely, that depends on nothing but the time and the thread.
 pub(crate) fn part_of(whole: u64, now: u64, thread: u32) -> u64 {
     const BITS: u32 = 10;
     let mut chance = Chance::new(now ^ u64::from(thread).rotate_right(16));

@@ -115,6 +115,7 @@ impl Flow {
 pub(crate) struct Cause(u32);
 
 impl Cause {
+    /// It waits for the object of this number.
     pub fn of(object: u32) -> Self {
         Self(object)
     }
