@@ -1,10 +1,11 @@
 //! Recognizes loops that wait for memory to change, by their machine code (x86-64).
 //!
-//! The loop is run with symbols in place of values, and with memory that nobody else changes. Where a round leaves
-//! everything as the round before did, the loop cannot come to an end by itself: it waits for somebody else. A loop that
-//! counts, follows pointers or computes is something else each round. What cannot be decoded is not recognized.
+//! The loop is run with symbols in place of values, and with memory that nobody else changes. Where a round looks at the same places and
+//! compares the same values as the round before, the loop cannot come to an end by itself: it waits for somebody else, whatever it may count
+//! meanwhile. A loop that compares what it counts, follows pointers or computes compares something else each round. What cannot be decoded is
+//! not recognized.
 //!
-//! A loop with a `pause` in it may count: it waits until it has waited long enough, and goes on by itself then.
+//! A loop with a `pause` in it may compare what it counts: it waits until it has waited long enough, and goes on by itself then.
 
 mod decode;
 mod symbols;
@@ -17,7 +18,7 @@ use self::{
 /// The longest loop that is recognized, in bytes.
 const LONGEST: usize = 60;
 
-/// So many rounds may pass until nothing changes any more: values move from one place to another.
+/// So many rounds may pass until each is as the one before: values move from one place to another.
 const ROUNDS: usize = 4;
 
 /// A loop that waits.
@@ -38,11 +39,15 @@ pub fn waiting_loop(code: &[u8], at: usize) -> Option<Waiting> {
         if !holds {
             return None;
         }
-        let looked = waits(code, begin, found.pauses)?;
+        let (looked, is_bounded) = match waits(code, begin, Machine::default()) {
+            Some(looked) => (looked, false),
+            None if found.pauses => (waits(code, begin, Machine::ignoring_counts())?, true),
+            None => return None,
+        };
         (looked || found.pauses).then_some(Waiting {
             begin,
             // One that only lets time pass is part of another, which looks.
-            is_bounded: looked && found.pauses && found.counts,
+            is_bounded: looked && is_bounded,
         })
     })
 }
@@ -55,31 +60,27 @@ struct Loop {
     boundaries: u64,
     /// Whether it lets a core's other thread go first.
     pauses: bool,
-    /// Whether it counts.
-    counts: bool,
 }
 
-/// Follows the instructions from `start` up to a jump back to it. Jumps out of it or over a part of it are taken not to be made.
+/// Follows the instructions from `start` up to a jump back to it. Jumps out of it, to either side, or over a part of it are taken not
+/// to be made.
 fn loop_from(code: &[u8], start: usize) -> Option<Loop> {
     let mut at = start;
-    let (mut boundaries, mut pauses, mut counts) = (0, false, false);
+    let (mut boundaries, mut pauses) = (0, false);
     while at < start + LONGEST {
         boundaries |= 1 << (at - start);
         let instruction = decode(code.get(at..)?)?;
         pauses |= instruction.effect == Effect::Pause;
-        counts |= instruction.counts();
         at += instruction.bytes;
         if let Some(distance) = instruction.jump {
-            let target = at.checked_add_signed(distance)?;
-            if target == start {
+            if at.checked_add_signed(distance) == Some(start) {
                 return Some(Loop {
                     end: at,
                     boundaries,
                     pauses,
-                    counts,
                 });
             }
-            if target < start || !instruction.conditional {
+            if !instruction.conditional {
                 return None;
             }
         }
@@ -87,22 +88,18 @@ fn loop_from(code: &[u8], start: usize) -> Option<Loop> {
     None
 }
 
-/// Runs the loop until a round changes nothing; returns whether it looks at memory, `None` where every round is another.
-fn waits(code: &[u8], start: usize, pauses: bool) -> Option<bool> {
-    let mut machine = if pauses {
-        Machine::ignoring_counts()
-    } else {
-        Machine::default()
-    };
+/// Runs the loop until a round is as the one before; returns whether it looks at memory, `None` where every round is another.
+fn waits(code: &[u8], start: usize, mut machine: Machine) -> Option<bool> {
     let mut before = None;
     for _ in 0..ROUNDS {
         if !round(code, start, &mut machine) {
             return None;
         }
-        if before.as_ref() == Some(&machine) {
+        let seen = machine.take_seen();
+        if before.as_ref() == Some(&seen) {
             return Some(machine.looked);
         }
-        before = Some(machine.clone());
+        before = Some(seen);
     }
     None
 }
@@ -129,7 +126,7 @@ mod tests {
     use super::*;
 
     /// The code for each: how a compiler spelled it, and whether it waits.
-    const LOOPS: [(&str, bool, &[u8]); 13] = [
+    const LOOPS: [(&str, bool, &[u8]); 17] = [
         (
             "with a bound: mov rdx, [rbx+0x88]; test rdx, rdx; jne out; pause; dec eax; jne",
             true,
@@ -157,6 +154,31 @@ mod tests {
             "pause; cmp dword [rdi], 0; jne",
             true,
             &[0xf3, 0x90, 0x83, 0x3f, 0, 0x75, 0xf9],
+        ),
+        (
+            "left backwards: mov rax, [rdi+24]; test rax, rax; jne -26; mov rax, [rdi+8]; test rax, rax; je",
+            true,
+            &[
+                0x48, 0x8b, 0x47, 24, 0x48, 0x85, 0xc0, 0x75, 0xe6, 0x48, 0x8b, 0x47, 8, 0x48,
+                0x85, 0xc0, 0x74, 0xee,
+            ],
+        ),
+        (
+            "which counts: add rax, 1; mov ecx, [rdi]; cmp ecx, edx; jl",
+            true,
+            &[0x48, 0x83, 0xc0, 1, 0x8b, 0xf, 0x39, 0xd1, 0x7c, 0xf6],
+        ),
+        (
+            "which counts in memory: mov rax, [rsi]; add rax, 1; mov [rsi], rax; mov eax, [rdi]; cmp eax, edx; jne",
+            true,
+            &[
+                0x48, 0x8b, 6, 0x48, 0x83, 0xc0, 1, 0x48, 0x89, 6, 0x8b, 7, 0x39, 0xd0, 0x75, 0xf0,
+            ],
+        ),
+        (
+            "a search: add rdi, 4; mov eax, [rdi]; cmp eax, edx; jne",
+            false,
+            &[0x48, 0x83, 0xc7, 4, 0x8b, 7, 0x39, 0xd0, 0x75, 0xf6],
         ),
         (
             "mov eax, 1; xchg [rdi], eax; test eax, eax; jne",

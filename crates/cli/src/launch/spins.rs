@@ -7,7 +7,7 @@ use std::{
     os::unix::fs::FileExt as _,
     sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use foretrace_mpi::passes_messages;
@@ -26,9 +26,13 @@ use super::{
 /// How often samples are looked at. The program must still be there then.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long a program that is not watched all the time is left alone at first, and at most: twice as long each time.
+/// How long a program that is not watched all the time is left alone at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(15);
 const LONGEST_PAUSE: Duration = Duration::from_millis(800);
+
+/// Between these, it is left alone for this share of the time that it has run: what spins is noticed before it has spun for much of the run,
+/// and a program of some seconds is looked at for a tenth of the time.
+const PAUSE_SHARE: u32 = 4;
 
 /// A loop that is seen less often than this may be one that waits for an instant before it sleeps.
 const SEEN_OFTEN: u32 = 3;
@@ -162,6 +166,7 @@ impl Watch {
     pub fn now_and_then(cpu: u32, pid: u32) -> io::Result<Self> {
         Self::start(move |on| {
             let mut tally = Tally::default();
+            let mut since = Instant::now();
             let mut pause = FIRST_PAUSE;
             let mut turns = LongTurns::default();
             while stays(on, pause) {
@@ -175,11 +180,11 @@ impl Watch {
                     if found > 1 && goes_on {
                         drop(samples);
                         tally.watch_closely(on, cpu, pid);
-                        pause = FIRST_PAUSE;
-                        continue;
+                        // Who spun may spin again.
+                        since = Instant::now();
                     }
                 }
-                pause = (2 * pause).min(LONGEST_PAUSE);
+                pause = (since.elapsed() / PAUSE_SHARE).clamp(FIRST_PAUSE, LONGEST_PAUSE);
             }
             tally
         })

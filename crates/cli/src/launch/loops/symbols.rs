@@ -8,11 +8,13 @@ use std::{
 use super::decode::{Effect, Instruction, Operand};
 
 /// Registers, and the memory that was written to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Machine {
     registers: BTreeMap<u8, u64>,
     memory: BTreeMap<u64, u64>,
     compared: u64,
+    /// The places in memory that it looked at or wrote to, and what it compared before it jumped or went on, in order.
+    seen: Vec<u64>,
     /// Whether it looked at memory.
     pub looked: bool,
     /// Whether what is counted is taken to stay as it is.
@@ -35,6 +37,11 @@ impl Machine {
         }
     }
 
+    /// Takes what it saw since this was asked before: where that is the same, all goes the same way.
+    pub fn take_seen(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.seen)
+    }
+
     /// Runs an instruction that ends at an address.
     pub fn run(&mut self, instruction: &Instruction, end: u64) {
         let Instruction { target, source, .. } = *instruction;
@@ -43,6 +50,7 @@ impl Machine {
             return;
         }
         match instruction.effect {
+            Effect::None if instruction.conditional => self.seen.push(self.compared),
             Effect::None | Effect::Pause => {}
             Effect::Compare => {
                 self.compared = symbol((self.get(target, end), self.get(source, end)));
@@ -111,6 +119,7 @@ impl Machine {
             Operand::Memory { .. } => {
                 self.looked = true;
                 let address = self.address(operand, end);
+                self.seen.push(address);
                 let value = self.memory.get(&address);
                 value
                     .copied()
@@ -126,6 +135,7 @@ impl Machine {
             }
             Operand::Memory { .. } => {
                 let address = self.address(operand, end);
+                self.seen.push(address);
                 self.memory.insert(address, value);
             }
             Operand::Number(_) => {}
