@@ -33,6 +33,12 @@ struct Streak {
 /// Returns the places where threads spun, those that took most CPU time first: tries that failed many times running,
 /// and spin locks that were not free.
 pub fn spins(trace: &Trace) -> Vec<Spin> {
+    // Most programs do neither.
+    let can_spin =
+        |call: &Call| only_failed(call) || matches!(call.operation, Operation::SpinLock(_));
+    if !trace.calls.iter().any(|call| can_spin(&one_by_one(*call))) {
+        return Vec::new();
+    }
     let mut table = Table::default();
     let mut streaks: Vec<Option<Streak>> = vec![None; trace.threads.len()];
     for event in &trace.events {

@@ -48,6 +48,9 @@ pub struct Seen {
 /// Takes the spins out of a trace's CPU times, and puts them among the events; what it took to see them is taken out, too. Returns how much
 /// the spins were.
 pub fn take_out(trace: &mut Trace, seen: &Seen) -> Nanos {
+    if seen.turns.is_empty() && seen.waited.is_empty() {
+        return Nanos(0);
+    }
     let mut own: Vec<Vec<u32>> = vec![Vec::new(); trace.threads.len()];
     let mut begins = vec![Nanos(0); trace.threads.len()];
     for (number, event) in (0..).zip(&trace.events) {

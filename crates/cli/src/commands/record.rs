@@ -241,12 +241,13 @@ fn seal(
                 .to_owned(),
         );
     }
-    trace.warnings.extend(unrecorded(&trace, ended));
+    let cpu_time = trace.total_cpu();
+    trace.warnings.extend(unrecorded(&trace, cpu_time, ended));
     let stranger = stranger(!trace.ranks().is_empty(), ended, launch.cpus);
     trace.warnings.extend(stranger);
-    let polls = spins::warnings(&trace);
+    let polls = spins::warnings(&trace, cpu_time);
     trace.warnings.extend(polls);
-    let total = trace.total_cpu().max(ended.cpu_time);
+    let total = cpu_time.max(ended.cpu_time);
     let loops = spins::take_out_loops(&mut trace, start, &ended.waiting_loops, total);
     trace.warnings.extend(loops);
     trace.warnings.extend(limits(launch, recordable));
@@ -278,7 +279,7 @@ fn does_anything(trace: &Trace) -> bool {
 const RECORDING_NANOS_PER_EVENT: u64 = 1_000;
 
 /// Warns where much of the CPU time is of nobody who was recorded: of programs that it ran and that could not be.
-fn unrecorded(trace: &Trace, ended: &Ended) -> Option<String> {
+fn unrecorded(trace: &Trace, cpu_time: Nanos, ended: &Ended) -> Option<String> {
     if let ExitStatus::Signal(_) = ended.exit {
         // Then it is mostly what the threads did since their last events.
         return None;
@@ -286,7 +287,7 @@ fn unrecorded(trace: &Trace, ended: &Ended) -> Option<String> {
     let measured = trace.recording.as_ref().map(|facts| facts.recorder_cpu);
     let recording =
         measured.unwrap_or_default() + Nanos(trace.events.len() as u64 * RECORDING_NANOS_PER_EVENT);
-    let missing = ended.cpu_time.since(trace.total_cpu() + recording);
+    let missing = ended.cpu_time.since(cpu_time + recording);
     (missing > Nanos(ended.cpu_time.0 / 10) && missing > Nanos(20_000_000)).then(|| {
         format!(
             "{missing} of the {} of CPU time were not recorded: probably of programs that it ran and that cannot be \

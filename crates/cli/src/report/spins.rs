@@ -53,10 +53,10 @@ pub fn table(spins: &[Spin], sources: &SourceMap) -> Option<(String, String)> {
     Some((heading, table))
 }
 
-/// Returns warnings of what spinning took much CPU time, which would not be needed on as many CPUs as threads.
-pub fn warnings(trace: &Trace) -> Vec<String> {
+/// Returns warnings of what spinning took much of the threads' CPU time, and would not be needed on as many CPUs as threads.
+pub fn warnings(trace: &Trace, cpu_time: Nanos) -> Vec<String> {
     let spins = foretrace_analysis::spins(trace);
-    let least = WARNED_TIME.max(Nanos(trace.total_cpu().0 / WARNED_SHARE));
+    let least = WARNED_TIME.max(Nanos(cpu_time.0 / WARNED_SHARE));
     let most_events = MANY_FAILURES.max(trace.events.len() as u64 / 10);
     let sources = SourceMap::new(trace);
     spins

@@ -16,6 +16,7 @@ use super::messages::Messages;
 use super::modules::{AddressSpace, Sites};
 use super::names::{outcome, program_name};
 use super::objects::Objects;
+use super::recent::Recent;
 use super::shared::SharedMemory;
 use crate::{
     Call, CallId, Event, Nanos, Operation, Outcome, Process, ProcessId, Returns, SiteId, Thread,
@@ -47,6 +48,7 @@ pub(super) struct Stream<'a> {
     dropped: bool,
     /// A call that is to be told so many times more once it is back.
     owed: Option<(Call, u64)>,
+    recent: Recent,
     end: Option<End>,
 }
 
@@ -286,6 +288,7 @@ impl<'a> Builder<'a> {
             is_main: thread.tid == journal.pid,
             dropped: false,
             owed: None,
+            recent: Recent::default(),
             end,
         }
     }
@@ -317,11 +320,17 @@ impl<'a> Builder<'a> {
             let Some(Reverse((_, index))) = heap.pop() else {
                 return;
             };
+            // On one CPU, most events are of the thread that the event before is of.
+            let others = heap.peek().map_or(u64::MAX, |&Reverse((tsc, _))| tsc);
+            let end = ends.peek().map_or(u64::MAX, |&Reverse((tsc, _, _))| tsc);
             let stream = &mut streams[index];
-            if let Some(event) = stream.next.take() {
+            while let Some(event) = stream.next.take() {
                 self.push(stream, event);
+                stream.next = stream.decoder.next();
+                if stream.next.is_none_or(|next| next.tsc >= others.min(end)) {
+                    break;
+                }
             }
-            stream.next = stream.decoder.next();
             match stream.next {
                 Some(next) => heap.push(Reverse((next.tsc, index))),
                 None => self.schedule_end(&mut ends, stream, index),
@@ -374,6 +383,11 @@ impl<'a> Builder<'a> {
 
     fn push(&mut self, stream: &mut Stream<'a>, event: Decoded) {
         let process = stream.process;
+        if let Some(id) = stream.recent.call(&event, self.objects.lives()) {
+            self.bindings.advance(stream.thread, event.cpu);
+            self.push_event(id, event.tsc, event.cpu);
+            return;
+        }
         if self.note_life(process, &event) {
             return;
         }
@@ -418,7 +432,9 @@ impl<'a> Builder<'a> {
             from: None,
             site,
         };
-        self.push_call(call, event.tsc, event.cpu);
+        let id = self.push_call(call, event.tsc, event.cpu);
+        let until = self.processes[process].space.valid_until(event.tsc);
+        stream.recent.keep(&event, id, self.objects.lives(), until);
         // The operation on a set of semaphores may move several tokens, which counts as one operation each. Where the first
         // was waited for, the others were there with it.
         let more = match event.kind {
@@ -451,17 +467,20 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn push_call(&mut self, call: Call, tsc: u64, cpu: u64) {
+    fn push_call(&mut self, call: Call, tsc: u64, cpu: u64) -> CallId {
         self.begun[call.thread.index()] = true;
         if let Operation::Create(child) = call.operation {
             self.begun[child.index()] = true;
         }
         let id = self.call_id(call);
-        self.trace.events.push(Event::new(
-            Nanos(self.scale.nanos_at(tsc)),
-            Some(Nanos(cpu)),
-            id,
-        ));
+        self.push_event(id, tsc, cpu);
+        id
+    }
+
+    fn push_event(&mut self, call: CallId, tsc: u64, cpu: u64) {
+        let time = Nanos(self.scale.nanos_at(tsc));
+        let event = Event::new(time, Some(Nanos(cpu)), call);
+        self.trace.events.push(event);
     }
 
     /// Returns the id of a call.

@@ -50,7 +50,8 @@ impl Timescale {
     /// Returns the nanoseconds in a number of ticks.
     #[expect(clippy::cast_sign_loss, reason = "a product of non-negative factors")]
     pub fn nanos(self, ticks: u64) -> u64 {
-        (ticks as f64 * self.nanos_per_tick).round() as u64
+        // Rounded to the nearest: without SSE 4.1, `round` is a call.
+        (ticks as f64 * self.nanos_per_tick + 0.5) as u64
     }
 
     /// Returns the nanoseconds in a part of a tick, or several.

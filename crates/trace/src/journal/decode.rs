@@ -208,6 +208,9 @@ impl<'a> Decoder<'a> {
 
     /// Takes the words of a call or a return.
     pub fn take_words(&mut self, words: WordsId) -> Vec<u64> {
+        if words == WordsId::default() {
+            return Vec::new();
+        }
         self.words.remove(&words).unwrap_or_default()
     }
 

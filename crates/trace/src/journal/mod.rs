@@ -43,6 +43,8 @@ mod ranks;
 #[cfg(feature = "std")]
 mod read;
 #[cfg(feature = "std")]
+mod recent;
+#[cfg(feature = "std")]
 mod records;
 #[cfg(feature = "std")]
 mod shared;

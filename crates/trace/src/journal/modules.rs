@@ -56,6 +56,14 @@ impl AddressSpace {
             .saturating_sub(1)
     }
 
+    /// Returns until when addresses mean what they mean at a moment.
+    pub fn valid_until(&self, tsc: u64) -> u64 {
+        let next = self.snapshots.partition_point(|&(taken, _)| taken <= tsc);
+        self.snapshots
+            .get(next)
+            .map_or(u64::MAX, |&(taken, _)| taken)
+    }
+
     /// Finds an address in the newest copy that was taken before, else in the first one after that has it: a library
     /// may have been opened between two copies.
     fn find(&self, address: u64, epoch: usize) -> Option<&Mapping> {

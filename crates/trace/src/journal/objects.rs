@@ -28,6 +28,8 @@ pub(super) struct Objects {
     /// The processes that began as copies of others, with those.
     parents: FastMap<usize, usize>,
     counts: [u32; ObjectKind::ALL.len()],
+    /// How many lives began or ended, at addresses that may have meant other objects before.
+    lives: u64,
     /// The memory that is the same in several processes.
     memory: SharedMemory,
 }
@@ -39,6 +41,11 @@ impl Objects {
             memory,
             ..Self::default()
         }
+    }
+
+    /// Returns how many lives of objects began or ended so far: as long as that stays, an address means the same object.
+    pub fn lives(&self) -> u64 {
+        self.lives
     }
 
     fn key(&self, process: usize, kind: ObjectKind, address: u64) -> Key {
@@ -100,6 +107,7 @@ impl Objects {
 
     /// Notes that a process began as a copy of another: what that one had opened, both have.
     pub fn inherit(&mut self, child: usize, parent: usize) {
+        self.lives += 1;
         self.parents.insert(child, parent);
     }
 
@@ -121,6 +129,7 @@ impl Objects {
         address: u64,
         initial: Option<u32>,
     ) {
+        self.lives += 1;
         let key = self.key(process, kind, address);
         self.living.remove(&key);
         self.opened.remove(&key);
@@ -129,6 +138,7 @@ impl Objects {
 
     /// Notes that the object at an address is no more.
     pub fn destroy(&mut self, process: usize, kind: ObjectKind, address: u64) {
+        self.lives += 1;
         let key = self.key(process, kind, address);
         self.living.remove(&key);
         self.pending.remove(&key);
