@@ -153,6 +153,25 @@ fn work_under_a_lock_is_no_polling() {
 }
 
 #[test]
+fn who_takes_tasks_until_others_took_the_last_does_not_poll() {
+    let take = |recording: &mut Recording, work| {
+        for _ in 0..30 {
+            recording.section("B", work, LOOK);
+        }
+        recording.section("C", 200_000, ARRIVE);
+        recording.section("B", work, LOOK);
+        recording.does("B", 10, "sem_post s");
+    };
+    let mut recording = Recording::new();
+    take(&mut recording, 5_000);
+    assert_eq!(patterns(&recording.program()), []);
+    // Who does nothing in between, looks.
+    let mut recording = Recording::new();
+    take(&mut recording, 50);
+    assert_eq!(patterns(&recording.program()), [Some(Pattern::Polling)]);
+}
+
+#[test]
 fn who_goes_on_before_all_arrived_does_not_wait_at_a_barrier() {
     let mut recording = barrier();
     recording.section("B", 100_000, ARRIVE);

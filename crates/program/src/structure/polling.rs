@@ -4,7 +4,7 @@
 //! section of another thread that changed what it looks at. A loop that does something useful under a lock looks the
 //! same, but for one thing: on one CPU, what is waited for can only happen while the thread does not have it. So its
 //! last look comes right after it got the CPU back, and while it was away another thread was in a section of the mutex.
-//! Where that is so of all that a call site ever did several times in a row, it is polling.
+//! Where that is so of all that a call site ever did several times in a row, and little was done between its looks, it is polling.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +21,10 @@ const AWAY_NANOS: u64 = 5_000;
 
 /// As many looks in a row are made at least once where a thread polls: fewer may be chance.
 const LEAST_LOOKS: u64 = 16;
+
+/// Who uses more CPU time than this from one look to the next, on average, in nanoseconds, does something useful in between: takes tasks,
+/// for instance, and goes on elsewhere when others took the last ones while it was away.
+const MOST_WORK: u64 = 3_000;
 
 /// Finds the polling of a trace and notes in the plan what becomes of it. Mutexes that condition variables are used
 /// with are left to what these are.
@@ -102,6 +106,8 @@ struct Doing {
 struct Looking {
     place: Place,
     looks: u64,
+    /// The thread's CPU time at the end of the first and the last look.
+    cpu: (u64, u64),
     /// Whether the thread was away right before the last look, of which there was one only since.
     away_before_last: bool,
 }
@@ -182,9 +188,12 @@ impl<'t> Search<'t> {
         if before.is_none() {
             self.end(thread);
         }
-        self.doing[thread as usize].looking = Some(Looking {
+        let doing = &mut self.doing[thread as usize];
+        let now = doing.seen.1;
+        doing.looking = Some(Looking {
             place,
             looks: before.map_or(0, |before| before.looks) + count,
+            cpu: (before.map_or(now, |before| before.cpu.0), now),
             away_before_last: away && count == 1,
         });
     }
@@ -196,7 +205,9 @@ impl<'t> Search<'t> {
         let Some(ended) = ended.filter(|ended| ended.looks > 1) else {
             return;
         };
-        if ended.away_before_last {
+        let (first, last) = ended.cpu;
+        let works = last.saturating_sub(first) / (ended.looks - 1) > MOST_WORK;
+        if ended.away_before_last && !works {
             let most = self.most.entry(ended.place).or_default();
             *most = ended.looks.max(*most);
         } else {
