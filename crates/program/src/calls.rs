@@ -1,6 +1,6 @@
 //! One call at a time: what it becomes, and what is logged of it.
 
-use foretrace_trace::{Call, IoKind, Nanos, ObjectId, Operation as Op, Outcome, ThreadId};
+use foretrace_trace::{Call, IoKind, ObjectId, Operation as Op, Outcome, ThreadId};
 
 use crate::{
     Action, GateId, Opener,
@@ -228,7 +228,7 @@ impl Lowering<'_> {
             }
             OpenKind::Futex(futex) => self.futex_returned(at, futex),
             OpenKind::Doacross(loops, iteration) => self.doacross_returned(at, (loops, iteration)),
-            OpenKind::Wait(..) | OpenKind::Barrier(..) | OpenKind::Other => {}
+            OpenKind::Wait(..) | OpenKind::Barrier(..) | OpenKind::Nap(..) | OpenKind::Other => {}
         }
     }
 
@@ -252,7 +252,9 @@ impl Lowering<'_> {
                 !self.is_explicit() || self.arrivals[&barrier] >= arrival.div_ceil(size) * size
             }
             // A join of a listing that is never answered shows as a deadlock, which it was.
-            OpenKind::Other | OpenKind::Read(_) | OpenKind::Write(_) => !self.is_explicit(),
+            OpenKind::Other | OpenKind::Nap(..) | OpenKind::Read(_) | OpenKind::Write(_) => {
+                !self.is_explicit()
+            }
             OpenKind::Condition { .. } => false,
             OpenKind::Futex(futex) => self.logs[futex.index()].futex().is_woken(open.operation),
             OpenKind::Doacross(loops, iteration) => self.logs[loops.index()]
@@ -380,7 +382,7 @@ impl Lowering<'_> {
     /// the last of the waits that only continued the one at `begin`.
     pub fn pass_time(&mut self, (begin, end): (usize, usize), thread: u32) {
         let call = *self.trace.call(&self.trace.events[end]);
-        let Nanos(mut nanos) = call.gone_by_itself(Nanos(self.recorded_delay(begin, end)));
+        let mut nanos = self.gone_by_itself((begin, end));
         // One that looks again and again waits for what others do.
         if begin != end
             || self.goes_on_waiting(end)

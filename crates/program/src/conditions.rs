@@ -7,6 +7,7 @@ use crate::{
     lower::{Lowering, Open, OpenKind},
     matching::{Edge, OpRef, Waiter, WokenBy},
     polls::Waited,
+    sleeps::Naps,
 };
 
 impl Lowering<'_> {
@@ -14,6 +15,16 @@ impl Lowering<'_> {
     pub fn condition_wait(&mut self, index: usize, thread: u32, objects: (ObjectId, ObjectId)) {
         let (cond, mutex) = objects;
         let begin = index;
+        if let Some(naps) =
+            self.naps_until_time(begin, thread, cond, Waited::Condition(cond, mutex))
+        {
+            let at = self.push(begin, thread, Action::Unlock(mutex));
+            let depth = self.logs[mutex.index()]
+                .mutex()
+                .give_up(at, &mut self.edges);
+            self.nap(begin, thread, naps, OpenKind::Nap(mutex, depth));
+            return;
+        }
         let index = self.end_of_wait(begin, Waited::Condition(cond, mutex));
         self.resumes_at[thread as usize] = index as u32 + 1;
         let call = *self.trace.call(&self.trace.events[index]);
@@ -50,7 +61,7 @@ impl Lowering<'_> {
             self.set_open(at, OpenKind::Condition { cond, mutex, depth });
         } else {
             let meanwhile = if timed_out {
-                let mut nanos = self.recorded_delay(begin, index);
+                let mut nanos = self.gone_by_itself((begin, index));
                 if begin != index || self.goes_on_waiting(index) {
                     // One that looks again and again waits for what others do.
                     nanos = self
@@ -65,6 +76,35 @@ impl Lowering<'_> {
             let relock = self.push(begin, thread, Action::Lock(mutex));
             self.set_open(relock, OpenKind::Relock(mutex, depth));
         }
+    }
+
+    /// Returns the naps of a thread that waits for what nobody ever tells: then only the time that it sets ends its waits, and it looks for
+    /// something else.
+    pub fn naps_until_time(
+        &mut self,
+        begin: usize,
+        thread: u32,
+        object: ObjectId,
+        waited: Waited,
+    ) -> Option<Naps> {
+        let call = *self.trace.call(&self.trace.events[begin]);
+        let is_told = self.retries.is_told(object);
+        if is_told || self.outcome(begin, call) != Outcome::TimedOut {
+            return None;
+        }
+        self.naps_for_others(begin, thread, waited)
+    }
+
+    /// Takes the mutex again that a thread gave up for naps, once those are over that it napped for.
+    pub fn relock_after_naps(
+        &mut self,
+        index: usize,
+        thread: u32,
+        (mutex, depth): (ObjectId, u32),
+    ) {
+        let relock = self.push(index, thread, Action::Lock(mutex));
+        self.set_waited(relock, true);
+        self.acquired(relock, mutex, depth);
     }
 
     pub fn condition_returned(&mut self, wait: OpRef, cond: ObjectId, mutex: ObjectId, depth: u32) {

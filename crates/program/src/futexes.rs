@@ -16,6 +16,10 @@ use crate::{
 impl Lowering<'_> {
     /// Lowers a wait that did not fail, with those that only continue it.
     pub fn futex_wait(&mut self, begin: usize, thread: u32, futex: ObjectId) {
+        if let Some(naps) = self.naps_until_time(begin, thread, futex, Waited::Futex(futex)) {
+            self.nap(begin, thread, naps, OpenKind::Other);
+            return;
+        }
         let end = self.end_of_wait(begin, Waited::Futex(futex));
         self.resumes_at[thread as usize] = end as u32 + 1;
         let call = *self.trace.call(&self.trace.events[end]);

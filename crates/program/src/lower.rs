@@ -8,6 +8,7 @@ use foretrace_trace::{
 
 use crate::{
     Action, Delay, Operation, Operations, Program, Structure,
+    asked::Asked,
     ends::{self, End},
     events::{EventSet, Following, Sweep},
     idle::Busy,
@@ -104,6 +105,7 @@ pub(crate) struct Lowering<'t> {
     pub sections_as_one: u64,
     /// Waits whose time ran out.
     pub retries: Retries,
+    pub asked: Asked,
     /// Waits by sleeping.
     pub sleeps: Sleeps,
     /// Waits by spinning.
@@ -134,6 +136,8 @@ pub(crate) enum OpenKind {
     Lock(ObjectId),
     /// The mutex that a timed-out or cancelled wait gave up is acquired again, as deep as it was.
     Relock(ObjectId, u32),
+    /// The naps are over; the mutex that they gave up is still to be acquired, as deep as it was.
+    Nap(ObjectId, u32),
     /// The wait on the condition is over and its mutex held again, as deep as it was.
     Condition {
         cond: ObjectId,
@@ -254,6 +258,7 @@ impl<'t> Lowering<'t> {
             pipes: Pipes::of(trace, &next),
             sections_as_one: sections::as_one(trace),
             retries: Retries::of(trace, &next, &is_answered),
+            asked: Asked::of(trace, &next, &is_answered),
             work: Work::new(trace),
             plain_calls: PlainCalls::of(trace),
             shared_out: SharedOut::of(trace),
@@ -356,6 +361,9 @@ impl<'t> Lowering<'t> {
             // CPU time inside a spin lock is the waiting itself.
             Some(OpenKind::Lock(lock))
                 if self.trace.objects[lock.index()].kind == ObjectKind::Spin => {}
+            Some(OpenKind::Nap(mutex, depth)) => {
+                self.relock_after_naps(index, thread, (mutex, depth));
+            }
             _ => self.carried[thread as usize] += self.work.left(),
         }
     }

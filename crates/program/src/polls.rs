@@ -1,6 +1,6 @@
 //! Waits whose time ran out: how long they took, and which are one wait in several looks.
 
-use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, SiteId};
+use foretrace_trace::{Call, Nanos, ObjectId, Operation as Op, Outcome, SiteId};
 
 use crate::lower::{Lowering, NONE};
 
@@ -118,6 +118,17 @@ impl Lowering<'_> {
             operation if operation.is_sleep(outcome) => Some(Waited::Asleep(call.site)),
             _ => None,
         }
+    }
+
+    /// Returns for how long a call was gone by itself that may have waited for a CPU as well: of a wait whose time ran out, for how long such waits
+    /// of its place last.
+    pub fn gone_by_itself(&self, (begin, end): (usize, usize)) -> u64 {
+        let call = *self.trace.call(&self.trace.events[end]);
+        let recorded = self.recorded_delay(begin, end);
+        if begin == end && self.outcome(end, call) == Outcome::TimedOut {
+            return self.asked.of_wait(call.site, recorded);
+        }
+        call.gone_by_itself(Nanos(recorded)).0
     }
 
     /// Returns how long a timed-out call waited, from `begin` to the return of the event `end` (mostly the same event);

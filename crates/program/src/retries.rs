@@ -8,7 +8,7 @@
 //!
 //! `docs/models.md`, "What is assumed, and said".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use foretrace_trace::{Call, IoKind, ObjectId, Operation as Op, Outcome, SiteId, ThreadId, Trace};
 
@@ -31,6 +31,8 @@ enum Awaited {
 #[derive(Default)]
 pub(crate) struct Retries {
     last: BTreeMap<(ThreadId, Awaited), u32>,
+    /// The conditions and futexes that somebody signals or wakes.
+    told: BTreeSet<ObjectId>,
 }
 
 impl Retries {
@@ -40,6 +42,7 @@ impl Retries {
         if !has_time_outs(trace) {
             return retries;
         }
+        retries.told = trace.calls.iter().filter_map(told).collect();
         let waits = |call: &Call| awaited(call) != NOTHING || got(call) != NOTHING;
         let waits: Vec<bool> = trace.calls.iter().map(waits).collect();
         for (index, event) in trace.events.iter().enumerate() {
@@ -71,6 +74,11 @@ impl Retries {
         retries
     }
 
+    /// Returns whether anybody signals a condition, or wakes who waits at a futex, in a recording in which the time of some wait ran out.
+    pub fn is_told(&self, object: ObjectId) -> bool {
+        self.told.contains(&object)
+    }
+
     /// Returns whether a wait whose time ran out is one of those that its thread began again until it got what it waited for.
     #[inline]
     pub fn goes_on(&self, index: usize, call: &Call) -> bool {
@@ -90,6 +98,16 @@ impl Retries {
 pub(crate) fn has_time_outs(trace: &Trace) -> bool {
     let mut calls = trace.calls.iter();
     calls.any(|call| call.outcome == Outcome::TimedOut)
+}
+
+/// Returns the condition that a call signals, or the futex at which it wakes somebody.
+fn told(call: &Call) -> Option<ObjectId> {
+    match call.operation {
+        Op::CondSignal(object)
+        | Op::CondBroadcast(object)
+        | Op::FutexWake { futex: object, .. } => Some(object),
+        _ => None,
+    }
 }
 
 const NOTHING: [Option<Awaited>; 3] = [None; 3];

@@ -16,7 +16,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foretrace_trace::{Nanos, Operation as Op};
+use foretrace_trace::Operation as Op;
 
 use crate::{
     Action, GateId, Opener, Progress, Waiting,
@@ -78,6 +78,13 @@ pub(crate) struct Slept {
     shortest: u64,
 }
 
+/// Naps with which a thread waited for others.
+pub(crate) struct Naps {
+    slept: Slept,
+    /// The gates that stand for how far the others came, and the events that they open at.
+    gates: Vec<(GateId, u32)>,
+}
+
 /// How far a thread has come.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
@@ -111,10 +118,16 @@ impl Lowering<'_> {
         {
             return self.spin(begin, thread);
         }
-        let Some((slept, gates)) = self.waited_asleep(begin, thread) else {
-            self.pass_time((begin, begin), thread);
-            return;
-        };
+        let site = self.trace.call(&self.trace.events[begin]).site;
+        match self.naps_for_others(begin, thread, Waited::Asleep(site)) {
+            Some(naps) => self.nap(begin, thread, naps, OpenKind::Other),
+            None => self.pass_time((begin, begin), thread),
+        }
+    }
+
+    /// Lowers naps with which a thread waited for others.
+    pub fn nap(&mut self, begin: usize, thread: u32, naps: Naps, kind: OpenKind) {
+        let Naps { slept, gates } = naps;
         let end = slept.end;
         self.resumes_at[thread as usize] = end as u32 + 1;
         let back = self.next.after(end);
@@ -122,7 +135,7 @@ impl Lowering<'_> {
         let idle = self.busy.idle(recorded, begin, back as usize);
         let delay = self.delay(idle);
         let at = self.push(begin, thread, delay);
-        self.set_open(at, OpenKind::Other);
+        self.set_open(at, kind);
         self.sleeps.awaits.insert(back, gates);
         // One that its process ends does not look any more.
         if slept.shortest > 0 && !self.ends[thread as usize].with_process {
@@ -187,13 +200,13 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns the sleeps with which a thread waited for others, and the gates that stand for how far these came.
-    fn waited_asleep(&mut self, begin: usize, thread: u32) -> Option<(Slept, Vec<(GateId, u32)>)> {
+    /// Returns the naps, from one on, with which a thread waited for others: sleeps, or waits whose time ran out.
+    pub fn naps_for_others(&mut self, begin: usize, thread: u32, waited: Waited) -> Option<Naps> {
         let meant = self.sleeps.meant.get(&thread).copied().unwrap_or(0);
         if self.trace.recording.is_none() || (begin as u32) < meant {
             return None;
         }
-        let slept = self.sleeps_on(begin);
+        let slept = self.looks_on(begin, waited);
         let Slept { end, count, .. } = slept;
         let ends_with_process = self.ends[thread as usize].with_process;
         let others =
@@ -203,17 +216,18 @@ impl Lowering<'_> {
             return None;
         };
         *self.sleeps.counts.entry(thread).or_default() += u64::from(count);
-        Some((
-            slept,
-            others
-                .into_iter()
-                .map(|other| (self.gate_at(other), other))
-                .collect(),
-        ))
+        let gate_at = |other| (self.gate_at(other), other);
+        let gates = others.into_iter().map(gate_at).collect();
+        Some(Naps { slept, gates })
     }
 
     /// Returns the sleeps, from one on, between which a thread only looks.
     pub fn sleeps_on(&self, begin: usize) -> Slept {
+        let site = self.trace.call(&self.trace.events[begin]).site;
+        self.looks_on(begin, Waited::Asleep(site))
+    }
+
+    fn looks_on(&self, begin: usize, waited: Waited) -> Slept {
         let call = self.trace.call(&self.trace.events[begin]);
         let mut looks = Looks::after(self.work.last_cpu(call.thread.0));
         let mut slept = Slept {
@@ -221,7 +235,7 @@ impl Lowering<'_> {
             count: 1,
             shortest: self.sleep_of(begin),
         };
-        while let Some(next) = self.next_look(slept.end, Waited::Asleep(call.site), &mut looks) {
+        while let Some(next) = self.next_look(slept.end, waited, &mut looks) {
             slept.end = next;
             slept.count += 1;
             slept.shortest = slept.shortest.min(self.sleep_of(next));
@@ -231,9 +245,7 @@ impl Lowering<'_> {
 
     /// Returns how long a sleep takes where its thread gets a CPU at once, in nanoseconds.
     fn sleep_of(&self, index: usize) -> u64 {
-        let call = self.trace.call(&self.trace.events[index]);
-        call.gone_by_itself(Nanos(self.recorded_delay(index, index)))
-            .0
+        self.gone_by_itself((index, index))
     }
 
     /// Returns the last events of the threads that worked while a thread slept, if it was them whom it waited for.

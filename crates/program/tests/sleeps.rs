@@ -181,3 +181,70 @@ fn few_sleeps_and_those_of_listings_are_taken_as_they_are() {
         assert!(program.progress.is_empty());
     }
 }
+
+/// A recording on one CPU: the main thread waits so often for a condition that nobody signals, each time for so many microseconds until its
+/// time has run out, and works for some in between. A works meanwhile, and ends within the last wait.
+fn timed_waits(lasted: &[u64], works: u64) -> Program {
+    let mut rows = vec!["0 main create A cpu=0".to_owned()];
+    let (mut time, mut cpu) = (10, 0);
+    for (number, lasted) in lasted.iter().enumerate() {
+        let back = time + lasted;
+        rows.push(format!("{time} main lock m cpu={cpu}"));
+        rows.push(format!(
+            "{time} main cond_timedwait c m site=prog+0x10 cpu={cpu}"
+        ));
+        if number == 7 {
+            let end = back - 1;
+            rows.push(format!("{end} A terminate cpu={}", end - 10 - cpu));
+        }
+        rows.push(format!("{back} main return timedout cpu={cpu}"));
+        rows.push(format!("{back} main unlock m cpu={cpu}"));
+        time = back + works;
+        cpu += works;
+    }
+    rows.push(format!("{time} main terminate cpu={cpu}"));
+    let text = format!(
+        "foretrace-text 1\nunit 1us\nreturns explicit\n{RECORDING}module prog /prog\nthread main\nthread A\n{}\n",
+        rows.join("\n")
+    );
+    Program::from_trace(&trace(&text))
+}
+
+/// Returns how long the main thread is away by itself each time, in microseconds.
+fn delays(program: &Program) -> Vec<u64> {
+    let actions = middle(program).into_iter();
+    let delays = actions.filter_map(|action| match action {
+        Action::Delay(delay) => Some(program.delays[delay as usize].nanos / 1_000),
+        _ => None,
+    });
+    delays.collect()
+}
+
+#[test]
+fn waits_whose_time_runs_out_last_as_long_as_others_of_their_place_and_no_longer() {
+    // Whoever comes back late waited for the CPU.
+    let lasted = [200, 205, 201, 2_000, 203, 1_500, 202, 204];
+    let all = delays(&timed_waits(&lasted, 500));
+    assert_eq!(all, [200, 202, 201, 202, 202, 202, 202, 202]);
+    // A timer's are all different.
+    let lasted = [200, 900, 300, 2_000, 600, 1_500, 400, 1_200];
+    assert_eq!(delays(&timed_waits(&lasted, 500)), lasted);
+}
+
+#[test]
+fn waits_for_what_nobody_tells_are_naps() {
+    let lasted = [200, 205, 201, 2_000, 203, 1_500, 202, 204];
+    let program = timed_waits(&lasted, 1);
+    let actions = middle(&program);
+    let waits =
+        |action: &Action| matches!(action, Action::Await(gate) if program.gate_name(*gate) == "A");
+    assert_eq!(actions.iter().filter(|action| waits(action)).count(), 1);
+    // The mutex is free meanwhile, and taken again when A has come so far.
+    let place = |is: fn(&Action) -> bool| actions.iter().position(is);
+    let unlock = place(|action| matches!(action, Action::Unlock(_)));
+    let waits = actions.iter().position(waits);
+    let relock = actions
+        .iter()
+        .rposition(|action| matches!(action, Action::Lock(_)));
+    assert!(unlock < waits && waits < relock, "{actions:?}");
+}
