@@ -395,7 +395,8 @@ pub mod exports {
         GOMP_loop_ull_ordered_runtime_next, GOMP_loop_ull_runtime_next, GOMP_sections_start,
     };
     // These are jumped to.
-    pub use crate::openmp::tasks::{GOMP_task, GOMP_taskloop, GOMP_taskloop_ull};
+    pub use crate::openmp::taskloops::{GOMP_taskloop, GOMP_taskloop_ull};
+    pub use crate::openmp::tasks::GOMP_task;
     // These have more arguments than registers, or would with the caller's address.
     pub use crate::children::wide::exports::{posix_spawn, posix_spawnp};
     pub use crate::io::wide::{__recvfrom_chk, copy_file_range, recvfrom, sendto, splice};

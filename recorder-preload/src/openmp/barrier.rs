@@ -16,6 +16,11 @@ fn wait<T>(site: u64, call: impl FnOnce() -> T, outcome: impl FnOnce(&T) -> u8) 
     wait_in((Kind::BarrierWait, barrier), barrier, site, call, outcome)
 }
 
+/// Records a wait for all tasks that are made in a call, and for those that these make.
+pub fn wait_for_all(site: u64, call: impl FnOnce()) {
+    wait_for_tasks(site, OUTCOME_WAITED_FOR_ALL, call);
+}
+
 /// Records a wait for tasks, as one that is given up. Its outcome says for which.
 fn wait_for_tasks(site: u64, outcome: u8, call: impl FnOnce()) {
     let Some(barrier) = Member::barrier().filter(|_| recording(site)) else {
@@ -89,7 +94,7 @@ pub unsafe extern "C-unwind" fn taskwait(site: u64) {
 pub unsafe extern "C-unwind" fn taskgroup_end(site: u64) {
     // SAFETY: the program's own call.
     let call = || unsafe { functions::GOMP_taskgroup_end(site) };
-    wait_for_tasks(site, OUTCOME_WAITED_FOR_ALL, call);
+    wait_for_all(site, call);
 }
 
 /// The first thread to come here is sent on at once, and waits when it has something to copy; the others wait for it.

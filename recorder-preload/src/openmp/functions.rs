@@ -4,7 +4,7 @@
 //! then the next function in the order of lookup is none, and it is looked for where the caller would find it. Hence
 //! nothing here is looked up before it is called.
 
-use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use crate::next::Next;
@@ -103,19 +103,6 @@ const RTLD_DL_LINKMAP: c_int = 2;
 /// What stands in for a function that nobody defines.
 extern "C" fn nothing() {}
 
-/// Defines functions that return the address of a library's function.
-macro_rules! addresses {
-    ($($name:ident => $symbol:literal;)*) => {
-        $(
-            /// Returns the address of the function of that name, as the caller at `site` would find it.
-            pub fn $name(site: u64) -> *mut c_void {
-                static FUNCTION: Function = Function::new($symbol);
-                FUNCTION.target(site)
-            }
-        )*
-    };
-}
-
 /// Returns whether the caller at `site` has LLVM's library for the functions of GCC's, which it has too, and tells what
 /// they do by itself.
 #[inline]
@@ -141,11 +128,6 @@ fn ask_whose(site: u64) -> bool {
         IS_LLVMS.store(if is { YES } else { NO }, Ordering::Relaxed);
     }
     is
-}
-
-addresses! {
-    taskloop => c"GOMP_taskloop";
-    taskloop_ull => c"GOMP_taskloop_ull";
 }
 
 macro_rules! functions {
@@ -217,6 +199,13 @@ functions! {
     GOMP_task(body: Body, data: *mut c_void, copy: Option<Copy>, bytes: usize, align: usize,
         deferred: bool, flags: c_uint, depend: *mut c_void, priority: c_int,
         detach: *mut c_void) -> ();
+
+    GOMP_taskloop(body: Body, data: *mut c_void, copy: Option<Copy>, bytes: usize, align: usize,
+        flags: c_uint, number: c_ulong, priority: c_int, start: c_long, end: c_long,
+        step: c_long) -> ();
+    GOMP_taskloop_ull(body: Body, data: *mut c_void, copy: Option<Copy>, bytes: usize,
+        align: usize, flags: c_uint, number: c_ulong, priority: c_int, start: c_long,
+        end: c_long, step: c_long) -> ();
 
     GOMP_taskwait() -> ();
     GOMP_taskgroup_end() -> ();

@@ -29,8 +29,8 @@
 //! The library may have come with one that was opened later, for that one alone. Then every call of a hook looks for the
 //! function that its caller means, which takes it a few hundred nanoseconds.
 //!
-//! Deliberately absent, so that a prediction knows nothing of it: tasks of `taskloop` with GCC's library, and those that another thread
-//! ends (`detach`); that ordered sections are entered in the loop's order; in LLVM's library, atomics and reductions that it locks for; which barriers were cancelled; offloading to devices; programs from before GCC 4.9
+//! Deliberately absent, so that a prediction knows nothing of it: tasks that another thread ends (`detach`), and with GCC's library those of a
+//! `taskloop` that makes very many; that ordered sections are entered in the loop's order; in LLVM's library, atomics and reductions that it locks for; which barriers were cancelled; offloading to devices; programs from before GCC 4.9
 //! (`GOMP_parallel_start`); a program that LLVM's library is linked to statically, or that has a tool of its own.
 
 use core::ffi::CStr;
@@ -54,6 +54,7 @@ pub mod ompt;
 pub mod pieces;
 pub mod region;
 pub mod sections;
+pub mod taskloops;
 pub mod tasks;
 
 /// An answer that is found once.

@@ -17,7 +17,7 @@ use super::region::{Member, Team};
 use super::{pieces, recording};
 use crate::hook;
 
-/// Whether there are tasks whose ends are not seen: those made of loops, and few others.
+/// Whether there are tasks whose ends are not seen.
 static UNSEEN: AtomicU32 = AtomicU32::new(0);
 
 /// Set in a task's flags when it depends on others.
@@ -112,22 +112,82 @@ pub fn needs(team: Team, address: *const c_void, writes: bool) {
 /// What is put before a task's own data.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Task {
-    body: Body,
-    /// How far behind this the data is.
-    offset: usize,
+pub struct Task {
+    pub body: Body,
+    /// How far behind the beginning of what the library keeps the data is.
+    pub offset: usize,
     /// The barrier of its team; 0 if nothing is recorded of it: then it is part of what its thread does otherwise.
-    barrier: u64,
+    pub barrier: u64,
     /// Without one it is no task that any other thread may be taken to do.
-    number: Option<Number>,
+    pub number: Option<Number>,
+}
+
+impl Task {
+    /// Runs the task.
+    ///
+    /// # Safety
+    ///
+    /// The data is what the program's function takes.
+    pub unsafe fn run(self, data: *mut c_void) {
+        // SAFETY: by the caller's promise.
+        let call = || unsafe { (self.body)(data) };
+        let Some(team) = Team::of_barrier(self.barrier).filter(|_| hook::recording()) else {
+            return call();
+        };
+        let site = self.body as usize as u64;
+        match self.number {
+            Some(number) => number.begin(team, site),
+            None => pieces::begin(team, site),
+        }
+        let outer = ThreadState::current().task_barrier.replace(self.barrier);
+        call();
+        ThreadState::current().task_barrier.set(outer);
+        match self.number {
+            Some(number) => number.end(team, site),
+            None => pieces::begin(team, site),
+        }
+    }
+}
+
+/// The data of tasks that are made.
+pub struct Data {
+    pub place: *mut c_void,
+    pub bytes: usize,
+    pub copy: Option<Copy>,
+}
+
+impl Data {
+    /// Returns whether the library copies the data itself, and it is more than is put on a stack for a task that is run at once.
+    pub fn is_large(&self) -> bool {
+        self.copy.is_none() && self.bytes > MOST_COPIED
+    }
+
+    /// Copies the data, as the library would.
+    ///
+    /// # Safety
+    ///
+    /// There is room for it, aligned as the program asked.
+    pub unsafe fn copy_to(&self, to: *mut u8) {
+        // SAFETY: by the caller's promise, and the program's.
+        unsafe {
+            match self.copy {
+                Some(copy) => copy(to.cast(), self.place),
+                None => to.copy_from_nonoverlapping(self.place.cast(), self.bytes),
+            }
+        }
+    }
 }
 
 /// A task that is being made: what the library takes for its data.
 struct Making {
     task: Task,
-    data: *mut c_void,
-    bytes: usize,
-    copy: Option<Copy>,
+    data: Data,
+}
+
+/// Notes that there are tasks whose ends are not seen.
+pub fn note_unseen() {
+    process::note_tasks();
+    UNSEEN.store(1, Ordering::Relaxed);
 }
 
 /// Marks the end of all tasks that may have been done while the thread waited at a barrier, if there are any whose own
@@ -148,39 +208,17 @@ unsafe extern "C-unwind" fn copy(to: *mut c_void, making: *mut c_void) {
     // SAFETY: the library made room for both, aligned as was asked.
     unsafe {
         to.cast::<Task>().write(task);
-        let data = to.cast::<u8>().add(task.offset);
-        match making.copy {
-            Some(copy) => copy(data.cast(), making.data),
-            None => data.copy_from_nonoverlapping(making.data.cast(), making.bytes),
-        }
+        making.data.copy_to(to.cast::<u8>().add(task.offset));
     }
 }
 
 /// Runs a task.
 unsafe extern "C-unwind" fn run(task: *mut c_void) {
-    // SAFETY: `copy` put it there.
-    let Task {
-        body,
-        offset,
-        barrier,
-        number,
-    } = unsafe { task.cast::<Task>().read() };
-    // SAFETY: the program's own function, with its data behind.
-    let call = || unsafe { body(task.cast::<u8>().add(offset).cast()) };
-    let Some(team) = Team::of_barrier(barrier).filter(|_| hook::recording()) else {
-        return call();
-    };
-    let site = body as usize as u64;
-    match number {
-        Some(number) => number.begin(team, site),
-        None => pieces::begin(team, site),
-    }
-    let outer = ThreadState::current().task_barrier.replace(barrier);
-    call();
-    ThreadState::current().task_barrier.set(outer);
-    match number {
-        Some(number) => number.end(team, site),
-        None => pieces::begin(team, site),
+    // SAFETY: `copy` put both there.
+    unsafe {
+        let place = task.cast::<u8>();
+        let task = task.cast::<Task>().read();
+        task.run(place.add(task.offset).cast());
     }
 }
 
@@ -223,12 +261,15 @@ unsafe extern "C-unwind" fn make(
     site: u64,
 ) {
     let recording = recording(site);
-    let is_large = copy_data.is_none() && bytes > MOST_COPIED;
-    if !recording || is_large || flags & DETACH != 0 {
+    let own = Data {
+        place: data,
+        bytes,
+        copy: copy_data,
+    };
+    if !recording || own.is_large() || flags & DETACH != 0 {
         if recording {
-            process::note_tasks();
+            note_unseen();
         }
-        UNSEEN.store(1, Ordering::Relaxed);
         // SAFETY: the program's own call.
         unsafe {
             functions::GOMP_task(
@@ -256,9 +297,7 @@ unsafe extern "C-unwind" fn make(
             barrier,
             number,
         },
-        data,
-        bytes,
-        copy: copy_data,
+        data: own,
     };
     let data = (&raw mut making).cast();
     let bytes = bytes + offset;
@@ -309,26 +348,4 @@ pub unsafe extern "C-unwind" fn GOMP_task() {
         ".cfi_endproc",
         make = sym make,
     )
-}
-
-/// Defines a hook that notes that there are tasks and jumps to the library's function, with all arguments as they were.
-macro_rules! loops {
-    ($($name:ident => $before:ident, $address:ident;)*) => {
-        $(
-            extern "C" fn $before(site: u64) -> *mut c_void {
-                if recording(site) {
-                    process::note_tasks();
-                    UNSEEN.store(1, Ordering::Relaxed);
-                }
-                functions::$address(site)
-            }
-
-            crate::jump::jump!(caller $name, $before);
-        )*
-    };
-}
-
-loops! {
-    GOMP_taskloop => before_taskloop, taskloop;
-    GOMP_taskloop_ull => before_taskloop_ull, taskloop_ull;
 }

@@ -344,6 +344,22 @@ fn waits_for_tasks_are_recorded_and_take_nothing() {
     check_tasks(&run);
 }
 
+#[test]
+fn parts_of_loops_are_tasks() {
+    let run = record("openmp_taskloop.c");
+    assert_eq!(
+        run.stdout(),
+        "1128\n576\n360\n1224\n336\n2256\n100000\n1128\n"
+    );
+    // By number, by grain size, one for each member, with a reduction, with large data, and those that nobody waits for at once. The others are
+    // done at once.
+    let parts = 6 + 3 + 4 + 5 + 4 + 3;
+    assert_eq!(run.count("doacross_post"), 2 * parts);
+    assert_eq!(run.count("doacross_wait"), parts);
+    // Each of the loops but one waits for its parts, and a wait of its own for those of that.
+    assert_eq!(run.count("sem_timedwait semaphore1"), 5 + 1);
+}
+
 /// Checks what is recorded of the tasks of `openmp_taskwait.c`: two of each call that waits, those of the group, and those of the chain.
 pub fn check_tasks(run: &Run) {
     let (mut made, mut begun, mut done, mut needs) = (0, 0, 0, 0);

@@ -30,7 +30,7 @@ impl Builder<'_> {
             }
             if journal.has_tasks {
                 warnings.push(format!(
-                    "{program}: it has OpenMP tasks that are made of loops (taskloop) or that another thread ends (detach): each counts where it was run, since they are not seen one by one"
+                    "{program}: it has OpenMP tasks with much data, of loops in hundreds of parts (taskloop), or that another thread ends (detach): each counts where it was run, since they are not seen one by one"
                 ));
             }
             if let Some(library) = &journal.bypassing {
