@@ -17,9 +17,12 @@ use crate::events::{EventSet, Following};
 /// Fewer waits than this of one call tell nothing.
 const FEWEST: usize = 8;
 
-/// One part in so many of the waits are as long as the shortest, give or take a fourth of it.
-const ALIKE: usize = 4;
+/// One part in so many of the waits, and two more than the shortest, are as long as that, give or take a fourth of it and what timers and
+/// switches take, in nanoseconds.
+const ALIKE: usize = 8;
+const LEAST_ALIKE: usize = 2;
 const SLACK: u64 = 4;
+const TIMER_SLACK: u64 = 100_000;
 
 /// The shortest may be chance: of so many, one is left out.
 const OUTLIERS: usize = 20;
@@ -65,8 +68,8 @@ impl Asked {
 fn usual(lasted: &mut [u64]) -> Option<u64> {
     lasted.sort_unstable();
     let shortest = *lasted.get(lasted.len() / OUTLIERS)?;
-    let alike = lasted[lasted.len() / ALIKE];
-    (lasted.len() >= FEWEST && alike <= shortest + shortest / SLACK).then_some(alike)
+    let alike = *lasted.get((lasted.len() / ALIKE).max(LEAST_ALIKE))?;
+    (lasted.len() >= FEWEST && alike <= shortest + shortest / SLACK + TIMER_SLACK).then_some(alike)
 }
 
 #[cfg(test)]
@@ -75,11 +78,13 @@ mod tests {
 
     #[test]
     fn what_many_waits_have_in_common_is_what_they_were_asked_for() {
-        let constant = || vec![900, 210, 205, 3_000, 208, 1_500, 204, 2_000];
-        assert_eq!(usual(&mut constant()), Some(208));
-        assert_eq!(usual(&mut constant()[..7]), None, "too few");
-        let mut timers = vec![100, 200, 300, 400, 500, 600, 700, 800];
-        assert_eq!(usual(&mut timers), None);
+        let micros =
+            |all: &[u64]| -> Vec<u64> { all.iter().map(|lasted| lasted * 1_000).collect() };
+        let constant = [900, 210, 275, 3_000, 250, 1_500, 204, 2_000];
+        assert_eq!(usual(&mut micros(&constant)), Some(250_000));
+        assert_eq!(usual(&mut micros(&constant[..7])), None, "too few");
+        let timers = [100, 200, 300, 400, 500, 600, 700, 800];
+        assert_eq!(usual(&mut micros(&timers)), None);
         assert_eq!(usual(&mut []), None);
     }
 }

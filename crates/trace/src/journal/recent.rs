@@ -21,23 +21,21 @@ struct Known {
     call: CallId,
 }
 
-/// The latest calls of one thread.
-pub(super) struct Recent {
-    known: Box<[Option<Known>; PLACES]>,
-}
+/// None are kept of a thread that makes fewer calls than this: there may be very many such threads.
+const LEAST: u32 = 32;
 
-impl Default for Recent {
-    fn default() -> Self {
-        Self {
-            known: Box::new([None; PLACES]),
-        }
-    }
+/// The latest calls of one thread.
+#[derive(Default)]
+pub(super) struct Recent {
+    /// Empty until the thread has made some calls.
+    known: Vec<Option<Known>>,
+    calls: u32,
 }
 
 impl Recent {
     /// Returns the call of an event, where it was known after so many lives of objects had begun or ended.
     pub fn call(&self, event: &Decoded, lives: u64) -> Option<CallId> {
-        let known = self.known[place(event)].as_ref()?;
+        let known = self.known.get(place(event))?.as_ref()?;
         let is_same = known.kind == event.kind
             && known.outcome == event.outcome
             && known.object == event.object
@@ -49,6 +47,11 @@ impl Recent {
     /// Keeps the call of an event: of an address that means the same until a moment, after so many lives of objects.
     pub fn keep(&mut self, event: &Decoded, call: CallId, lives: u64, until: u64) {
         if is_plain(event) && object_kind(event.kind).is_some() {
+            self.calls = self.calls.saturating_add(1);
+            if self.calls < LEAST {
+                return;
+            }
+            self.known.resize(PLACES, None);
             self.known[place(event)] = Some(Known {
                 kind: event.kind,
                 outcome: event.outcome,
@@ -95,6 +98,10 @@ mod tests {
         };
         let mut recent = Recent::default();
         recent.keep(&event, CallId(3), 1, 20);
+        assert_eq!(recent.call(&event, 1), None, "it may be its only one");
+        for _ in 1..LEAST {
+            recent.keep(&event, CallId(3), 1, 20);
+        }
         assert_eq!(recent.call(&event, 1), Some(CallId(3)));
         assert_eq!(recent.call(&event, 2), None, "an object began or ended");
         let late = Decoded { tsc: 20, ..event };
