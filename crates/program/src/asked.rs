@@ -12,7 +12,10 @@ use std::collections::BTreeMap;
 
 use foretrace_trace::{Outcome, SiteId, Trace};
 
-use crate::events::{EventSet, Following};
+use crate::{
+    events::{EventSet, Following},
+    retries::has_time_outs,
+};
 
 /// Fewer waits than this of one call tell nothing.
 const FEWEST: usize = 8;
@@ -36,7 +39,7 @@ pub(crate) struct Asked {
 impl Asked {
     /// Goes through a recording.
     pub fn of(trace: &Trace, next: &Following, is_answered: &EventSet) -> Self {
-        if trace.recording.is_none() || !crate::retries::has_time_outs(trace) {
+        if trace.recording.is_none() || !has_time_outs(trace) {
             return Self::default();
         }
         let mut lasted: BTreeMap<SiteId, Vec<u64>> = BTreeMap::new();

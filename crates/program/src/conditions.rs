@@ -7,7 +7,6 @@ use crate::{
     lower::{Lowering, Open, OpenKind},
     matching::{Edge, OpRef, Waiter, WokenBy},
     polls::Waited,
-    sleeps::Naps,
 };
 
 impl Lowering<'_> {
@@ -76,23 +75,6 @@ impl Lowering<'_> {
             let relock = self.push(begin, thread, Action::Lock(mutex));
             self.set_open(relock, OpenKind::Relock(mutex, depth));
         }
-    }
-
-    /// Returns the naps of a thread that waits for what nobody ever tells: then only the time that it sets ends its waits, and it looks for
-    /// something else.
-    pub fn naps_until_time(
-        &mut self,
-        begin: usize,
-        thread: u32,
-        object: ObjectId,
-        waited: Waited,
-    ) -> Option<Naps> {
-        let call = *self.trace.call(&self.trace.events[begin]);
-        let is_told = self.retries.is_told(object);
-        if is_told || self.outcome(begin, call) != Outcome::TimedOut {
-            return None;
-        }
-        self.naps_for_others(begin, thread, waited)
     }
 
     /// Takes the mutex again that a thread gave up for naps, once those are over that it napped for.

@@ -105,6 +105,7 @@ pub(crate) struct Lowering<'t> {
     pub sections_as_one: u64,
     /// Waits whose time ran out.
     pub retries: Retries,
+    /// For how long they were asked to wait.
     pub asked: Asked,
     /// Waits by sleeping.
     pub sleeps: Sleeps,

@@ -16,7 +16,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foretrace_trace::Operation as Op;
+use foretrace_trace::{ObjectId, Operation as Op, Outcome};
 
 use crate::{
     Action, GateId, Opener, Progress, Waiting,
@@ -200,8 +200,25 @@ impl Lowering<'_> {
         }
     }
 
+    /// Returns the naps of a thread that waits for what nobody ever tells: then only the time that it sets ends its waits, and it looks for
+    /// something else.
+    pub fn naps_until_time(
+        &mut self,
+        begin: usize,
+        thread: u32,
+        object: ObjectId,
+        waited: Waited,
+    ) -> Option<Naps> {
+        let call = *self.trace.call(&self.trace.events[begin]);
+        let is_told = self.retries.is_told(object);
+        if is_told || self.outcome(begin, call) != Outcome::TimedOut {
+            return None;
+        }
+        self.naps_for_others(begin, thread, waited)
+    }
+
     /// Returns the naps, from one on, with which a thread waited for others: sleeps, or waits whose time ran out.
-    pub fn naps_for_others(&mut self, begin: usize, thread: u32, waited: Waited) -> Option<Naps> {
+    fn naps_for_others(&mut self, begin: usize, thread: u32, waited: Waited) -> Option<Naps> {
         let meant = self.sleeps.meant.get(&thread).copied().unwrap_or(0);
         if self.trace.recording.is_none() || (begin as u32) < meant {
             return None;
