@@ -56,7 +56,9 @@ impl Model for Direct {
             ObjectKind::Semaphore | ObjectKind::Queue | ObjectKind::Pipe => {
                 Object::Semaphore(Semaphore::with_tokens(object.initial.unwrap_or(0)))
             }
-            ObjectKind::Rwlock => Object::Rwlock(Rwlock::default()),
+            ObjectKind::Rwlock => {
+                Object::Rwlock(Rwlock::new(machine.handover == Handover::Barging))
+            }
             ObjectKind::Mutex
             | ObjectKind::Spin
             | ObjectKind::Event

@@ -1,10 +1,13 @@
-//! Readers-writer locks: first come, first served, neighbouring readers together.
+//! Readers-writer locks: first come, first served, neighbouring readers together; or readers first, as glibc has them and Linux its locks on
+//! files.
 
 use std::collections::VecDeque;
 
 /// A readers-writer lock.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Rwlock {
+    /// Whether writers that wait do not keep readers out: they may wait for as long as there is always one that reads.
+    readers_first: bool,
     readers: u32,
     writer: Option<u32>,
     queue: VecDeque<Request>,
@@ -17,6 +20,15 @@ struct Request {
 }
 
 impl Rwlock {
+    pub fn new(readers_first: bool) -> Self {
+        Self {
+            readers_first,
+            readers: 0,
+            writer: None,
+            queue: VecDeque::new(),
+        }
+    }
+
     /// Takes it for reading; the thread queues where it cannot.
     pub fn read(&mut self, thread: u32) -> bool {
         self.request(Request {
@@ -57,11 +69,16 @@ impl Rwlock {
     }
 
     fn request(&mut self, request: Request) -> bool {
-        let granted = self.queue.is_empty() && self.is_grantable(request);
+        let place = if self.readers_first && !request.writes {
+            self.queue.partition_point(|waiting| !waiting.writes)
+        } else {
+            self.queue.len()
+        };
+        let granted = place == 0 && self.is_grantable(request);
         if granted {
             self.grant(request);
         } else {
-            self.queue.push_back(request);
+            self.queue.insert(place, request);
         }
         granted
     }

@@ -1,4 +1,4 @@
-//! Mutexes that several threads want at the same time.
+//! Locks that several threads want at the same time.
 
 use super::*;
 
@@ -95,4 +95,19 @@ fn threads_that_always_meet_at_a_lock_do_not_gain_by_another_cpu() {
     let last = |ends: Vec<u64>| ends.into_iter().max();
     assert!(last(ends(&rows, 2, free)) < Some(330_000));
     assert!(last(ends(&rows, 2, usual)) > Some(390_000));
+}
+
+/// A reads from 0 to 10 and again from 15, B wants to write from 5 on, and C reads from 8 to 18.
+const READS_AND_A_WRITE: &str = "0 A create B\n0 A create C\n0 A rdlock r\n10 A rwunlock r\n15 A rdlock r\n25 A rwunlock r\n\
+                                 25 A terminate\n30 B wrlock r\n33 B rwunlock r\n33 B terminate\n41 C rdlock r\n\
+                                 51 C rwunlock r\n51 C terminate\n";
+
+#[test]
+fn readers_may_keep_a_writer_waiting() {
+    // C comes while A reads, and A again while C does.
+    let barging = |machine: &mut Machine| machine.handover = Handover::Barging;
+    assert_eq!(ends(READS_AND_A_WRITE, 3, barging), [25, 28, 18]);
+    // Where who comes first has it first, C waits for B, which writes from 10 to 13.
+    let first_come = |machine: &mut Machine| machine.handover = Handover::FirstCome;
+    assert_eq!(ends(READS_AND_A_WRITE, 3, first_come), [25, 13, 23]);
 }
