@@ -39,20 +39,25 @@ fn trace(worker: &Worker) -> String {
         rows.push(("main", format!("join {name}")));
     }
     rows.push(("main", "terminate".to_owned()));
+    write_rows(&mut text, &rows);
+    text
+}
+
+/// Writes what threads do one after the other, each by its own CPU time.
+fn write_rows(text: &mut String, rows: &[(&str, String)]) {
     let mut now = 0;
     let mut used = std::collections::BTreeMap::new();
     for (thread, row) in rows {
-        let cpu: &mut u64 = used.entry(thread).or_default();
+        let cpu: &mut u64 = used.entry(*thread).or_default();
         if let Some(work) = row.strip_prefix("work ") {
             let work: u64 = work.parse().expect("a number");
             now += work;
             *cpu += work;
             continue;
         }
-        let (call, site) = row.split_once('|').unwrap_or((&row, ""));
+        let (call, site) = row.split_once('|').unwrap_or((row, ""));
         writeln!(text, "{now} {thread} {call} cpu={cpu} {site}").expect("a string");
     }
-    text
 }
 
 fn program(worker: &Worker) -> Program {
@@ -87,6 +92,65 @@ fn workers_that_take_tasks_by_a_shared_index_are_a_pool() {
     let work = work(&program, pool);
     assert_eq!(work, [1000; 6]);
     assert!(pool.ordered);
+}
+
+/// Records two workers with a queue each, of `m` and `n`: A takes two tasks of its own, and B, whose queue is empty, what `elsewhere` says for a
+/// third one, and then both find nothing. The last part comes at the end of B's task.
+fn with_own_queues(elsewhere: &[&str], after: &[&str]) -> Program {
+    let mut text = String::from("foretrace-text 1\nreturns explicit\nmodule a /a\nthread main\n");
+    text += "thread A start=a+0x10\nthread B start=a+0x10\n";
+    let mut rows = vec![
+        ("main", "create A".to_owned()),
+        ("main", "create B".to_owned()),
+    ];
+    let own_m = ["lock m|site=a+0x20", "unlock m|site=a+0x28"];
+    let own_n = ["lock n|site=a+0x20", "unlock n|site=a+0x28"];
+    let task = ["work 100000"];
+    let nothing: [&str; 0] = [];
+    for (thread, part) in [
+        ("A", [&own_m[..], &task, &own_m, &task].concat()),
+        ("B", [&own_n[..], elsewhere, &task, after].concat()),
+        ("A", [&own_m[..], &nothing].concat()),
+        ("B", [&own_n[..], &nothing].concat()),
+    ] {
+        rows.extend(part.iter().map(|row| (thread, (*row).to_owned())));
+    }
+    for thread in ["A", "B"] {
+        rows.push((thread, "terminate".to_owned()));
+        rows.push(("main", format!("join {thread}")));
+    }
+    rows.push(("main", "terminate".to_owned()));
+    write_rows(&mut text, &rows);
+    Program::from_trace(&foretrace_testkit::trace(&text))
+}
+
+#[test]
+fn workers_that_look_into_each_other_s_queues_are_a_pool() {
+    let steals = [
+        "work 100",
+        "trylock m ok|site=a+0x30",
+        "unlock m|site=a+0x38",
+    ];
+    let program = with_own_queues(&steals, &[]);
+    let [pool] = &program.pools[..] else {
+        panic!("{:?}", program.no_pools)
+    };
+    assert!(matches!(&pool.queue, Queue::Mutexes(mutexes) if mutexes.len() == 2));
+    assert_eq!(pool.task_count(), 3);
+    let work: Vec<u64> = pool.task_work(&program).collect();
+    assert_eq!(work, [100_000, 100_000, 100_100]);
+}
+
+#[test]
+fn workers_that_send_each_other_what_they_did_are_no_pool() {
+    // It is locked after the work, to put something there.
+    let puts = ["lock m|site=a+0x40", "unlock m|site=a+0x48"];
+    let program = with_own_queues(&[], &puts);
+    assert_eq!(program.pools, []);
+    assert!(!program.no_pools[0].is_pool, "{:?}", program.no_pools);
+    // Nor are they where some look for more before.
+    let program = with_own_queues(&["trylock m ok|site=a+0x30", "unlock m|site=a+0x38"], &puts);
+    assert_eq!(program.pools, []);
 }
 
 /// Two workers take tasks that are tokens of a semaphore.

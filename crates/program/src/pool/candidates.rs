@@ -8,11 +8,21 @@ use super::{
     LaidOut,
     cuts::{TakePoint, Takes, depth_after},
     groups::Group,
+    looking::looks_elsewhere,
+    median,
 };
 use crate::{Action, lower::WAKING_UP};
 
 /// As many lock sites as are tried; those that most threads use come first.
 const TRIED: usize = 8;
+
+/// What is tried first where threads do several.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Token,
+    Lock,
+    OwnLock,
+}
 
 /// The threads that lock or take at some place, by object.
 #[derive(Default)]
@@ -26,13 +36,14 @@ pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes,
     let mut threads = group.threads.clone();
     threads.push(group.creator);
     let (sites, tokens) = users(program, &threads);
-    let mut points: Vec<(bool, u64, TakePoint, BTreeSet<ThreadId>)> = Vec::new();
+    let mut points: Vec<(Kind, u64, TakePoint, BTreeSet<ThreadId>)> = Vec::new();
     for (semaphore, users) in tokens {
         if users.threads.values().any(|users| group.shares(users)) {
             let point = TakePoint::Token(semaphore);
-            points.push((false, users.count, point, users.all()));
+            points.push((Kind::Token, users.count, point, users.all()));
         }
     }
+    let anywhere = anywhere(&sites);
     for (site, users) in sites {
         // One that a single thread polls is its mailbox.
         let shared = users
@@ -40,12 +51,18 @@ pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes,
             .iter()
             .filter(|(_, users)| group.shares(users));
         let mutexes: Vec<ObjectId> = shared.map(|(&mutex, _)| mutex).collect();
-        if !mutexes.is_empty() && mutexes.len() <= 2 * threads.len() {
-            let point = TakePoint::Lock(site, mutexes);
-            points.push((true, users.count, point, users.all()));
-        }
+        let own: Vec<ObjectId> = users.threads.keys().copied().collect();
+        let is_looked_into = own.iter().any(|mutex| group.shares(&anywhere[mutex]));
+        let (kind, point) = if mutexes.is_empty() && own.len() > 1 && is_looked_into {
+            (Kind::OwnLock, TakePoint::OwnLock(site, own))
+        } else if !mutexes.is_empty() && mutexes.len() <= 2 * threads.len() {
+            (Kind::Lock, TakePoint::Lock(site, mutexes))
+        } else {
+            continue;
+        };
+        points.push((kind, users.count, point, users.all()));
     }
-    points.sort_by_key(|(locks, count, ..)| (*locks, std::cmp::Reverse(*count)));
+    points.sort_by_key(|(kind, count, ..)| (*kind, std::cmp::Reverse(*count)));
     // Of several places, the one that is used most is what one would look at.
     let mut reason = None;
     for (_, _, point, users) in points.into_iter().take(TRIED) {
@@ -55,7 +72,8 @@ pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes,
         let mut takes = Takes::of(program, &workers, point);
         let found = is_pool(program, &takes).and_then(|()| {
             takes.put_in_order(program);
-            gives_back_no_lock(program, &takes)
+            gives_back_no_lock(program, &takes)?;
+            looks_elsewhere(program, &takes)
         });
         match found {
             Ok(()) => return Ok(takes),
@@ -109,6 +127,15 @@ fn users(
     (sites, tokens)
 }
 
+/// Returns who locks each mutex, at whichever place.
+fn anywhere(sites: &BTreeMap<SiteId, Users>) -> BTreeMap<ObjectId, BTreeSet<ThreadId>> {
+    let mut anywhere: BTreeMap<ObjectId, BTreeSet<ThreadId>> = BTreeMap::new();
+    for (&mutex, users) in sites.values().flat_map(|users| &users.threads) {
+        anywhere.entry(mutex).or_default().extend(users);
+    }
+    anywhere
+}
+
 impl Users {
     fn add(&mut self, object: ObjectId, thread: ThreadId, count: u64) {
         self.threads.entry(object).or_default().insert(thread);
@@ -125,7 +152,7 @@ impl Users {
 fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
     let sums = &takes.sums;
     let name = match &takes.point {
-        TakePoint::Lock(_, mutexes) => match mutexes.as_slice() {
+        TakePoint::Lock(_, mutexes) | TakePoint::OwnLock(_, mutexes) => match mutexes.as_slice() {
             [mutex] => program.objects[mutex.index()].name.clone(),
             several => format!("{} mutexes", several.len()),
         },
@@ -145,6 +172,7 @@ fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
     let half_a_task = sums.task_work / (2 * sums.tasks as u64);
     let least = match &takes.point {
         TakePoint::Lock(_, mutexes) if mutexes.len() > 1 => half_a_task.max(WAKING_UP),
+        TakePoint::OwnLock(..) => half_a_task.max(WAKING_UP),
         _ => half_a_task,
     };
     // One that was interrupted says nothing about the others.
@@ -160,16 +188,6 @@ fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-/// Returns the one in the middle, of an even number the lower; 0 of none.
-fn median(values: &[u64]) -> u64 {
-    let mut values = values.to_vec();
-    let middle = values.len().saturating_sub(1) / 2;
-    if values.is_empty() {
-        return 0;
-    }
-    *values.select_nth_unstable(middle).1
 }
 
 /// Says that the tokens which are taken are those of a lock, where so.

@@ -12,6 +12,8 @@ use crate::{Action, PositionSet, lower::NONE};
 pub(super) enum TakePoint {
     /// By locking one of these mutexes from one place, holding no other lock.
     Lock(SiteId, Vec<ObjectId>),
+    /// The same where each thread locks one of its own there, and looks under those of others, from other places, when it finds nothing.
+    OwnLock(SiteId, Vec<ObjectId>),
     /// By taking a token of a semaphore.
     Token(ObjectId),
 }
@@ -29,7 +31,9 @@ impl<'a> Looker<'a> {
     fn new(program: &'a LaidOut<'_>, point: &TakePoint) -> Self {
         let (semaphore, mutexes, place) = match point {
             TakePoint::Token(semaphore) => (Some(*semaphore), &[][..], None),
-            TakePoint::Lock(place, mutexes) => (None, &mutexes[..], Some(*place)),
+            TakePoint::Lock(place, mutexes) | TakePoint::OwnLock(place, mutexes) => {
+                (None, &mutexes[..], Some(*place))
+            }
         };
         let mut is_mutex = vec![false; program.objects.len()];
         for mutex in mutexes {
@@ -219,7 +223,9 @@ impl Takes {
             routine,
             workers: self.workers,
             queue: match self.point {
-                TakePoint::Lock(_, mutexes) => Queue::Mutexes(mutexes),
+                TakePoint::Lock(_, mutexes) | TakePoint::OwnLock(_, mutexes) => {
+                    Queue::Mutexes(mutexes)
+                }
                 TakePoint::Token(semaphore) => Queue::Tokens(semaphore),
             },
             takes: self.in_order,

@@ -11,6 +11,7 @@
 mod candidates;
 mod cuts;
 mod groups;
+mod looking;
 mod resize;
 mod safety;
 
@@ -244,4 +245,14 @@ pub(crate) fn find(program: &LaidOut<'_>) -> Pools {
         }
     }
     found
+}
+
+/// Returns the one in the middle, of an even number the lower; 0 of none.
+fn median(values: &[u64]) -> u64 {
+    let mut values = values.to_vec();
+    let middle = values.len().saturating_sub(1) / 2;
+    if values.is_empty() {
+        return 0;
+    }
+    *values.select_nth_unstable(middle).1
 }
