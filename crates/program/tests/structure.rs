@@ -193,6 +193,32 @@ fn who_is_let_go_at_the_end_of_a_queue_takes_nothing_from_it() {
 }
 
 #[test]
+fn who_has_done_its_part_may_find_that_it_was_not_the_last() {
+    let mut rows = Rows::new();
+    rows.waits("B", "20", "c").waits("C", "20", "c");
+    for thread in ["B", "C"] {
+        rows.section("A", "10", &["cond_signal c"]);
+        rows.goes_on(thread, &[]);
+    }
+    // Both do what they found, and put nothing there for others; the one that is ready last says so.
+    rows.section("C", "30", &[]);
+    rows.waits("C", "20", "c");
+    rows.section("B", "30", &["cond_broadcast c"]);
+    rows.goes_on("C", &[]);
+    rows.section("B", "20", &[]);
+    assert_eq!(rows.patterns(), [Some(Pattern::Semaphore { initial: 0 })]);
+    let program = rows.program();
+    let given = |thread: usize| {
+        let operations = operations(&program, thread);
+        operations
+            .iter()
+            .filter(|name| **name == "sem_post")
+            .count()
+    };
+    assert_eq!([given(0), given(1), given(2)], [2, 2, 0]);
+}
+
+#[test]
 fn a_signal_after_the_unlocking_is_the_sections() {
     let mut rows = Rows::new();
     rows.waits("B", "20", "c");

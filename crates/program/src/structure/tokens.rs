@@ -47,6 +47,20 @@ pub(super) fn test(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
         .or_else(|| semaphore(uses, &closing, plan))
         .or_else(|| semaphore(uses, &once(), plan))
         .or_else(|| latch(uses, &everything, plan))
+        .or_else(|| semaphore(uses, &ended_by_broadcast(uses, &closing), plan))
+}
+
+/// Returns the steps where only sections that broadcast are the end: others of their call sites found that it had not come yet.
+fn ended_by_broadcast<'a>(uses: &Uses<'_>, closing: &[(u32, Step<'a>)]) -> Vec<(u32, Step<'a>)> {
+    let steps = closing.iter().filter_map(|&(event, step)| match step {
+        Step::Close(Closer::Section(section)) => match uses.signal(section) {
+            None => None,
+            Some((_, true)) => Some((event, step)),
+            Some((_, false)) => Some((event, Step::Give(section))),
+        },
+        _ => Some((event, step)),
+    });
+    steps.collect()
 }
 
 /// Returns the call sites of sections that broadcast, of which there was one each.
