@@ -40,6 +40,7 @@ mod refill;
 mod retries;
 mod roles;
 mod sections;
+mod served;
 mod shares;
 mod sleeps;
 mod spins;

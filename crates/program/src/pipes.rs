@@ -17,6 +17,7 @@ use crate::{
     events::Following,
     lower::{Lowering, NONE},
     matching::{Edge, OpRef},
+    served::{self, Ends},
 };
 
 /// What is known of a recording's pipes, as far as the sweep has come.
@@ -26,6 +27,8 @@ pub(crate) struct Pipes {
     sources: Vec<(u32, u32)>,
     /// The pipes of which each write is read by one thread, whole.
     messages: BTreeSet<ObjectId>,
+    /// Of these, those that are one queue with others, each with the one that stands for all.
+    queues: BTreeMap<ObjectId, ObjectId>,
     /// Reads of these that go on with what another of the same thread began, by event, in order.
     continued: Vec<u32>,
     /// How far others had come, by number, where that is what a read waits for, by event.
@@ -63,6 +66,8 @@ struct Wait {
 struct Flow {
     /// The processes that wrote to it, or began with it as their output.
     writers: BTreeSet<ProcessId>,
+    /// The threads that wrote to it.
+    writing: BTreeSet<ThreadId>,
     /// The event of each write, and how many bytes had been written by it.
     writes: Vec<(u32, u64)>,
     /// The same of the reads, and their threads.
@@ -103,6 +108,17 @@ impl Flow {
         Some(continued)
     }
 
+    /// Returns its ends, where each is of one thread.
+    fn ends(&self) -> Option<Ends> {
+        let reader = self.reads.first()?.2;
+        let reads_alone = self.reads.iter().all(|&(.., thread)| thread == reader);
+        let mut writing = self.writing.iter();
+        let (Some(&writer), None) = (writing.next(), writing.next()) else {
+            return None;
+        };
+        reads_alone.then_some(Ends { reader, writer })
+    }
+
     /// Returns each read with the write that it waits for.
     fn sources(&self) -> impl Iterator<Item = (u32, u32)> {
         self.reads.iter().map(|&(read, until, _)| {
@@ -131,6 +147,9 @@ impl Pipes {
                 pipes.continued.extend(continued);
             }
         }
+        let messages = pipes.messages.iter();
+        let ends = messages.filter_map(|&pipe| Some((pipe, flows[&pipe].ends()?)));
+        pipes.queues = served::queues(trace, &ends.collect());
         pipes.sources.sort_unstable();
         pipes.continued.sort_unstable();
         waits.retain(|wait| pipes.source(wait.read).is_none());
@@ -184,6 +203,12 @@ impl Pipes {
         place.ok().map(|place| self.sources[place].1)
     }
 
+    /// Returns the queue that a pipe is, alone or with others; `None` where it is none.
+    fn queue(&self, pipe: ObjectId) -> Option<ObjectId> {
+        let queue = self.queues.get(&pipe).copied().unwrap_or(pipe);
+        self.messages.contains(&pipe).then_some(queue)
+    }
+
     /// Returns whether something is to be noted of threads that come to events.
     pub fn has_marks(&self) -> bool {
         !self.marks.is_empty()
@@ -204,6 +229,7 @@ fn gather(trace: &Trace) -> (BTreeMap<ObjectId, Flow>, Vec<Wait>) {
                 let flow = flows.entry(pipe).or_default();
                 flow.writers
                     .insert(trace.threads[call.thread.index()].process);
+                flow.writing.insert(call.thread);
                 if moves(bytes, call.outcome) {
                     let written = flow.written() + u64::from(bytes);
                     flow.writes.push((index, written));
@@ -269,9 +295,11 @@ impl Lowering<'_> {
     /// Lowers what was written to a pipe.
     pub fn pipe_write(&mut self, index: usize, thread: u32, pipe: ObjectId, bytes: u32) {
         let outcome = self.trace.call(&self.trace.events[index]).outcome;
-        if moves(bytes, outcome) && self.pipes.messages.contains(&pipe) {
-            let post = self.push(index, thread, Action::GiveToken(pipe));
-            self.logs[pipe.index()].semaphore().post(post);
+        if moves(bytes, outcome)
+            && let Some(queue) = self.pipes.queue(pipe)
+        {
+            let post = self.push(index, thread, Action::GiveToken(queue));
+            self.logs[queue.index()].semaphore().post(post);
             return;
         }
         let write = self.push(index, thread, Action::Pass);
@@ -290,11 +318,11 @@ impl Lowering<'_> {
             }
             return;
         };
-        if self.pipes.messages.contains(&pipe) {
+        if let Some(queue) = self.pipes.queue(pipe) {
             if self.pipes.continued.binary_search(&event).is_ok() {
                 self.push(index, thread, Action::Pass);
             } else {
-                self.acquire(index, thread, Op::QueueReceive(pipe));
+                self.acquire(index, thread, Op::QueueReceive(queue));
             }
             return;
         }

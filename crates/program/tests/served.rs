@@ -1,0 +1,50 @@
+//! Threads that serve whoever of several others is ready.
+
+use std::collections::BTreeSet;
+
+use foretrace_program::{Action, Program};
+
+/// S hands two tasks each to B and C, as they are ready with the one before, and waits for `wait`: for both at once, or for one alone.
+fn served(wait: &str) -> Program {
+    let mut text = String::from(
+        "process S\nprocess B\nprocess C\nreturns explicit\n0 S create B cpu=0\n0 S create C cpu=0\n\
+         0 S pipe_write to_b 4 cpu=0\n0 S pipe_write to_c 4 cpu=0\n",
+    );
+    for round in 1..=2 {
+        let (now, cpu) = (round * 20, round * 10);
+        let before = cpu - 10;
+        text += &format!(
+            "{a} S io {wait} pipe cpu={before}\n{a} B pipe_read to_b 4 cpu={before}\n{b} B pipe_write from_b 8 cpu={cpu}\n\
+             {b} S return cpu={before}\n{b} S pipe_read from_b 8 cpu={before}\n{b} S pipe_write to_b 4 cpu={before}\n\
+             {b} S io {wait} pipe cpu={before}\n{b} C pipe_read to_c 4 cpu={before}\n{c} C pipe_write from_c 8 cpu={cpu}\n\
+             {c} S return cpu={before}\n{c} S pipe_read from_c 8 cpu={before}\n{c} S pipe_write to_c 4 cpu={cpu}\n",
+            a = now - 20,
+            b = now - 10,
+            c = now,
+        );
+    }
+    text += "40 B pipe_read to_b 4 cpu=20\n40 B terminate cpu=20\n40 C pipe_read to_c 4 cpu=20\n40 C terminate cpu=20\n\
+             41 S terminate cpu=21\n";
+    Program::from_trace(&foretrace_testkit::trace(&text))
+}
+
+/// Returns how many queues there are.
+fn queues(program: &Program) -> usize {
+    let taken = program.operations.iter().filter_map(|operation| {
+        let Action::TakeToken(queue) = operation.action else {
+            return None;
+        };
+        Some(queue)
+    });
+    taken.collect::<BTreeSet<_>>().len()
+}
+
+#[test]
+fn who_waits_for_several_at_once_takes_from_whoever_comes() {
+    assert_eq!(queues(&served("poll")), 2);
+}
+
+#[test]
+fn who_waits_for_one_after_the_other_has_a_queue_of_each() {
+    assert_eq!(queues(&served("read")), 4);
+}
