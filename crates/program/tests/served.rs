@@ -1,6 +1,6 @@
 //! Threads that serve whoever of several others is ready.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use foretrace_program::{Action, Program};
 
@@ -13,7 +13,8 @@ fn served(wait: &str) -> Program {
     for round in 1..=2 {
         let (now, cpu) = (round * 20, round * 10);
         let before = cpu - 10;
-        text += &format!(
+        write!(
+            text,
             "{a} S io {wait} pipe cpu={before}\n{a} B pipe_read to_b 4 cpu={before}\n{b} B pipe_write from_b 8 cpu={cpu}\n\
              {b} S return cpu={before}\n{b} S pipe_read from_b 8 cpu={before}\n{b} S pipe_write to_b 4 cpu={before}\n\
              {b} S io {wait} pipe cpu={before}\n{b} C pipe_read to_c 4 cpu={before}\n{c} C pipe_write from_c 8 cpu={cpu}\n\
@@ -21,7 +22,8 @@ fn served(wait: &str) -> Program {
             a = now - 20,
             b = now - 10,
             c = now,
-        );
+        )
+        .expect("a string");
     }
     text += "40 B pipe_read to_b 4 cpu=20\n40 B terminate cpu=20\n40 C pipe_read to_c 4 cpu=20\n40 C terminate cpu=20\n\
              41 S terminate cpu=21\n";
