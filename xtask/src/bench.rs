@@ -70,7 +70,7 @@ fn recording() -> Result<(), String> {
 }
 
 fn recording_in(directory: &Path) -> Result<(), String> {
-    let program = crate::subjects::compile(directory, "lock_cost")?;
+    let program = crate::subjects::compile(directory, "lock_cost", &[])?;
     let trace = directory.join("lock_cost.ftrace");
     let foretrace = root().join("target/release/foretrace");
     // Two mutexes in turn: none of what is counted instead of recorded.

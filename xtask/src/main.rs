@@ -12,6 +12,7 @@ mod subjects;
 mod test;
 mod validate;
 mod validate_messages;
+mod validate_wide;
 
 use std::{fmt::Write as _, process::ExitCode};
 
@@ -23,7 +24,7 @@ struct Chore {
 }
 
 /// The chores, in the order in which the help lists them.
-const CHORES: [Chore; 10] = [
+const CHORES: [Chore; 11] = [
     Chore {
         name: "test",
         about: "Set up the machine, then check the format, the lints and all tests",
@@ -73,6 +74,11 @@ const CHORES: [Chore; 10] = [
         name: "validate-mpi",
         about: "Compare predictions of programs that use MPI with real runs of two ranks on two CPUs",
         run: validate_messages::all,
+    },
+    Chore {
+        name: "validate-wide",
+        about: "Compare predictions for 8 and 32 CPUs with programs that wait in place of their work",
+        run: validate_wide::all,
     },
 ];
 

@@ -56,14 +56,16 @@ pub fn real_programs(
     Ok(installed)
 }
 
-/// Compiles a program of ours.
-pub fn compile(directory: &Path, name: &str) -> Result<PathBuf, String> {
+/// Compiles a program of ours, with options besides those that all are compiled with.
+pub fn compile(directory: &Path, name: &str, options: &[&str]) -> Result<PathBuf, String> {
     let program = directory.join(name);
     let source = root().join(format!("traces/programs/{name}.c"));
     step(
         &format!("Compile {name}.c"),
         Command::new("cc")
-            .args(["-O2", "-pthread", "-o"])
+            .args(["-O2", "-pthread"])
+            .args(options)
+            .arg("-o")
             .arg(&program)
             .arg(source),
     )?;

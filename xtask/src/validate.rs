@@ -28,7 +28,9 @@ fn all_in(directory: &Path) -> Result<(), String> {
         ("stencil", format!("{CPUS} 600 9000")),
         ("work_queue", format!("{CPUS} 4000 200")),
     ] {
-        let program = subjects::compile(directory, name)?.display().to_string();
+        let program = subjects::compile(directory, name, &[])?
+            .display()
+            .to_string();
         let words = arguments.split(' ').map(str::to_owned);
         programs.push((name, std::iter::once(program).chain(words).collect()));
     }
@@ -38,12 +40,13 @@ fn all_in(directory: &Path) -> Result<(), String> {
     let mut errors = Vec::new();
     for (name, command) in &programs {
         let document = validate(command)?;
-        let last = |key: &str| number(&document, key);
+        // The row of several CPUs is the last.
+        let last = |key: &str| number(&document, Which::Last, key);
         let error = last("speedup_error")?;
         errors.push(error.abs());
         eprintln!(
             "| {name} | {} | {:.3} s | {:.3} s | {:+.1} % | {:.2} | {:.2} | {:+.1} % |",
-            text(&document, "model")?,
+            text(&document, Which::Last, "model")?,
             last("predicted_ns")? / 1e9,
             last("real_ns")? / 1e9,
             100.0 * last("error")?,
@@ -90,23 +93,34 @@ fn validate(command: &[String]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Returns what stands behind the last key of that name: the row of several CPUs is the last.
-fn value<'a>(document: &'a str, key: &str) -> Result<&'a str, String> {
+/// Which of the keys of one name in a JSON document is meant.
+#[derive(Clone, Copy)]
+pub enum Which {
+    First,
+    Last,
+}
+
+/// Returns what stands behind a key.
+fn value<'a>(document: &'a str, which: Which, key: &str) -> Result<&'a str, String> {
     let pattern = format!("\"{key}\": ");
-    let place = document.rfind(&pattern).map(|at| at + pattern.len());
-    let rest = place.and_then(|at| document.get(at..));
+    let place = match which {
+        Which::First => document.find(&pattern),
+        Which::Last => document.rfind(&pattern),
+    };
+    let rest = place.and_then(|at| document.get(at + pattern.len()..));
     let end = |rest: &str| rest.find([',', '\n']).unwrap_or(rest.len());
     rest.map(|rest| rest[..end(rest)].trim())
         .ok_or_else(|| format!("no {key} in {document}"))
 }
 
-/// Returns the number behind the last key of that name in a JSON document.
-pub fn number(document: &str, key: &str) -> Result<f64, String> {
-    let text = value(document, key)?;
+/// Returns the number behind a key of a JSON document.
+pub fn number(document: &str, which: Which, key: &str) -> Result<f64, String> {
+    let text = value(document, which, key)?;
     text.parse()
         .map_err(|_| format!("{key} is {text}: every model ended in a deadlock"))
 }
 
-fn text(document: &str, key: &str) -> Result<String, String> {
-    Ok(value(document, key)?.trim_matches('"').to_owned())
+/// Returns the text behind a key of a JSON document.
+pub fn text(document: &str, which: Which, key: &str) -> Result<String, String> {
+    Ok(value(document, which, key)?.trim_matches('"').to_owned())
 }

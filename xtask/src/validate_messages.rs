@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     run::{cargo, in_directory, is_installed, root, step},
-    validate::number,
+    validate::{Which, number},
 };
 
 /// How often each program is recorded, and run.
@@ -184,7 +184,7 @@ impl<'a> Bench<'a> {
         let options = ["--memory-bound", &bound];
         let predict = |recording: &String| {
             let document = self.prediction(recording, &options)?;
-            Ok(number(&document, "makespan_ns")? / 1e9)
+            Ok(number(&document, Which::Last, "makespan_ns")? / 1e9)
         };
         let predicted: Result<Vec<f64>, String> = recordings.iter().map(predict).collect();
         let predicted = predicted?;
@@ -224,7 +224,7 @@ impl<'a> Bench<'a> {
     }
 
     fn work(&self, recording: &str) -> Result<f64, String> {
-        number(&self.prediction(recording, &[])?, "work_ns")
+        number(&self.prediction(recording, &[])?, Which::Last, "work_ns")
     }
 
     /// Returns the JSON document of a prediction.

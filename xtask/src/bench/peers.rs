@@ -105,7 +105,7 @@ fn subjects(directory: &Path) -> Result<Vec<Subject>, String> {
         ("condition variable, a round", "cond_ping_pong", "50000"),
     ];
     for (name, program, arguments) in own {
-        let program = subjects::compile(directory, program)?;
+        let program = subjects::compile(directory, program, &[])?;
         let words = arguments.split(' ').map(str::to_owned);
         subjects.push(Subject {
             name,
