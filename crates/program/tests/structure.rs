@@ -219,6 +219,39 @@ fn who_has_done_its_part_may_find_that_it_was_not_the_last() {
 }
 
 #[test]
+fn who_looks_last_may_tell_the_others_that_nothing_will_come() {
+    let mut rows = Rows::new();
+    rows.waits("B", "20", "c").waits("C", "20", "c");
+    for thread in ["B", "C"] {
+        rows.section("A", "10", &["cond_signal c"]);
+        rows.goes_on(thread, &[]);
+    }
+    rows.waits("C", "20", "c");
+    // B finds nothing, and that it is the last; C tells it again.
+    rows.section("B", "20", &["cond_broadcast c"]);
+    rows.goes_on("C", &["cond_broadcast c"]);
+    assert_eq!(rows.patterns(), [Some(Pattern::Semaphore { initial: 1 })]);
+    let program = rows.program();
+    let given = |thread: usize| {
+        let operations = operations(&program, thread);
+        operations
+            .iter()
+            .filter(|name| **name == "sem_post")
+            .count()
+    };
+    assert_eq!([given(0), given(1), given(2)], [2, 1, 0]);
+}
+
+#[test]
+fn those_who_wait_for_the_last_one_once_do_not_wait_for_tokens() {
+    let mut rows = Rows::new();
+    rows.waits("B", "20", "c").waits("C", "20", "c");
+    rows.section("A", "20", &["cond_broadcast c"]);
+    rows.goes_on("B", &[]).goes_on("C", &[]);
+    assert_eq!(rows.patterns(), [None]);
+}
+
+#[test]
 fn a_signal_after_the_unlocking_is_the_sections() {
     let mut rows = Rows::new();
     rows.waits("B", "20", "c");

@@ -34,12 +34,11 @@ enum Closer<'a> {
 
 /// Tests the hypotheses one after the other, and plans what becomes of the condition variable under the first that holds.
 pub(super) fn test(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
-    // A section that both waits and signals the same condition is beyond these.
+    let closing = steps(uses, Some(&uses.broadcasting));
     if uses.waiting.intersection(&uses.signalling).next().is_some() {
-        return None;
+        return semaphore(uses, &ended_by_last(uses, &closing)?, plan);
     }
     let everything = steps(uses, None);
-    let closing = steps(uses, Some(&uses.broadcasting));
     // Where everything is told by broadcasts, what is told from a place of its own, and once.
     let once = || steps(uses, Some(&told_once(uses)));
     semaphore(uses, &everything, plan)
@@ -61,6 +60,46 @@ fn ended_by_broadcast<'a>(uses: &Uses<'_>, closing: &[(u32, Step<'a>)]) -> Vec<(
         _ => Some((event, step)),
     });
     steps.collect()
+}
+
+/// Returns the steps where threads that look, and find that nothing will come any more, tell all others: the first of these is the end, if no
+/// other section was before. `None` where sections that look tell something else: such are beyond these hypotheses.
+fn ended_by_last<'a>(uses: &Uses<'a>, closing: &[(u32, Step<'a>)]) -> Option<Vec<(u32, Step<'a>)>> {
+    let mut steps = ended_by_broadcast(uses, closing);
+    // Where nothing is put, all of them wait for each other.
+    let puts = |(_, step): &(u32, Step<'_>)| matches!(step, Step::Give(_) | Step::Bare(_));
+    if !steps.iter().any(puts) {
+        return None;
+    }
+    let mut last = None;
+    for section in last_lookers(uses) {
+        if uses.signals(section).any(|(_, broadcasts)| !broadcasts) {
+            return None;
+        }
+        if section.unlock != NONE && section.waits.is_empty() {
+            last = last.or(Some(section));
+        }
+    }
+    let is_closed = |steps: &[(u32, Step<'_>)]| {
+        let closes = |(_, step): &(u32, Step<'_>)| matches!(step, Step::Close(_));
+        steps.iter().any(closes)
+    };
+    if let Some(section) = last {
+        let place = steps.partition_point(|&(event, _)| event < section.unlock);
+        if !is_closed(&steps[..place]) {
+            steps.insert(
+                place,
+                (section.unlock, Step::Close(Closer::Section(section))),
+            );
+        }
+    }
+    Some(steps)
+}
+
+/// Returns the sections that look, and tell something themselves.
+fn last_lookers<'u, 'a>(uses: &'u Uses<'a>) -> impl Iterator<Item = &'a Section> + use<'u, 'a> {
+    let sections = uses.sections.iter().copied();
+    sections.filter(|section| uses.is_waiting_site(section) && uses.signal(section).is_some())
 }
 
 /// Returns the call sites of sections that broadcast, of which there was one each.
@@ -131,6 +170,12 @@ fn semaphore(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Opt
             Step::Close(_) => closed = true,
         }
     }
+    for section in last_lookers(uses) {
+        for (signal, _) in uses.signals(section) {
+            plan.silence(signal);
+        }
+    }
+    let mut initial = initial;
     for (_, step) in steps {
         match *step {
             Step::Take(section) => plan.take(section, Need::Tokens(uses.cond, 1)),
@@ -138,7 +183,11 @@ fn semaphore(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Opt
             Step::Bare(event) => plan.give_bare(event, Gift::Tokens(uses.cond, 1)),
             // Those that pass for free afterwards are let in by it.
             Step::Close(Closer::Section(section)) => {
-                plan.give(uses, section, Gift::Tokens(uses.cond, free));
+                // Where it is one of those, it passes itself before.
+                let is_one = uses.is_waiting_site(section);
+                initial += u32::from(is_one);
+                let others = free - u32::from(is_one);
+                plan.give(uses, section, Gift::Tokens(uses.cond, others));
             }
             Step::Close(Closer::Bare(event)) => {
                 plan.give_bare(event, Gift::Tokens(uses.cond, free));
