@@ -24,6 +24,10 @@ const WAYS: [&str; 9] = [
 /// The numbers of threads, and of tasks for each.
 const THREADS: [(u32, u32); 2] = [(8, 60), (32, 30)];
 
+/// Waking takes as long on many CPUs as elsewhere, beside work that waits ten times as long: where nothing but work takes time, the two can be compared.
+const MACHINE: &str = "[costs]\nwake_latency = \"0us\"\nwake_cost = \"0us\"\npreempt_cost = \"0us\"\nblock_cost = \"0us\"\n\
+                       lock_transfer = \"0us\"\ncall_cost = \"0us\"\noffer_cost = \"0us\"\n";
+
 /// How often the program that waits runs; the one in the middle counts.
 const ROUNDS: usize = 3;
 
@@ -35,6 +39,8 @@ pub fn all() -> Result<(), String> {
 
 fn all_in(directory: &Path) -> Result<(), String> {
     let works = subjects::compile(directory, "shares_work", &[])?;
+    let machine = directory.join("machine.toml");
+    std::fs::write(&machine, MACHINE).map_err(|error| error.to_string())?;
     let waits = directory.join("waits");
     std::fs::create_dir_all(&waits).map_err(|error| error.to_string())?;
     let waits = subjects::compile(&waits, "shares_work", &["-DWAITS"])?;
@@ -61,7 +67,8 @@ fn all_in(directory: &Path) -> Result<(), String> {
                 Command::new(root().join("target/release/foretrace"))
                     .arg("predict")
                     .arg(&trace)
-                    .args(["--json", "--cpus", &threads]),
+                    .args(["--json", "--cpus", &threads, "--machine"])
+                    .arg(&machine),
             )?;
             let mut real = Vec::new();
             for _ in 0..ROUNDS {
