@@ -94,6 +94,47 @@ fn workers_that_take_tasks_by_a_shared_index_are_a_pool() {
     assert!(pool.ordered);
 }
 
+#[test]
+fn threads_of_one_routine_may_be_several_pools() {
+    let mut text = TOKENS
+        .replace(
+            "thread B start=a+0x10\n",
+            "thread B start=a+0x10\nthread C start=a+0x10\nthread D start=a+0x10\n",
+        )
+        .replace("semaphore s 0\n", "semaphore s 0\nsemaphore t 0\n");
+    // The same again, by two others.
+    let (head, rows) = text.split_at(text.find("0 main create A").expect("a row"));
+    let (rows, end) = rows.split_at(rows.find("300 main").expect("a row"));
+    let also: String = rows
+        .lines()
+        .map(|row| {
+            let row = row
+                .replace(" A", " C")
+                .replace(" B", " D")
+                .replace("sem_post s", "sem_post t");
+            let (time, rest) = row.split_once(' ').expect("a time");
+            let time: u32 = time.parse().expect("a number");
+            format!(
+                "{} {}\n",
+                time + 1000,
+                rest.replace("sem_wait s", "sem_wait t")
+            )
+        })
+        .collect();
+    // All are created before any does anything.
+    let created = "0 main create C cpu=0\n0 main create D cpu=0\n";
+    let also = also.replace("1000 main create C cpu=0\n1000 main create D cpu=0\n", "");
+    text = format!("{head}{created}{rows}{also}{}", end.replace("300", "1300"));
+    let program = Program::from_trace(&foretrace_testkit::trace(&text));
+    let workers = program.pools.iter().map(|pool| pool.workers.len());
+    assert_eq!(
+        workers.collect::<Vec<_>>(),
+        [2, 2],
+        "{text}{:?}",
+        program.no_pools
+    );
+}
+
 /// Records two workers with a queue each, of `m` and `n`: A takes two tasks of its own, and B, whose queue is empty, what `elsewhere` says for a
 /// third one, and then both find nothing. The last part comes at the end of B's task.
 fn with_own_queues(elsewhere: &[&str], after: &[&str]) -> Program {

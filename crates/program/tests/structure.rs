@@ -252,6 +252,34 @@ fn those_who_wait_for_the_last_one_once_do_not_wait_for_tokens() {
 }
 
 #[test]
+fn who_waits_for_what_any_worker_may_do_counts() {
+    let mut rows = Rows::new();
+    rows.waits("B", "20", "c").waits("C", "20", "c");
+    for worker in ["B", "C"] {
+        rows.section("A", "10", &["cond_signal c"]);
+        rows.goes_on(worker, &[]);
+    }
+    // It looks for what one of them does, which is not the one that is ready first.
+    rows.section("B", "30", &["cond_broadcast d"]);
+    rows.waits("A", "40", "d");
+    rows.section("C", "30", &["cond_broadcast d"]);
+    rows.goes_on("A", &[]);
+    // And then for one more.
+    rows.waits("B", "20", "c");
+    rows.section("A", "10", &["cond_signal c"]);
+    rows.goes_on("B", &[]);
+    rows.waits("A", "40", "d");
+    rows.section("B", "30", &["cond_broadcast d"]);
+    rows.goes_on("A", &[]);
+    let semaphore = Some(Pattern::Semaphore { initial: 0 });
+    assert_eq!(rows.patterns(), [semaphore, Some(Pattern::Count)]);
+    let program = rows.program();
+    let operations = operations(&program, 0);
+    let taken = operations.iter().filter(|name| **name == "sem_wait");
+    assert_eq!(taken.count(), 3, "{operations:?}");
+}
+
+#[test]
 fn a_signal_after_the_unlocking_is_the_sections() {
     let mut rows = Rows::new();
     rows.waits("B", "20", "c");

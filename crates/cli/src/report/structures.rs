@@ -57,7 +57,9 @@ fn text(pattern: Pattern) -> String {
     match pattern {
         Pattern::Barrier { threads } => format!("{name} of {threads}"),
         Pattern::Semaphore { initial } => format!("{name}, first {initial}"),
-        Pattern::Gate | Pattern::Polling | Pattern::Progress | Pattern::Rounds => name.to_owned(),
+        Pattern::Gate | Pattern::Polling | Pattern::Progress | Pattern::Rounds | Pattern::Count => {
+            name.to_owned()
+        }
         Pattern::Latch { count } => format!("{name} of {count}"),
     }
 }
@@ -91,7 +93,13 @@ pub fn json<'a>(
                     | Pattern::Semaphore { initial: count }
                     | Pattern::Latch { count },
                 ) => Some(count),
-                Some(Pattern::Gate | Pattern::Polling | Pattern::Progress | Pattern::Rounds)
+                Some(
+                    Pattern::Gate
+                    | Pattern::Polling
+                    | Pattern::Progress
+                    | Pattern::Rounds
+                    | Pattern::Count,
+                )
                 | None => None,
             },
             waits: structure.waits,

@@ -50,9 +50,17 @@ impl<'a> Looker<'a> {
         }
     }
 
-    /// Returns whether others wait until an operation is done, under a mutex.
+    /// Returns whether others wait until an operation is done, under a mutex, or are told by a condition variable.
     fn is_awaited(&self, action: Action) -> bool {
-        matches!(action, Action::Wake(id) if self.program.objects[id.index()].kind == ObjectKind::Mutex)
+        match action {
+            Action::Wake(id) => self.program.objects[id.index()].kind == ObjectKind::Mutex,
+            Action::GiveToken(id) => {
+                let recorded = self.program.trace.objects.get(id.index());
+                self.semaphore != Some(id)
+                    && recorded.is_some_and(|object| object.kind == ObjectKind::Cond)
+            }
+            _ => false,
+        }
     }
 
     /// Returns whether an operation takes.
@@ -131,7 +139,8 @@ impl Takes {
         for position in range.clone() {
             worker.work += program.operations.work_nanos(position);
             let action = program.operations.action(position);
-            let ends_in_task = left_blocked || is_awaited && looker.semaphore.is_some();
+            let ends_in_task =
+                left_blocked || is_awaited && looker.semaphore.is_some() && worker.takes > 0;
             if looker.takes(position, action, depth) || ends_in_task && position + 1 == range.end {
                 worker.take(position);
                 self.taken_at.insert(position);

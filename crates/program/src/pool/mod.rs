@@ -228,23 +228,50 @@ impl LaidOut<'_> {
 pub(crate) fn find(program: &LaidOut<'_>) -> Pools {
     let mut found = Pools::default();
     for group in groups::groups(program) {
-        let no = |is_pool: bool, reason: String| NoPool {
+        find_in(program, group, &mut found);
+    }
+    found
+}
+
+/// Finds the pools of a group: threads that take from different queues may start at the same place, as all of C++ do.
+fn find_in(program: &LaidOut<'_>, mut group: groups::Group, found: &mut Pools) {
+    let mut is_first = true;
+    while !group.threads.is_empty() {
+        let no = |is_pool: bool, threads: usize, reason: String| NoPool {
             routine: group.routine,
-            threads: group.threads.len() as u32,
+            threads: threads as u32,
             is_pool,
             reason,
         };
-        match candidates::take_points(program, &group) {
+        let all = group.threads.len();
+        let take = match candidates::take_points(program, &group) {
+            Ok(take) => take,
             // A single thread is mostly alone with what it does.
-            Err(_) if group.threads.len() < 2 => {}
-            Err(reason) => found.others.push(no(false, reason)),
-            Ok(take) => match safety::check(program, &take) {
-                Err(reason) => found.others.push(no(true, reason)),
-                Ok(ordered) => found.pools.push(take.into_pool(group.routine, ordered)),
-            },
+            Err(reason) if is_first && all >= 2 => {
+                found.others.push(no(false, all, reason));
+                return;
+            }
+            Err(_) => return,
+        };
+        let workers: Vec<ThreadId> = take.workers.iter().map(|worker| worker.thread).collect();
+        let members = |threads: &[ThreadId]| {
+            let members = threads.iter().filter(|thread| workers.contains(thread));
+            members.count()
+        };
+        match safety::check(program, &take) {
+            Err(reason) => {
+                let threads = members(&group.threads);
+                found.others.push(no(true, threads, reason));
+            }
+            Ok(ordered) => found.pools.push(take.into_pool(group.routine, ordered)),
+        }
+        is_first = false;
+        let before = all;
+        group.threads.retain(|thread| !workers.contains(thread));
+        if group.threads.len() == before {
+            return;
         }
     }
-    found
 }
 
 /// Returns the one in the middle, of an even number the lower; 0 of none.

@@ -15,6 +15,7 @@
 //! `docs/models.md`, "Structure".
 
 mod barrier;
+mod counts;
 mod looks;
 mod plan;
 mod polled_barrier;
@@ -57,6 +58,8 @@ pub enum Pattern {
     Progress,
     /// Threads that let each other go on in turns.
     Rounds,
+    /// How often workers told of something, whoever of them.
+    Count,
 }
 
 impl Pattern {
@@ -70,6 +73,7 @@ impl Pattern {
             Self::Polling => "polling",
             Self::Progress => "progress",
             Self::Rounds => "rounds",
+            Self::Count => "count",
         }
     }
 }
@@ -107,6 +111,8 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
     }
     let sections = Sections::collect(trace);
     let (mut unexplained, mut beyond) = (Vec::new(), Vec::new());
+    // The threads that take from each queue.
+    let mut takers = Vec::new();
     for cond in sections.conditions() {
         let uses = sections.uses_of(cond);
         let regular = uses
@@ -115,6 +121,11 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
         let found = regular.and_then(|uses| {
             barrier::test(uses, &mut plan).or_else(|| tokens::test(uses, &mut plan))
         });
+        if let (Some(Pattern::Semaphore { .. }), Some(uses)) = (found, &uses) {
+            let sections = uses.sections.iter();
+            let taking = sections.filter(|section| uses.is_waiting_site(section));
+            takers.push(taking.map(|section| section.thread(trace)).collect());
+        }
         match uses.filter(|uses| found.is_none() && !uses.runs_out) {
             Some(uses) if uses.is_beyond && uses.repeats => {}
             Some(uses) if uses.is_beyond => beyond.push(uses),
@@ -143,6 +154,7 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
             continue;
         } else {
             rounds::test(trace, uses, &mut plan)
+                .or_else(|| counts::test(trace, uses, &takers, &mut plan))
         };
         structures[place].pattern = found;
         if found.is_none() {

@@ -128,7 +128,7 @@ impl Plan {
             (object.kind, object.initial) = match pattern {
                 Pattern::Barrier { threads } => (ObjectKind::Barrier, Some(threads)),
                 Pattern::Semaphore { initial } => (ObjectKind::Semaphore, Some(initial)),
-                Pattern::Latch { .. } => (ObjectKind::Semaphore, Some(0)),
+                Pattern::Latch { .. } | Pattern::Count => (ObjectKind::Semaphore, Some(0)),
                 Pattern::Gate => (ObjectKind::Once, None),
                 Pattern::Polling | Pattern::Progress | Pattern::Rounds => {
                     (object.kind, object.initial)

@@ -22,7 +22,7 @@ use crate::lower::NONE;
 
 /// What happens, in order.
 #[derive(Clone, Copy)]
-enum Step<'a> {
+pub(super) enum Step<'a> {
     /// A section's last wait begins, which is over at an event.
     Wait(&'a Section, u32),
     /// Somebody signals something, which is told by then or later; whether all are woken.
@@ -73,7 +73,8 @@ fn may_be_barrier(trace: &Trace, uses: &Uses<'_>) -> bool {
     !telling.is_disjoint(&waiting) && (broadcasts || are_two)
 }
 
-fn steps<'a>(uses: &Uses<'a>) -> Vec<(u32, Step<'a>)> {
+/// Lists what happens, in order.
+pub(super) fn steps<'a>(uses: &Uses<'a>) -> Vec<(u32, Step<'a>)> {
     let mut steps = Vec::new();
     for &section in &uses.sections {
         if uses.waits(section)
