@@ -154,6 +154,21 @@ fn x264_encodes_the_same_and_is_predicted() {
 }
 
 #[test]
+fn x264_s_tasks_are_done_by_whoever_is_free() {
+    let environment = TestEnvironment::new();
+    environment.file("input", &film(), 0o644);
+    let program = "x264 --threads 12 --quiet --no-progress --demuxer y4m -o /dev/null input";
+    let mut record = vec!["record", "--quiet", "-o", "out.ftrace", "--"];
+    record.extend(program.split(' '));
+    environment.run(&record);
+    let predicted = environment.json(&["predict", "out.ftrace", "--cpus", "2,8", "--json"]);
+    for prediction in predicted["predictions"].as_array().expect("a list") {
+        // Else its threads wait for each other for ever.
+        assert_eq!(prediction["model"], "pool", "{prediction}");
+    }
+}
+
+#[test]
 fn pigz_compresses_the_same_and_is_predicted() {
     check(&["pigz", "-p", "4", "-c", "input"]);
 }
