@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::OnceLock};
 use foretrace_trace::{Object, ObjectId, ObjectKind, Operation as Call, ThreadId};
 
 use crate::{
-    Action, Operation, Operations, Program, Thread,
+    Action, Operation, Operations, Program, Thread, answers,
     idle::Busy,
     links::{Links, LinksBuilder},
     lower::{Lowering, ObjectLog},
@@ -45,7 +45,16 @@ impl Lowering<'_> {
         self.tell_assumptions();
         let threads = self.lay_out_threads();
         let requirements = self.lay_out_requirements(&threads);
-        let operations = self.lay_out_operations();
+        let mut operations = self.lay_out_operations();
+        if with_pools {
+            answers::join(
+                self.trace,
+                &threads,
+                &requirements,
+                &mut operations,
+                &mut objects,
+            );
+        }
         let ends = std::mem::take(&mut self.ends);
         let laid_out = with_pools.then_some(LaidOut {
             trace: self.trace,

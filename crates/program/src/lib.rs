@@ -17,6 +17,7 @@
 //! Deliberately absent: machines and simulated time; a program is the same for every number of CPUs.
 
 mod ahead;
+mod answers;
 mod asked;
 mod calls;
 mod conditions;

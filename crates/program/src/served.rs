@@ -54,11 +54,7 @@ pub(crate) fn queues(
                 answers.entry(ends.reader).or_default().push(pipe);
             }
         }
-        // What different threads do cannot stand for each other.
-        let mut served = questions.keys().map(|thread| origins.get(thread));
-        let first = served.next().flatten();
-        let are_alike = first.is_some() && served.all(|origin| origin == first);
-        if questions.len() < 2 || !are_alike {
+        if questions.len() < 2 || !are_alike(&origins, questions.keys().copied()) {
             continue;
         }
         answers.retain(|thread, _| questions.contains_key(thread));
@@ -87,8 +83,21 @@ fn join(
     true
 }
 
-/// Returns who created each thread, from which place, and where it starts.
-fn origins(trace: &Trace) -> BTreeMap<ThreadId, (ThreadId, Option<SiteId>, Option<SiteId>)> {
+/// Who created a thread, from which place, and where it starts.
+type Origin = (ThreadId, Option<SiteId>, Option<SiteId>);
+
+/// Returns whether threads have the same origin: what others do cannot stand for what they do.
+pub(crate) fn are_alike(
+    origins: &BTreeMap<ThreadId, Origin>,
+    threads: impl Iterator<Item = ThreadId>,
+) -> bool {
+    let mut of_each = threads.map(|thread| origins.get(&thread));
+    let first = of_each.next().flatten();
+    first.is_some() && of_each.all(|origin| origin == first)
+}
+
+/// Returns where each thread comes from.
+pub(crate) fn origins(trace: &Trace) -> BTreeMap<ThreadId, Origin> {
     let created = trace.calls.iter().filter_map(|call| match call.operation {
         Op::Create(child) => {
             let starts = trace.threads[child.index()].start_routine;

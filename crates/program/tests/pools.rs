@@ -105,22 +105,16 @@ fn threads_of_one_routine_may_be_several_pools() {
     // The same again, by two others.
     let (head, rows) = text.split_at(text.find("0 main create A").expect("a row"));
     let (rows, end) = rows.split_at(rows.find("300 main").expect("a row"));
-    let also: String = rows
-        .lines()
-        .map(|row| {
-            let row = row
-                .replace(" A", " C")
-                .replace(" B", " D")
-                .replace("sem_post s", "sem_post t");
-            let (time, rest) = row.split_once(' ').expect("a time");
-            let time: u32 = time.parse().expect("a number");
-            format!(
-                "{} {}\n",
-                time + 1000,
-                rest.replace("sem_wait s", "sem_wait t")
-            )
-        })
-        .collect();
+    let mut also = String::new();
+    for row in rows.lines() {
+        let row = row.replace(" A", " C").replace(" B", " D");
+        let row = row
+            .replace("sem_post s", "sem_post t")
+            .replace("sem_wait s", "sem_wait t");
+        let (time, rest) = row.split_once(' ').expect("a time");
+        let time: u32 = time.parse().expect("a number");
+        writeln!(also, "{} {rest}", time + 1000).expect("a string");
+    }
     // All are created before any does anything.
     let created = "0 main create C cpu=0\n0 main create D cpu=0\n";
     let also = also.replace("1000 main create C cpu=0\n1000 main create D cpu=0\n", "");

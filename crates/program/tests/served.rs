@@ -50,3 +50,43 @@ fn who_waits_for_several_at_once_takes_from_whoever_comes() {
 fn who_waits_for_one_after_the_other_has_a_queue_of_each() {
     assert_eq!(queues(&served("read")), 4);
 }
+
+/// B and C ask S by the semaphore `asked`, twice each, and S lets each of two semaphores know: the one of who asked, or the other's.
+fn answered(by_asker: bool) -> Program {
+    let mut text = String::from(
+        "process S\nprocess B\nprocess C\nreturns explicit\n0 S create B cpu=0\n0 S create C cpu=0\n",
+    );
+    let mut now = 0;
+    for round in 0..2 {
+        for (thread, other) in [("B", "C"), ("C", "B")] {
+            let to = if by_asker { thread } else { other };
+            now += 10;
+            write!(
+                text,
+                "{now} {thread} sem_post asked cpu={cpu}\n{now} S sem_wait asked cpu={now}\n{now} S sem_post to_{to} cpu={now}\n",
+                cpu = (round + 1) * 10,
+            )
+            .expect("a string");
+            for told in [thread, other].into_iter().filter(|told| *told == to) {
+                writeln!(
+                    text,
+                    "{now} {told} sem_wait to_{told} cpu={}",
+                    (round + 1) * 10
+                )
+                .expect("a string");
+            }
+        }
+    }
+    text += "40 B terminate cpu=20\n40 C terminate cpu=20\n41 S terminate cpu=41\n";
+    Program::from_trace(&foretrace_testkit::trace(&text))
+}
+
+#[test]
+fn who_asks_first_gets_the_next_answer() {
+    assert_eq!(queues(&answered(true)), 2);
+}
+
+#[test]
+fn what_is_no_answer_goes_where_it_went() {
+    assert_eq!(queues(&answered(false)), 3);
+}
