@@ -323,6 +323,39 @@ fn one_that_waits_for_several_others_waits_at_a_latch() {
 }
 
 #[test]
+fn one_that_finds_that_all_have_come_does_not_wait_at_a_latch() {
+    let mut rows = Rows::new();
+    // Nobody has anything to do yet.
+    rows.section("A", "20", &[]);
+    rows.waits("A", "20", "c");
+    rows.section("B", "10", &[]);
+    rows.section("C", "10", &["cond_signal c"]);
+    rows.goes_on("A", &[]);
+    // The second time all have come before it looks.
+    rows.section("C", "10", &[]);
+    rows.section("B", "10", &["cond_signal c"]);
+    rows.section("A", "20", &[]);
+    rows.waits("A", "20", "c");
+    rows.section("B", "10", &[]);
+    rows.section("C", "10", &["cond_signal c"]);
+    rows.goes_on("A", &[]);
+    assert_eq!(rows.patterns(), [Some(Pattern::Latch { count: 2 })]);
+    let program = rows.program();
+    let count = |thread: usize, name: &str| {
+        let operations = operations(&program, thread);
+        operations.iter().filter(|other| **other == name).count()
+    };
+    assert_eq!(
+        [
+            count(0, "sem_wait"),
+            count(1, "sem_post"),
+            count(2, "sem_post")
+        ],
+        [6, 3, 3]
+    );
+}
+
+#[test]
 fn what_the_recording_contradicts_is_replayed_as_it_is() {
     let mut rows = Rows::new();
     rows.waits("B", "20", "c");

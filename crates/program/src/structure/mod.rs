@@ -119,7 +119,7 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
             .as_ref()
             .filter(|uses| !uses.is_beyond && !uses.repeats);
         let found = regular.and_then(|uses| {
-            barrier::test(uses, &mut plan).or_else(|| tokens::test(uses, &mut plan))
+            barrier::test(uses, &mut plan).or_else(|| tokens::test(trace, uses, &mut plan))
         });
         if let (Some(Pattern::Semaphore { .. }), Some(uses)) = (found, &uses) {
             let sections = uses.sections.iter();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use foretrace_trace::SiteId;
+use foretrace_trace::{SiteId, Trace};
 
 use super::{
     Pattern,
@@ -33,7 +33,7 @@ enum Closer<'a> {
 }
 
 /// Tests the hypotheses one after the other, and plans what becomes of the condition variable under the first that holds.
-pub(super) fn test(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
+pub(super) fn test(trace: &Trace, uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
     let closing = steps(uses, Some(&uses.broadcasting));
     if uses.waiting.intersection(&uses.signalling).next().is_some() {
         return semaphore(uses, &ended_by_last(uses, &closing)?, plan);
@@ -47,6 +47,7 @@ pub(super) fn test(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
         .or_else(|| semaphore(uses, &once(), plan))
         .or_else(|| latch(uses, &everything, plan))
         .or_else(|| semaphore(uses, &ended_by_broadcast(uses, &closing), plan))
+        .or_else(|| latch_looked_at(trace, uses, &everything, plan))
 }
 
 /// Returns the steps where only sections that broadcast are the end: others of their call sites found that it had not come yet.
@@ -303,6 +304,72 @@ fn latch(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Option<
             Step::Give(section) => plan.give(uses, section, Gift::Tokens(uses.cond, 1)),
             Step::Bare(event) => plan.give_bare(event, Gift::Tokens(uses.cond, 1)),
             Step::Wait | Step::Close(_) => {}
+        }
+    }
+    let pattern = Pattern::Latch { count };
+    plan.found(uses.cond, pattern);
+    Some(pattern)
+}
+
+/// As a latch, but whoever waits at it finds sometimes that all have come already: the last to come tells, whether or not somebody waits.
+fn latch_looked_at(
+    trace: &Trace,
+    uses: &Uses<'_>,
+    steps: &[(u32, Step<'_>)],
+    plan: &mut Plan,
+) -> Option<Pattern> {
+    if uses.runs_out || !uses.bare.is_empty() {
+        return None;
+    }
+    // How many have come when somebody tells: always as many more.
+    let (mut came, mut told) = (0_u32, 0_u32);
+    let mut count = None;
+    // How often all had come at each look, where it waited; and where not, at most.
+    let mut looks: Vec<(&Section, Option<u32>, u32)> = Vec::new();
+    let (mut waits, mut looker) = (false, None);
+    for (_, step) in steps {
+        match *step {
+            Step::Give(section) => {
+                came += 1;
+                if uses.signal(section).is_some() {
+                    told += 1;
+                    if came != told * *count.get_or_insert(came) {
+                        return None;
+                    }
+                }
+            }
+            Step::Wait => waits = true,
+            Step::Take(section) => {
+                let thread = section.thread(trace);
+                if *looker.get_or_insert(thread) != thread {
+                    return None;
+                }
+                looks.push((section, std::mem::take(&mut waits).then_some(told), told));
+            }
+            Step::Bare(_) | Step::Close(_) => return None,
+        }
+    }
+    let count = count.filter(|&count| count >= 2)?;
+    // Each look is for the next time that all come: the first one that waited tells for which it was.
+    let waiting = looks.iter().position(|&(_, waited, _)| waited.is_some())?;
+    let first = looks[waiting].2 as usize;
+    let needed = |look: usize| (first + look).saturating_sub(waiting);
+    let holds = |(look, &(_, waited, most)): (usize, &(&Section, Option<u32>, u32))| match waited {
+        Some(told) => told > 0 && needed(look) == told as usize,
+        None => needed(look) <= most as usize,
+    };
+    if !looks.iter().enumerate().all(holds) {
+        return None;
+    }
+    for (look, &(section, ..)) in looks.iter().enumerate() {
+        // The first may need nothing.
+        if needed(look) > 0 {
+            plan.take(section, Need::Tokens(uses.cond, count));
+        }
+    }
+    for (_, step) in steps {
+        if let Step::Give(section) = *step {
+            plan.give(uses, section, Gift::Tokens(uses.cond, 1));
         }
     }
     let pattern = Pattern::Latch { count };
