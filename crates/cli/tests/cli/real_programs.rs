@@ -156,7 +156,7 @@ fn x264_encodes_the_same_and_is_predicted() {
 #[test]
 fn x264_s_tasks_are_done_by_whoever_is_free() {
     let environment = TestEnvironment::new();
-    environment.file("input", &film(), 0o644);
+    environment.file("input", film(), 0o644);
     let program = "x264 --threads 12 --quiet --no-progress --demuxer y4m -o /dev/null input";
     let mut record = vec!["record", "--quiet", "-o", "out.ftrace", "--"];
     record.extend(program.split(' '));
