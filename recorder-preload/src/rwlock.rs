@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use foretrace_recorder::Kind;
+use foretrace_recorder::{Kind, OUTCOME_SUCCESS, record_extended};
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 
 use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock, release};
@@ -18,7 +18,27 @@ pub unsafe extern "C-unwind" fn init(
     if !recording() {
         return call();
     }
-    attempt(Kind::RwInit, lock as u64, site, call)
+    if !prefers_writers(attributes) {
+        return attempt(Kind::RwInit, lock as u64, site, call);
+    }
+    let result = call();
+    if result == 0 {
+        let operands = (1, 0);
+        record_extended(Kind::RwInit, lock as u64, OUTCOME_SUCCESS, site, operands);
+    }
+    result
+}
+
+/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP` of glibc's `pthread.h`. The one without its last part is as the default.
+const PREFER_WRITERS: c_int = 2;
+
+/// Returns whether readers wait for writers that wait: by default they do not.
+fn prefers_writers(attributes: *const pthread_rwlockattr_t) -> bool {
+    let mut preference = 0;
+    // SAFETY: the program's own attributes, which are only looked at.
+    let known = !attributes.is_null()
+        && unsafe { libc::pthread_rwlockattr_getkind_np(attributes, &raw mut preference) } == 0;
+    known && preference == PREFER_WRITERS
 }
 
 pub unsafe extern "C-unwind" fn destroy(lock: *mut pthread_rwlock_t, site: u64) -> c_int {

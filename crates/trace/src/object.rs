@@ -81,7 +81,8 @@ pub struct Object {
     pub process: ProcessId,
     /// Where it lay in memory, where that is known.
     pub address: Option<u64>,
-    /// The tokens a semaphore began with, or the number of threads that a barrier waits for, where that is known.
+    /// The tokens a semaphore began with, or the number of threads that a barrier waits for, where that is known; 1 of a readers-writer lock whose
+    /// readers wait for writers that wait.
     pub initial: Option<u32>,
 }
 

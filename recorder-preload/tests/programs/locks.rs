@@ -135,6 +135,16 @@ fn spinning_on_one_cpu_yields() {
 }
 
 #[test]
+fn whether_readers_wait_for_writers_that_wait_is_known() {
+    let run = record("rwlock_prefers.c");
+    assert_eq!(run.stdout(), "locked\n");
+    let locks = run.trace.objects.iter();
+    let locks = locks.filter(|object| object.kind == ObjectKind::Rwlock);
+    let preferences: Vec<Option<u32>> = locks.map(|lock| lock.initial).collect();
+    assert_eq!(preferences, [Some(1), None]);
+}
+
+#[test]
 fn readers_writers_tries_and_deadlines_are_told_apart() {
     let run = record("rwlock_phases.c");
     let lines = run.lines("main");

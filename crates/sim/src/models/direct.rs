@@ -57,7 +57,9 @@ impl Model for Direct {
                 Object::Semaphore(Semaphore::with_tokens(object.initial.unwrap_or(0)))
             }
             ObjectKind::Rwlock => {
-                Object::Rwlock(Rwlock::new(machine.handover == Handover::Barging))
+                let prefers_writers = object.initial == Some(1);
+                let barging = machine.handover == Handover::Barging;
+                Object::Rwlock(Rwlock::new(barging && !prefers_writers))
             }
             ObjectKind::Mutex
             | ObjectKind::Spin

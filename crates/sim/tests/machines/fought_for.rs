@@ -107,6 +107,9 @@ fn readers_may_keep_a_writer_waiting() {
     // C comes while A reads, and A again while C does.
     let barging = |machine: &mut Machine| machine.handover = Handover::Barging;
     assert_eq!(ends(READS_AND_A_WRITE, 3, barging), [25, 28, 18]);
+    // Unless the program says otherwise.
+    let prefers_writers = format!("rwlock r 1\n{READS_AND_A_WRITE}");
+    assert_eq!(ends(&prefers_writers, 3, barging), [25, 13, 23]);
     // Where who comes first has it first, C waits for B, which writes from 10 to 13.
     let first_come = |machine: &mut Machine| machine.handover = Handover::FirstCome;
     assert_eq!(ends(READS_AND_A_WRITE, 3, first_come), [25, 13, 23]);

@@ -536,7 +536,7 @@ kinds! {
     SemTimedWait = 45,
     /// `sem_post`.
     SemPost = 46,
-    /// `pthread_rwlock_init`.
+    /// `pthread_rwlock_init`; the extension, where there is one, holds 1: readers wait for writers that wait.
     RwInit = 50,
     /// `pthread_rwlock_destroy`.
     RwDestroy = 51,

@@ -20,7 +20,9 @@ impl Builder<'_> {
         match event.kind {
             Kind::MutexInit | Kind::CondInit | Kind::RwInit | Kind::SpinInit => {
                 if succeeded {
-                    objects.initialize(process, kind, address, None);
+                    let prefers_writers = event.kind == Kind::RwInit && value == Some(1);
+                    let initial = prefers_writers.then_some(1);
+                    objects.initialize(process, kind, address, initial);
                 }
             }
             Kind::SemInit | Kind::BarrierInit => objects.initialize(process, kind, address, value),

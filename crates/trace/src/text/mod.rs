@@ -25,7 +25,8 @@
 //!           | "process" NAME ["priority" INTEGER] ["cpu" K] ["tid=" N] ["start=" SITE] ["program=" INDEX]
 //!                                                     "thread" means the same; "cpu" binds it in predictions
 //!           | KIND NAME [INITIAL] ["program=" INDEX] ["address=" 0xHEX]
-//!                                                     an object; INITIAL: a semaphore's tokens, a barrier's threads
+//!                                                     an object; INITIAL: a semaphore's tokens, a barrier's threads, 1 of a
+//!                                                     readers-writer lock that prefers writers
 //!           | "returns" ("derived" | "explicit")      derived, if not said: a call came back before the next row of
 //!                                                     its thread; explicit: only calls with a "return" row blocked
 //!           | "program" NAME ["pid=" N] ["parent=" N] an operating-system process; INDEX counts them from 0
