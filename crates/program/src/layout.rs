@@ -46,7 +46,8 @@ impl Lowering<'_> {
         let threads = self.lay_out_threads();
         let requirements = self.lay_out_requirements(&threads);
         let mut operations = self.lay_out_operations();
-        if with_pools {
+        // A listing by hand is replayed as it stands.
+        if with_pools && self.trace.recording.is_some() {
             answers::join(
                 self.trace,
                 &threads,

@@ -54,7 +54,7 @@ fn who_waits_for_one_after_the_other_has_a_queue_of_each() {
 /// B and C ask S by the semaphore `asked`, twice each, and S lets each of two semaphores know: the one of who asked, or the other's.
 fn answered(by_asker: bool) -> Program {
     let mut text = String::from(
-        "process S\nprocess B\nprocess C\nreturns explicit\n0 S create B cpu=0\n0 S create C cpu=0\n",
+        "recording cpu 0\nprocess S\nprocess B\nprocess C\nreturns explicit\n0 S create B cpu=0\n0 S create C cpu=0\n",
     );
     let mut now = 0;
     for round in 0..2 {
