@@ -55,14 +55,19 @@ fn all_in(directory: &Path) -> Result<(), String> {
             100.0 * error,
         );
     }
+    tell_errors("mean absolute error of the speed-up", &errors);
+    Ok(())
+}
+
+/// Prints the mean of errors and the largest, which are parts of one.
+pub fn tell_errors(what: &str, errors: &[f64]) {
     let mean = errors.iter().sum::<f64>() / errors.len() as f64;
     let worst = errors.iter().copied().fold(0.0, f64::max);
     eprintln!(
-        "mean absolute error of the speed-up: {:.1} %, largest {:.1} %",
+        "{what}: {:.1} %, largest {:.1} %",
         100.0 * mean,
         100.0 * worst
     );
-    Ok(())
 }
 
 /// Returns the JSON document of a comparison.

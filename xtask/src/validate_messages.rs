@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     run::{cargo, in_directory, is_installed, root, step},
-    validate::{Which, number},
+    validate::{Which, number, tell_errors},
 };
 
 /// How often each program is recorded, and run.
@@ -90,13 +90,7 @@ fn all_in(directory: &Path) -> Result<(), String> {
             }
         }
     }
-    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
-    let worst = errors.iter().copied().fold(0.0, f64::max);
-    eprintln!(
-        "mean absolute error: {:.1} %, largest {:.1} %",
-        100.0 * mean,
-        100.0 * worst
-    );
+    tell_errors("mean absolute error", &errors);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::{path::Path, process::Command};
 use crate::{
     run::{cargo, in_directory, root, step},
     subjects,
-    validate::{Which, number, text},
+    validate::{Which, number, tell_errors, text},
 };
 
 /// The ways to share work of `shares_work.c`.
@@ -93,13 +93,7 @@ fn all_in(directory: &Path) -> Result<(), String> {
             );
         }
     }
-    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
-    let worst = errors.iter().copied().fold(0.0, f64::max);
-    eprintln!(
-        "mean absolute error of the speed-up: {:.1} %, largest {:.1} %",
-        100.0 * mean,
-        100.0 * worst
-    );
+    tell_errors("mean absolute error of the speed-up", &errors);
     Ok(())
 }
 
