@@ -24,7 +24,7 @@ const WAYS: [&str; 9] = [
 /// The numbers of threads, and of tasks for each.
 const THREADS: [(u32, u32); 2] = [(8, 60), (32, 30)];
 
-/// Waking takes as long on many CPUs as elsewhere, beside work that waits ten times as long: where nothing but work takes time, the two can be compared.
+/// A machine where nothing but work takes time: work that is replaced by waits ten times as long hides what waking and locking cost.
 const MACHINE: &str = "[costs]\nwake_latency = \"0us\"\nwake_cost = \"0us\"\npreempt_cost = \"0us\"\nblock_cost = \"0us\"\n\
                        lock_transfer = \"0us\"\ncall_cost = \"0us\"\noffer_cost = \"0us\"\n";
 

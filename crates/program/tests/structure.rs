@@ -85,6 +85,12 @@ fn operations(program: &Program, thread: usize) -> Vec<&'static str> {
         .collect()
 }
 
+/// Returns how many operations of a name a thread has.
+fn count(program: &Program, thread: usize, name: &str) -> usize {
+    let operations = operations(program, thread);
+    operations.iter().filter(|other| **other == name).count()
+}
+
 #[test]
 fn those_that_wait_for_the_last_one_again_and_again_are_a_barrier() {
     let mut rows = Rows::new();
@@ -208,13 +214,7 @@ fn who_has_done_its_part_may_find_that_it_was_not_the_last() {
     rows.section("B", "20", &[]);
     assert_eq!(rows.patterns(), [Some(Pattern::Semaphore { initial: 0 })]);
     let program = rows.program();
-    let given = |thread: usize| {
-        let operations = operations(&program, thread);
-        operations
-            .iter()
-            .filter(|name| **name == "sem_post")
-            .count()
-    };
+    let given = |thread: usize| count(&program, thread, "sem_post");
     assert_eq!([given(0), given(1), given(2)], [2, 2, 0]);
 }
 
@@ -232,14 +232,21 @@ fn who_looks_last_may_tell_the_others_that_nothing_will_come() {
     rows.goes_on("C", &["cond_broadcast c"]);
     assert_eq!(rows.patterns(), [Some(Pattern::Semaphore { initial: 1 })]);
     let program = rows.program();
-    let given = |thread: usize| {
-        let operations = operations(&program, thread);
-        operations
-            .iter()
-            .filter(|name| **name == "sem_post")
-            .count()
-    };
+    let given = |thread: usize| count(&program, thread, "sem_post");
     assert_eq!([given(0), given(1), given(2)], [2, 1, 0]);
+}
+
+#[test]
+fn who_finds_something_and_broadcasts_does_not_say_that_nothing_will_come() {
+    let mut rows = Rows::new();
+    rows.waits("B", "20", "c");
+    for _ in 0..2 {
+        rows.section("A", "10", &["cond_signal c"]);
+    }
+    rows.goes_on("B", &[]);
+    // It takes the second one, and tells that there is room.
+    rows.section("B", "20", &["cond_broadcast c"]);
+    assert_eq!(rows.patterns(), [None]);
 }
 
 #[test]
@@ -274,9 +281,7 @@ fn who_waits_for_what_any_worker_may_do_counts() {
     let semaphore = Some(Pattern::Semaphore { initial: 0 });
     assert_eq!(rows.patterns(), [semaphore, Some(Pattern::Count)]);
     let program = rows.program();
-    let operations = operations(&program, 0);
-    let taken = operations.iter().filter(|name| **name == "sem_wait");
-    assert_eq!(taken.count(), 3, "{operations:?}");
+    assert_eq!(count(&program, 0, "sem_wait"), 3);
 }
 
 #[test]
@@ -341,10 +346,7 @@ fn one_that_finds_that_all_have_come_does_not_wait_at_a_latch() {
     rows.goes_on("A", &[]);
     assert_eq!(rows.patterns(), [Some(Pattern::Latch { count: 2 })]);
     let program = rows.program();
-    let count = |thread: usize, name: &str| {
-        let operations = operations(&program, thread);
-        operations.iter().filter(|other| **other == name).count()
-    };
+    let count = |thread: usize, name: &str| count(&program, thread, name);
     assert_eq!(
         [
             count(0, "sem_wait"),

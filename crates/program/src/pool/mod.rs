@@ -237,8 +237,9 @@ pub(crate) fn find(program: &LaidOut<'_>) -> Pools {
 fn find_in(program: &LaidOut<'_>, mut group: groups::Group, found: &mut Pools) {
     let mut is_first = true;
     while !group.threads.is_empty() {
+        let routine = group.routine;
         let no = |is_pool: bool, threads: usize, reason: String| NoPool {
-            routine: group.routine,
+            routine,
             threads: threads as u32,
             is_pool,
             reason,
@@ -253,24 +254,20 @@ fn find_in(program: &LaidOut<'_>, mut group: groups::Group, found: &mut Pools) {
             }
             Err(_) => return,
         };
-        let workers: Vec<ThreadId> = take.workers.iter().map(|worker| worker.thread).collect();
-        let members = |threads: &[ThreadId]| {
-            let members = threads.iter().filter(|thread| workers.contains(thread));
-            members.count()
+        let is_worker = |thread: &ThreadId| {
+            let mut workers = take.workers.iter();
+            workers.any(|worker| worker.thread == *thread)
         };
+        let (workers, others): (Vec<_>, Vec<_>) = group.threads.into_iter().partition(is_worker);
         match safety::check(program, &take) {
-            Err(reason) => {
-                let threads = members(&group.threads);
-                found.others.push(no(true, threads, reason));
-            }
-            Ok(ordered) => found.pools.push(take.into_pool(group.routine, ordered)),
+            Err(reason) => found.others.push(no(true, workers.len(), reason)),
+            Ok(ordered) => found.pools.push(take.into_pool(routine, ordered)),
         }
-        is_first = false;
-        let before = all;
-        group.threads.retain(|thread| !workers.contains(thread));
-        if group.threads.len() == before {
+        if workers.is_empty() {
             return;
         }
+        is_first = false;
+        group.threads = others;
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! # Source
 //!
-//! `docs/models.md`, "What none of them explains".
+//! `docs/models.md`, "Count".
 
 use std::collections::BTreeSet;
 
@@ -26,12 +26,8 @@ pub(super) fn test(
     takers: &[BTreeSet<u32>],
     plan: &mut Plan,
 ) -> Option<Pattern> {
-    let threads_that = |does: &dyn Fn(&Section) -> bool| -> BTreeSet<u32> {
-        let sections = uses.sections.iter().filter(|section| does(section));
-        sections.map(|section| section.thread(trace)).collect()
-    };
-    let waiting = threads_that(&|section| uses.waits(section));
-    let telling = threads_that(&|section| uses.signal(section).is_some());
+    let waiting = uses.threads_that(trace, |section| uses.waits(section));
+    let telling = uses.threads_that(trace, |section| uses.signal(section).is_some());
     let are_workers = takers.iter().any(|takers| telling.is_subset(takers));
     let one_waits = waiting.len() == 1 && waiting.is_disjoint(&telling);
     if !one_waits || telling.len() < 2 || !are_workers || !uses.bare.is_empty() {

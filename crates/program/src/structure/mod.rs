@@ -122,9 +122,7 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
             barrier::test(uses, &mut plan).or_else(|| tokens::test(trace, uses, &mut plan))
         });
         if let (Some(Pattern::Semaphore { .. }), Some(uses)) = (found, &uses) {
-            let sections = uses.sections.iter();
-            let taking = sections.filter(|section| uses.is_waiting_site(section));
-            takers.push(taking.map(|section| section.thread(trace)).collect());
+            takers.push(uses.threads_that(trace, |section| uses.is_waiting_site(section)));
         }
         match uses.filter(|uses| found.is_none() && !uses.runs_out) {
             Some(uses) if uses.is_beyond && uses.repeats => {}

@@ -251,6 +251,12 @@ impl Uses<'_> {
         signals.map(|&(_, event, broadcasts)| (event, broadcasts))
     }
 
+    /// Returns the threads of the sections that do something.
+    pub fn threads_that(&self, trace: &Trace, does: impl Fn(&Section) -> bool) -> BTreeSet<u32> {
+        let sections = self.sections.iter().filter(|section| does(section));
+        sections.map(|section| section.thread(trace)).collect()
+    }
+
     /// Returns when a section tells what it did; `None` where it did not come to that.
     pub fn told(&self, section: &Section) -> Option<Told> {
         section.told_by(self.signal(section).map(|(signal, _)| signal))

@@ -168,6 +168,12 @@ fn semaphore(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Opt
             Step::Give(_) | Step::Bare(_) => tokens += 1,
             // Closing twice is one more than we understand.
             Step::Close(_) if closed => return None,
+            // Who looks and finds something does not say that nothing will come.
+            Step::Close(Closer::Section(section))
+                if uses.is_waiting_site(section) && tokens > 0 =>
+            {
+                return None;
+            }
             Step::Close(_) => closed = true,
         }
     }

@@ -10,8 +10,6 @@
 //!
 //! `docs/models.md`, "What none of them explains".
 
-use std::collections::BTreeSet;
-
 use foretrace_trace::Trace;
 
 use super::{
@@ -61,12 +59,8 @@ fn may_be_barrier(trace: &Trace, uses: &Uses<'_>) -> bool {
     if !same_calls || uses.sections.iter().any(does_both) {
         return false;
     }
-    let threads_that = |does: &dyn Fn(&Section) -> bool| -> BTreeSet<u32> {
-        let sections = uses.sections.iter().filter(|section| does(section));
-        sections.map(|section| section.thread(trace)).collect()
-    };
-    let waiting = threads_that(&|section| uses.waits(section));
-    let telling = threads_that(&tells);
+    let waiting = uses.threads_that(trace, |section| uses.waits(section));
+    let telling = uses.threads_that(trace, tells);
     // Who lets more than one go on broadcasts.
     let broadcasts = !uses.waiting.is_disjoint(&uses.broadcasting);
     let are_two = waiting.union(&telling).count() <= 2;
