@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use foretrace_trace::{Event, Operation as Op, Trace};
+use foretrace_trace::{Event, Operation as Op, SiteId, Trace};
 
 use crate::{
     Action,
@@ -54,6 +54,8 @@ pub(crate) struct Spins {
     looks: BTreeMap<u32, u64>,
     /// At which events of each thread naps began that tell where in its work another was when the thread could go on, and where that was.
     telling: Vec<Vec<(u32, f64)>>,
+    /// The last naps of those that keep the CPU, by the call that looks: the event that ends each, and the one at which it began, in order.
+    looking: BTreeMap<Option<SiteId>, Vec<(u32, u32)>>,
     /// How long the turns were that began after a look in vain and ended in another, in nanoseconds, the shortest first.
     turns: Vec<u64>,
 }
@@ -86,10 +88,46 @@ impl Spins {
             waits,
             telling: Vec::new(),
             looks: BTreeMap::new(),
+            looking: BTreeMap::new(),
         };
+        spins.looking = spins.looking(trace);
         let threads = 0..spins.events.len();
         spins.telling = threads.map(|thread| spins.telling(trace, thread)).collect();
         spins
+    }
+
+    /// Returns the last naps of those that keep the CPU, by the call that looks.
+    fn looking(&self, trace: &Trace) -> BTreeMap<Option<SiteId>, Vec<(u32, u32)>> {
+        let mut looking: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for own in &self.events {
+            for place in last_naps(trace, own) {
+                let call = trace.call(&trace.events[own[place] as usize]);
+                if let (Op::Spin(_), Some(&back)) = (call.operation, own.get(place + 1)) {
+                    looking
+                        .entry(call.site)
+                        .or_default()
+                        .push((back, own[place]));
+                }
+            }
+        }
+        for naps in looking.values_mut() {
+            naps.sort_unstable();
+        }
+        looking
+    }
+
+    /// Returns the last look in vain, and the first that was not, of all that looked for the same as a thread whose last nap began at an event and
+    /// ended with another: in between it came. Whoever looks at the same place is taken to look for the same.
+    fn came_between(&self, site: Option<SiteId>, (end, back): (u32, u32)) -> (u32, u32) {
+        let naps = self.looking.get(&site).map_or(&[][..], Vec::as_slice);
+        let first = naps.partition_point(|&(other_back, _)| other_back <= end);
+        let Some(&(first_back, _)) = naps.get(first).filter(|nap| nap.0 < back) else {
+            return (end, back);
+        };
+        let same = naps[first..].iter().take(self.events.len());
+        let looks = same.map(|&(_, other_end)| other_end);
+        let last = looks.filter(|&look| look < first_back).max();
+        (last.map_or(end, |last| last.max(end)), first_back)
     }
 
     /// Returns the events of a thread, and at which places of these it returned from a wait.
@@ -363,7 +401,9 @@ impl Lowering<'_> {
     /// thread does then to wait for it takes as long as that needs.
     pub fn linger(&mut self, index: usize, thread: u32, looked: u64) {
         self.push(index, thread, Action::Pass);
-        self.push_with_work(index, thread, Action::Linger, looked);
+        if looked > 0 {
+            self.push_with_work(index, thread, Action::Linger, looked);
+        }
     }
 
     /// Returns whether another thread looks at memory between two events, and nothing tells what for.
@@ -383,8 +423,13 @@ impl Lowering<'_> {
     /// Returns how far those had come that worked in a spin, by the middle of the last time that it was off the CPU.
     fn others_by_then(&self, (begin, end): (usize, usize), spinner: u32) -> Vec<Place> {
         let time = |event: usize| self.trace.events[event].time.0;
-        let back = self.next.after(end);
         let keeps_cpu = self.keeps_cpu(end);
+        let mut came = (end as u32, self.next.after(end));
+        if keeps_cpu {
+            let site = self.trace.call(&self.trace.events[end]).site;
+            came = self.spins.came_between(site, came);
+        }
+        let (end, back) = (came.0 as usize, came.1);
         let mut others: Vec<Other> = (0..self.spins.events.len() as u32)
             .filter(|&thread| thread != spinner)
             .filter_map(|thread| {

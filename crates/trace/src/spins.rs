@@ -20,12 +20,23 @@ pub struct Turn {
     pub looked: Nanos,
     /// The loop that it did that in.
     pub site: Option<SiteId>,
+    /// How much of its CPU time it took to see all that.
+    pub seeing: Nanos,
 }
 
 impl Turn {
     /// Returns how much of it lies in a time.
     fn within(&self, from: Nanos, to: Nanos) -> Nanos {
         self.off.min(to).since(self.on.max(from))
+    }
+
+    /// Returns how much of what it took to see it belongs to a time, without that in which the thread looked at memory.
+    #[expect(clippy::cast_sign_loss, reason = "no share is negative")]
+    fn seeing_within(&self, from: Nanos, to: Nanos) -> Nanos {
+        let worked_until = self.off.since(self.looked);
+        let worked = worked_until.min(to).since(self.on.max(from));
+        let all = self.off.since(self.on).0.max(1);
+        Nanos((self.seeing.0 as f64 * (worked.0 as f64 / all as f64)) as u64)
     }
 }
 
@@ -41,8 +52,6 @@ pub struct Seen {
     pub waited: BTreeMap<u32, Vec<Nanos>>,
     /// The CPU time that each of these stands for.
     pub period: Nanos,
-    /// The share of the turns' time that was not the program's, but what it took to see them.
-    pub share: f64,
 }
 
 /// Takes the spins out of a trace's CPU times, and puts them among the events; what it took to see them is taken out, too. Returns how much
@@ -64,6 +73,11 @@ pub fn take_out(trace: &mut Trace, seen: &Seen) -> Nanos {
         events: Vec::new(),
         calls: HashMap::new(),
         seen,
+        any_spins: seen
+            .turns
+            .values()
+            .flatten()
+            .any(|turn| turn.looked >= LEAST),
     };
     let mut all = Nanos(0);
     for (thread, events) in own.iter().enumerate() {
@@ -90,6 +104,8 @@ struct Found<'s> {
     events: Vec<Event>,
     calls: HashMap<Call, CallId>,
     seen: &'s Seen,
+    /// Whether any thread looked at memory until it lost the CPU.
+    any_spins: bool,
 }
 
 /// What samples say is taken from the time around them, where that between two events is shorter: from that of so many samples at most.
@@ -130,7 +146,7 @@ impl Found<'_> {
             let before = waited.partition_point(|&seen| seen <= time);
             owed = owed + Nanos(before as u64 * self.seen.period.0);
             waited = &waited[before..];
-            let seeing = self.of_samples(gap, here, looked);
+            let seeing = seeing(gap, here, looked);
             let left = cpu.since(last_cpu).since(looked + seeing);
             // Within a call, and between events of one instant, there is no place for it.
             let waits = if is_return || time.since(last_time).0 < 2 {
@@ -144,23 +160,18 @@ impl Found<'_> {
             // No earlier than what it did before.
             at = at.max(cpu.since(taken));
             if waits.0 > 0 {
-                let call = self.call(trace, thread, Operation::Linger(waits), None);
-                self.events
-                    .push(Event::new(Nanos(time.0 - 1), Some(at), call));
+                let before = Nanos(time.0 - 1);
+                self.add(
+                    trace,
+                    thread,
+                    (before, at),
+                    (Operation::Linger(waits), None),
+                );
             }
             trace.events[number as usize].set_cpu(Some(at));
             (last_time, last_cpu) = (time, cpu);
         }
         spun
-    }
-
-    /// Returns how much of a thread's CPU time between two events it took to see what it did, without what it looked.
-    #[expect(clippy::cast_sign_loss, reason = "no share is negative")]
-    fn of_samples(&self, gap: Gap, turns: &[Turn], looked: Nanos) -> Nanos {
-        let ((from, from_cpu), (to, to_cpu)) = (gap.from, gap.to);
-        let seen = turns.iter().map(|turn| turn.within(from, to).0).sum();
-        let worked = to_cpu.since(from_cpu).min(Nanos(seen)).since(looked);
-        Nanos((worked.0 as f64 * self.seen.share) as u64)
     }
 
     /// Finds the spins between two events of a thread, from whose CPU times so much was taken before, and whose CPU time was that at the
@@ -177,34 +188,52 @@ impl Found<'_> {
             .iter()
             .map(|turn| turn.within(from, to))
             .fold(Nanos(0), |sum, time| sum + time);
-        let mut taken = Nanos(0);
+        let (mut taken, mut seeing) = (Nanos(0), Nanos(0));
         for (place, turn) in turns.iter().enumerate() {
-            let begin = Nanos(turn.off.0.saturating_sub(turn.looked.0)).max(Nanos(from.0 + 1));
-            let looked = turn.off.since(begin);
             left = left.since(turn.within(from, to));
-            let Some(next) = turns.get(place + 1).filter(|_| looked >= LEAST) else {
+            seeing = seeing + turn.seeing_within(from, to);
+            let Some(next) = turns.get(place + 1).filter(|next| next.on < to) else {
                 continue;
             };
+            let begin = turn.off.since(turn.looked).max(Nanos(from.0 + 1));
+            let looks = turn.off.since(begin) >= LEAST && next.on > begin;
+            let (begin, looked) = if looks {
+                (begin, turn.off.since(begin))
+            } else {
+                (turn.off, Nanos(0))
+            };
+            if begin <= from {
+                continue;
+            }
             // From the event that follows back: the turns may not be known from the event before on.
             let cpu = to_cpu.since(left + looked).max(from_cpu + taken);
             let looked = looked.min(to_cpu.since(cpu));
-            if next.on >= to || next.on <= begin {
-                continue;
-            }
-            let until = Gap {
-                to: (begin, cpu),
-                ..gap
-            };
-            let of_samples = self.of_samples(until, turns, taken);
-            at = at.max(cpu.since(before + taken + of_samples));
-            let spin = Operation::Spin(whole(looked));
-            for (time, operation) in [(begin, spin), (next.on, Operation::Return)] {
-                let call = self.call(trace, gap.thread, operation, turn.site);
-                self.events.push(Event::new(time, Some(at), call));
+            let seeing = seeing.min(cpu.since(from_cpu).since(taken));
+            at = at.max(cpu.since(before + taken + seeing));
+            if looks {
+                let spin = Operation::Spin(whole(looked));
+                self.add(trace, gap.thread, (begin, at), (spin, turn.site));
+                self.add(trace, gap.thread, (next.on, at), (Operation::Return, None));
+            } else if self.any_spins {
+                // How far it had come then is known: others may have looked meanwhile.
+                let mark = Operation::Linger(Nanos(0));
+                self.add(trace, gap.thread, (begin, at), (mark, None));
             }
             taken = taken + looked;
         }
         (taken, at)
+    }
+
+    /// Adds an event of a thread, by when and with which CPU time.
+    fn add(
+        &mut self,
+        trace: &mut Trace,
+        thread: ThreadId,
+        (time, cpu): (Nanos, Nanos),
+        (operation, site): (Operation, Option<SiteId>),
+    ) {
+        let call = self.call(trace, thread, operation, site);
+        self.events.push(Event::new(time, Some(cpu), call));
     }
 
     fn call(
@@ -219,7 +248,7 @@ impl Found<'_> {
             operation,
             outcome: Outcome::Success,
             from: None,
-            site: site.filter(|_| operation != Operation::Return),
+            site,
         };
         *self
             .calls
@@ -247,6 +276,14 @@ struct Gap {
     to: (Nanos, Nanos),
 }
 
+/// Returns how much of a thread's CPU time between two events it took to see what it did, without what it looked.
+fn seeing(gap: Gap, turns: &[Turn], looked: Nanos) -> Nanos {
+    let ((from, from_cpu), (to, to_cpu)) = (gap.from, gap.to);
+    let seeing = turns.iter().map(|turn| turn.seeing_within(from, to));
+    let all = seeing.fold(Nanos(0), |sum, time| sum + time);
+    all.min(to_cpu.since(from_cpu).since(looked))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,6 +297,7 @@ mod tests {
             off: Nanos(off * MICRO),
             looked: Nanos(looked * MICRO),
             site: None,
+            seeing: Nanos(0),
         }
     }
 
@@ -320,7 +358,6 @@ mod tests {
                 [450, 550, 700, 900].map(|at| Nanos(at * MICRO)).to_vec(),
             )]),
             period: Nanos(250 * MICRO),
-            share: 0.0,
         };
         assert_eq!(take_out(&mut trace, &seen), Nanos(1_000 * MICRO));
         let own = trace
@@ -354,10 +391,12 @@ mod tests {
         };
         assert_eq!(take_out(&mut trace, &seen), Nanos(0));
         assert_eq!(trace.events, before.events);
-        // Of 500 us of its CPU time it was seen for 500.
-        seen.share = 0.1;
+        // A tenth of what it did not look went on seeing it.
+        for (turn, seeing) in seen.turns.values_mut().flatten().zip([40, 20]) {
+            turn.seeing = Nanos(seeing * MICRO);
+        }
         assert_eq!(take_out(&mut trace, &seen), Nanos(0));
         let last = trace.events.last().and_then(Event::cpu);
-        assert_eq!(last, Some(Nanos(540 * MICRO)));
+        assert_eq!(last, Some(Nanos(570 * MICRO)));
     }
 }

@@ -9,6 +9,7 @@ pub mod journal;
 pub mod links;
 pub mod load;
 mod loops;
+mod metronome;
 pub mod note;
 pub mod resolve;
 mod room;

@@ -18,6 +18,7 @@ use foretrace_trace::{
 
 use super::{
     loops::waiting_loop,
+    metronome::{Metronome, cost_of_beat},
     running::{LongTurns, all_threads},
     samples::{Pace, Samples, Seen, Sight, share_of_samples},
     watched::{self, Turns},
@@ -77,8 +78,16 @@ pub struct Found {
     /// The loops.
     places: Vec<WaitingLoop>,
     turns: Turns,
-    /// The share of the CPU time in these turns that it took to see them.
+    costs: Costs,
+}
+
+/// What it takes to see threads' turns, and to end them, of their CPU time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Costs {
+    /// The share that samples take.
     share: f64,
+    /// What each beat of a metronome takes, in nanoseconds.
+    beat: f64,
 }
 
 impl Found {
@@ -115,6 +124,7 @@ impl Found {
                 off: Nanos(turn.off).since(start),
                 looked: Nanos(turn.looked),
                 site: turn.place.and_then(&mut site_of),
+                seeing: self.costs.of(turn),
             };
             turns.insert(tid, own.iter().map(turn).collect());
         }
@@ -125,9 +135,19 @@ impl Found {
             turns,
             waited: waited.collect(),
             period: Nanos(Pace::Closely.period()),
-            share: self.share,
         };
         take_out(trace, &seen)
+    }
+}
+
+impl Costs {
+    /// Returns what a turn had of its CPU time for that.
+    fn of(self, turn: &watched::Turn) -> Nanos {
+        let samples = turn.off.saturating_sub(turn.on) as f64 * self.share;
+        let beat = if turn.is_beaten { self.beat } else { 0.0 };
+        #[expect(clippy::cast_sign_loss, reason = "no cost is negative")]
+        let nanos = (samples + beat) as u64;
+        Nanos(nanos)
     }
 }
 
@@ -146,13 +166,11 @@ impl Watch {
     /// Where the kernel does not allow it.
     pub fn always(cpu: u32) -> io::Result<Self> {
         let mut samples = Samples::of_next_child(cpu)?;
-        Self::start(move |on| {
-            let mut tally = Tally::default();
+        Self::start(cpu, move |on, tally| {
             while stays(on, INTERVAL) {
                 tally.take_closely(&mut samples);
             }
             tally.take_closely(&mut samples);
-            tally
         })
     }
 
@@ -164,8 +182,7 @@ impl Watch {
     ///
     /// Where there can be no further thread.
     pub fn now_and_then(cpu: u32, pid: u32) -> io::Result<Self> {
-        Self::start(move |on| {
-            let mut tally = Tally::default();
+        Self::start(cpu, move |on, tally| {
             let mut since = Instant::now();
             let mut pause = FIRST_PAUSE;
             let mut turns = LongTurns::default();
@@ -179,24 +196,25 @@ impl Watch {
                     let found = tally.take(&mut samples, Pace::Loosely.period() * share as u64);
                     if found > 1 && goes_on {
                         drop(samples);
-                        tally.watch_closely(on, cpu, pid);
+                        tally.watch_closely(on, pid);
                         // Who spun may spin again.
                         since = Instant::now();
                     }
                 }
                 pause = (since.elapsed() / PAUSE_SHARE).clamp(FIRST_PAUSE, LONGEST_PAUSE);
             }
-            tally
         })
     }
 
-    fn start(watch: impl FnOnce(&Receiver<()>) -> Tally + Send + 'static) -> io::Result<Self> {
+    fn start(
+        cpu: u32,
+        watch: impl FnOnce(&Receiver<()>, &mut Tally) + Send + 'static,
+    ) -> io::Result<Self> {
         let (on, asked) = mpsc::channel();
         let thread = thread::Builder::new().spawn(move || {
-            let mut tally = watch(&asked);
-            if tally.found.turns.any_spins() {
-                tally.found.share = share_of_samples();
-            }
+            let mut tally = Tally::on(cpu);
+            watch(&asked, &mut tally);
+            tally.measure_costs();
             tally
         })?;
         Ok(Self { on, thread })
@@ -205,7 +223,8 @@ impl Watch {
     /// Ends, and returns what was found.
     pub fn end(self) -> Found {
         drop(self.on);
-        self.thread.join().unwrap_or_default().found
+        let tally = self.thread.join();
+        tally.map(|tally| tally.found).unwrap_or_default()
     }
 }
 
@@ -215,15 +234,31 @@ fn stays(on: &Receiver<()>, time: Duration) -> bool {
 }
 
 /// Where samples were.
-#[derive(Default)]
 struct Tally {
+    /// The CPU that is looked at.
+    cpu: u32,
     by_address: HashMap<(u32, u64), Option<usize>>,
     found: Found,
+    /// Ends turns while threads spin.
+    metronome: Option<Metronome>,
+    /// For how many intervals none was seen to.
+    quiet: u32,
 }
 
 impl Tally {
+    fn on(cpu: u32) -> Self {
+        Self {
+            cpu,
+            by_address: HashMap::new(),
+            found: Found::default(),
+            metronome: None,
+            quiet: 0,
+        }
+    }
+
     /// Looks at a program closely until no thread of it spins any longer.
-    fn watch_closely(&mut self, on: &Receiver<()>, cpu: u32, pid: u32) {
+    fn watch_closely(&mut self, on: &Receiver<()>, pid: u32) {
+        let cpu = self.cpu;
         let threads = all_threads(pid);
         let Ok(mut samples) = Samples::of_threads(cpu, &threads, Pace::Closely) else {
             return;
@@ -232,25 +267,42 @@ impl Tally {
         let mut late = all_threads(pid);
         late.retain(|thread| !threads.contains(thread));
         samples.add(cpu, &late, Pace::Closely);
-        let mut quiet = 0;
-        while quiet < QUIET && stays(on, INTERVAL) {
-            let found = self.take_closely(&mut samples);
-            quiet = if found == 0 { quiet + 1 } else { 0 };
+        self.quiet = 0;
+        while self.quiet < QUIET && stays(on, INTERVAL) {
+            self.take_closely(&mut samples);
         }
         self.take_closely(&mut samples);
         self.found.turns.look_away();
     }
 
-    /// Takes samples and turns; returns how many of the former were in a loop of the program's.
-    fn take_closely(&mut self, samples: &mut Samples) -> u32 {
-        let mut count = 0;
+    /// Takes samples and turns. While some of the former are in loops of the program's out of which nothing but others leads, a metronome beats.
+    fn take_closely(&mut self, samples: &mut Samples) {
+        let (mut seen, mut stuck) = (0, 0);
         samples.take(|sight| {
             let place = self.add(sight, Pace::Closely.period());
-            count += u32::from(place.is_some());
             let is_bounded = place.is_some_and(|place| self.found.places[place].is_bounded);
+            seen += u32::from(place.is_some());
+            stuck += u32::from(place.is_some() && !is_bounded);
             self.found.turns.add(sight, place, is_bounded);
         });
-        count
+        self.quiet = if seen == 0 { self.quiet + 1 } else { 0 };
+        if stuck > 0 && self.metronome.is_none() {
+            self.metronome = Metronome::start(self.cpu).ok();
+        } else if self.quiet >= QUIET {
+            self.metronome = None;
+        }
+        self.found.turns.set_beats(self.metronome.is_some());
+    }
+
+    /// Measures what it took to see what was seen.
+    fn measure_costs(&mut self) {
+        self.metronome = None;
+        if self.found.turns.any_spins() {
+            self.found.costs = Costs {
+                share: share_of_samples(),
+                beat: cost_of_beat(self.cpu),
+            };
+        }
     }
 
     /// Takes samples, each of which stands for so much time; returns how many were in a loop of the program's.

@@ -75,21 +75,10 @@ pub fn prepare(
     slice: Option<Nanos>,
     original_mask: SignalMask,
 ) {
-    let mut affinity: CpuMask = [0; 128];
-    for cpu in cpus {
-        affinity[(cpu / 64) as usize] |= 1 << (cpu % 64);
-    }
+    let affinity = mask_of(cpus);
     let sigpipe = ORIGINAL_SIGPIPE.load(Ordering::Relaxed);
     let before_exec = move || {
-        // SAFETY: the kernel reads the given number of bytes of the mask.
-        check(unsafe {
-            libc::syscall(
-                libc::SYS_sched_setaffinity,
-                0,
-                size_of::<CpuMask>(),
-                affinity.as_ptr(),
-            )
-        })?;
+        pin(&affinity)?;
         if let Some(slice) = slice {
             // Kernels before 6.12 and sandboxes refuse; the parent looks at what came of it.
             let _ = set_slice(slice);
@@ -103,9 +92,54 @@ pub fn prepare(
     unsafe { command.pre_exec(before_exec) };
 }
 
+fn mask_of(cpus: &[u32]) -> CpuMask {
+    let mut mask: CpuMask = [0; 128];
+    for cpu in cpus {
+        mask[(cpu / 64) as usize] |= 1 << (cpu % 64);
+    }
+    mask
+}
+
+/// Lets the calling thread run on these CPUs only.
+fn pin(affinity: &CpuMask) -> io::Result<()> {
+    // SAFETY: the kernel reads the given number of bytes of the mask.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_sched_setaffinity,
+            0,
+            size_of::<CpuMask>(),
+            affinity.as_ptr(),
+        )
+    })?;
+    Ok(())
+}
+
+/// Lets the calling thread run on this CPU only.
+///
+/// # Errors
+///
+/// Where the kernel does not allow it.
+pub fn pin_thread(cpu: u32) -> io::Result<()> {
+    pin(&mask_of(&[cpu]))
+}
+
+/// Lets the calling thread run as soon as its sleeps are over: not up to 50 us later, as the kernel does to wake several together; and before
+/// others, where the user may ask for that.
+pub fn hurry_thread() {
+    // SAFETY: they change nothing but the calling thread's slack and nice value; that the latter is refused changes nothing.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1);
+        libc::setpriority(libc::PRIO_PROCESS, 0, -20);
+    }
+}
+
 /// Asks for a scheduler slice for the calling thread, whatever its nice value; threads and programs it starts inherit
 /// it. Other policies than the ordinary two have no slice to set.
-fn set_slice(slice: Nanos) -> io::Result<()> {
+///
+/// # Errors
+///
+/// Where the kernel refuses: those before 6.12, and sandboxes.
+pub fn set_slice(slice: Nanos) -> io::Result<()> {
     let mut attributes = scheduler_attributes(0)?;
     let ordinary = [libc::SCHED_OTHER, libc::SCHED_BATCH];
     if ordinary.contains(&attributes.sched_policy.cast_signed()) {

@@ -11,6 +11,8 @@ pub struct Turn {
     pub off: u64,
     pub looked: u64,
     pub place: Option<usize>,
+    /// Whether a metronome may have ended it.
+    pub is_beaten: bool,
 }
 
 /// As many turns are kept: 160 megabytes. What threads did after that is taken for work.
@@ -21,6 +23,8 @@ const MOST: usize = 1 << 22;
 pub struct Turns {
     threads: BTreeMap<u32, Watched>,
     count: usize,
+    /// Whether a metronome beats.
+    beats: bool,
 }
 
 /// A thread that is looked at closely.
@@ -60,11 +64,17 @@ impl Turns {
                 if let Some(turn) = thread.turn_until(sight.at, could_go_on)
                     && self.count < MOST
                 {
-                    thread.turns.push(turn);
+                    let is_beaten = self.beats && could_go_on;
+                    thread.turns.push(Turn { is_beaten, ..turn });
                     self.count += 1;
                 }
             }
         }
+    }
+
+    /// Notes whether a metronome beats from now on.
+    pub fn set_beats(&mut self, beats: bool) {
+        self.beats = beats;
     }
 
     /// Forgets what the threads are in the midst of: they are not looked at for a while.
@@ -122,6 +132,7 @@ impl Watched {
             off: at,
             looked: looks.map_or(0, |(since, _)| at.saturating_sub(since)),
             place: self.looked,
+            is_beaten: false,
         })
     }
 }
