@@ -32,7 +32,7 @@ pub struct Program {
     /// The progress of threads for which others wait by sleeping or spinning, one for each gate of the kind.
     pub progress: Vec<Progress>,
     /// How long, in nanoseconds, a thread that looked at memory all the time had the CPU in the recording before it lost it to another:
-    /// the kernel's slice; `None` where too few did.
+    /// the kernel's slice; `None` where too few did, or the recorder ended their turns.
     pub slice: Option<u64>,
     /// The condition variables that are waited on, and what each was found to be.
     pub structures: Vec<Structure>,
@@ -105,6 +105,12 @@ impl Program {
     /// Lowers a trace to be replayed as recorded: [`Self::pools`] and [`Self::no_pools`] stay empty, which takes less time.
     pub fn without_pools(trace: &Trace) -> Self {
         lower::lower(trace, false)
+    }
+
+    /// Returns whether any thread waits by looking at memory, on its CPU.
+    pub fn looks(&self) -> bool {
+        let mut progress = self.progress.iter();
+        progress.any(|progress| progress.wait == Waiting::Looking)
     }
 
     /// Returns the operations whose release this one waited for in the recording.

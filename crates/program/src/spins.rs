@@ -40,6 +40,9 @@ const LEAST_SHARE: u64 = 8;
 /// As many turns that ended in looking tell how long turns are.
 const TURNS: usize = 8;
 
+/// The shortest slice that a recording asks the kernel for, in nanoseconds: shorter turns were ended otherwise.
+const LEAST_SLICE: u64 = 1_000_000;
+
 /// The spins of a trace.
 #[derive(Default)]
 pub(crate) struct Spins {
@@ -172,10 +175,10 @@ impl Spins {
         Some(nearest[ENOUGH / 2])
     }
 
-    /// Returns how long turns are that the scheduler ends.
+    /// Returns how long turns are that the scheduler ends; nothing where the recorder ended them.
     pub fn slice(&self) -> Option<u64> {
         let middle = self.turns.get(self.turns.len() / 2).copied();
-        middle.filter(|_| self.turns.len() >= TURNS)
+        middle.filter(|&middle| self.turns.len() >= TURNS && middle >= LEAST_SLICE)
     }
 }
 
@@ -346,7 +349,7 @@ impl Lowering<'_> {
         };
         let keeps_cpu = self.keeps_cpu(end);
         let waits = !others.is_empty() && self.spins.waits[thread as usize];
-        if keeps_cpu && waits {
+        if keeps_cpu && waits && self.trace.recording.is_none() {
             let looked = self.looked(begin, end);
             self.push_with_work(begin, thread, Action::Linger, looked);
         }

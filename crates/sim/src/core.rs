@@ -332,10 +332,11 @@ impl<'p> Core<'p> {
         self.teams.awake_for(self.action(thread))
     }
 
-    /// Returns whether this is awaited by looking at memory, and on one CPU: there it looks for as long as it did in the recording, as no other comes
-    /// any further meanwhile.
+    /// Returns whether this is awaited by looking at memory, on one CPU and in a listing by hand: there it looks for as long as that says, as no other
+    /// comes any further meanwhile. How long threads looked while they were recorded is a matter of their turns then.
     fn has_looked(&self, gate: GateId) -> bool {
         self.cpus == 1
+            && !self.program.recorded
             && matches!(self.program.opener(gate), Opener::Progress(number)
                 if self.wait_for(number) == Waiting::Looking)
     }

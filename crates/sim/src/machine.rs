@@ -165,7 +165,7 @@ impl Handover {
 const LINUX_SLICE: u64 = 3_000_000;
 
 /// Between two ticks of Linux's clock, as most distributions build it: [`Machine::idle_balance`] where threads that wake do not look for an
-/// idle CPU.
+/// idle CPU, and the slice of threads that look at memory while they wait.
 pub const LINUX_TICK: SimTime = SimTime::from_nanos(4_000_000);
 
 /// In what share of the times CPUs took threads that could, of x264 and of threads that meet at barriers, in billionths.
@@ -186,6 +186,12 @@ impl Machine {
         } else {
             (Handover::FirstCome, Costs::NONE)
         };
+        // Whoever never gives its CPU up has it until the clock ticks.
+        let slice = if program.recorded && program.looks() {
+            LINUX_TICK
+        } else {
+            SimTime::from_nanos(LINUX_SLICE)
+        };
         Self {
             cpus: cpus.max(1),
             processors: Vec::new(),
@@ -197,7 +203,7 @@ impl Machine {
             idle_search_from: Rate(0),
             idle_balance: SimTime::ZERO,
             idle_takes: IDLE_TAKES,
-            slice: SimTime::from_nanos(program.slice.unwrap_or(LINUX_SLICE)),
+            slice: program.slice.map_or(slice, SimTime::from_nanos),
             handover,
             costs,
             memory: Memory::AMPLE,

@@ -40,9 +40,6 @@ impl Turn {
     }
 }
 
-/// Less time than so much in a loop is not told by samples.
-const LEAST: Nanos = Nanos(50_000);
-
 /// What was seen of threads, by their numbers in the recorded system.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
@@ -77,7 +74,7 @@ pub fn take_out(trace: &mut Trace, seen: &Seen) -> Nanos {
             .turns
             .values()
             .flatten()
-            .any(|turn| turn.looked >= LEAST),
+            .any(|turn| turn.looked.0 > 0),
     };
     let mut all = Nanos(0);
     for (thread, events) in own.iter().enumerate() {
@@ -196,7 +193,7 @@ impl Found<'_> {
                 continue;
             };
             let begin = turn.off.since(turn.looked).max(Nanos(from.0 + 1));
-            let looks = turn.off.since(begin) >= LEAST && next.on > begin;
+            let looks = turn.looked.0 > 0 && turn.off > begin && next.on > begin;
             let (begin, looked) = if looks {
                 (begin, turn.off.since(begin))
             } else {

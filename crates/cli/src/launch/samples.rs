@@ -83,11 +83,21 @@ struct Attributes {
 const SOFTWARE: u32 = 1;
 const TASK_CLOCK: u64 = 1;
 
+/// `PERF_COUNT_SW_CONTEXT_SWITCHES`.
+const CONTEXT_SWITCHES: u64 = 3;
+
 /// `PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME`.
 const WHERE_WHO_AND_WHEN: u64 = 1 | 2 | 4;
 
+/// `PERF_SAMPLE_REGS_USER`, and `PERF_REG_X86_IP` as the only one.
+const USER_REGISTERS: u64 = 1 << 12;
+const INSTRUCTION: u64 = 1 << 8;
+
+/// `exclude_kernel`.
+const NO_KERNEL: u64 = 1 << 5;
+
 /// `exclude_kernel`, `exclude_hv`, `sample_id_all`, `use_clockid`.
-const ALWAYS: u64 = 1 << 5 | 1 << 6 | 1 << 18 | 1 << 25;
+const ALWAYS: u64 = NO_KERNEL | 1 << 6 | 1 << 18 | 1 << 25;
 
 /// `context_switch`.
 const SWITCHES: u64 = 1 << 26;
@@ -103,6 +113,10 @@ const CLOSE_ON_EXEC: u64 = 8;
 
 /// `PERF_EVENT_IOC_SET_OUTPUT`.
 const SET_OUTPUT: libc::c_ulong = 0x2405;
+
+/// The sizes of samples without and with a register.
+const SAMPLE_BYTES: u64 = 32;
+const LEAVING_BYTES: u64 = SAMPLE_BYTES + 16;
 
 /// `PERF_RECORD_SAMPLE` and `PERF_RECORD_SWITCH`.
 const SAMPLE: u64 = 9;
@@ -121,6 +135,8 @@ const TAIL_AT: usize = 1032;
 pub enum Seen {
     /// It was at an instruction of this address.
     At(u64),
+    /// It was at an instruction of this address when it lost the CPU, or gave it up.
+    Leaves(u64),
     /// It got the CPU.
     On,
     /// It lost the CPU, or gave it up; and whether it could have gone on.
@@ -188,7 +204,9 @@ impl Samples {
     /// Where the kernel does not allow it.
     pub fn of_next_child(cpu: u32) -> io::Result<Self> {
         let pace = Pace::Closely;
-        Self::of(vec![open(0, cpu, pace, pace.flags() | FROM_EXEC_ON)?])
+        let mut samples = Self::of(vec![open(0, cpu, pace, pace.flags() | FROM_EXEC_ON)?])?;
+        samples.add_leaving(cpu, &[0], FROM_EXEC_ON);
+        Ok(samples)
     }
 
     /// Begins to sample these threads, where they run on this CPU; those that ended meanwhile are left out, and so are some where
@@ -198,9 +216,28 @@ impl Samples {
     ///
     /// Where the kernel does not allow it, or none is there any more.
     pub fn of_threads(cpu: u32, threads: &[u32], pace: Pace) -> io::Result<Self> {
-        let threads = threads.iter().take(MOST_THREADS);
-        let events = threads.map(|&thread| open(thread, cpu, pace, pace.flags()));
-        Self::of(events.filter_map(Result::ok).collect())
+        let mut samples = Self::of(Vec::from_iter(
+            threads
+                .iter()
+                .take(MOST_THREADS)
+                .filter_map(|&thread| open(thread, cpu, pace, pace.flags()).ok()),
+        ))?;
+        if pace == Pace::Closely {
+            samples.add_leaving(cpu, threads, 0);
+        }
+        Ok(samples)
+    }
+
+    /// Looks where these threads are when they lose the CPU, too, where the user may ask for that: the kernel is in control then.
+    fn add_leaving(&mut self, cpu: u32, threads: &[u32], flags: u64) {
+        for &thread in threads.iter().take(MOST_THREADS) {
+            if let (Ok(event), Some(first)) =
+                (open_leaving(thread, cpu, flags), self.events.first())
+            {
+                lead(&event, first);
+                self.events.push(event);
+            }
+        }
     }
 
     /// Looks at these threads, too.
@@ -212,6 +249,9 @@ impl Samples {
                 lead(&event, first);
                 self.events.push(event);
             }
+        }
+        if pace == Pace::Closely {
+            self.add_leaving(cpu, threads, 0);
         }
     }
 
@@ -266,7 +306,13 @@ impl Samples {
             }
             let misc = self.number(at + 4, 2);
             let (seen, rest) = match self.number(at, 4) {
-                SAMPLE => (Some(Seen::At(self.number(at + 8, 8))), at + 16),
+                SAMPLE if size == LEAVING_BYTES => {
+                    let instruction = self.number(at + LEAVING_BYTES - 8, 8);
+                    (Some(Seen::Leaves(instruction)), at + 16)
+                }
+                SAMPLE if size == SAMPLE_BYTES => {
+                    (Some(Seen::At(self.number(at + 8, 8))), at + 16)
+                }
                 SWITCH if misc & OUT != 0 => (Some(Seen::Off(misc & PREEMPTED != 0)), at + 8),
                 SWITCH => (Some(Seen::On), at + 8),
                 _ => (None, at),
@@ -302,14 +348,34 @@ const ANY_CPU: u32 = u32::MAX;
 /// As [`open`], with so much time between samples.
 fn open_with(thread: u32, cpu: u32, period: u64, flags: u64) -> io::Result<OwnedFd> {
     let attributes = Attributes {
-        kind: SOFTWARE,
-        size: size_of::<Attributes>() as u32,
         config: TASK_CLOCK,
         period,
         sample: WHERE_WHO_AND_WHEN,
         flags,
-        clock: libc::CLOCK_MONOTONIC,
         ..Attributes::default()
+    };
+    open_as(attributes, thread, cpu)
+}
+
+/// Makes an event of when a thread, and those that it creates, lose the CPU.
+fn open_leaving(thread: u32, cpu: u32, flags: u64) -> io::Result<OwnedFd> {
+    let attributes = Attributes {
+        config: CONTEXT_SWITCHES,
+        period: 1,
+        sample: WHERE_WHO_AND_WHEN | USER_REGISTERS,
+        registers: INSTRUCTION,
+        flags: ALWAYS & !NO_KERNEL | INHERITED | flags,
+        ..Attributes::default()
+    };
+    open_as(attributes, thread, cpu)
+}
+
+fn open_as(attributes: Attributes, thread: u32, cpu: u32) -> io::Result<OwnedFd> {
+    let attributes = Attributes {
+        kind: SOFTWARE,
+        size: size_of::<Attributes>() as u32,
+        clock: libc::CLOCK_MONOTONIC,
+        ..attributes
     };
     // SAFETY: the kernel reads the attributes, which say their own size.
     let event = unsafe {

@@ -314,7 +314,7 @@ impl Tally {
 
     /// Adds a sample that stands for so much time; returns the loop of the program's that it is in.
     fn add(&mut self, sight: Sight, nanos: u64) -> Option<usize> {
-        let Seen::At(address) = sight.seen else {
+        let (Seen::At(address) | Seen::Leaves(address)) = sight.seen else {
             return None;
         };
         let key = (sight.pid, address);
@@ -325,8 +325,10 @@ impl Tally {
             place
         })?;
         let found = &mut self.found.places[place];
-        found.cpu = found.cpu + Nanos(nanos);
-        found.samples += 1;
+        if matches!(sight.seen, Seen::At(_)) {
+            found.cpu = found.cpu + Nanos(nanos);
+            found.samples += 1;
+        }
         found.is_of_program().then_some(place)
     }
 

@@ -27,6 +27,9 @@ pub struct Turns {
     beats: bool,
 }
 
+/// Less time than so much in a loop is not told by samples, in nanoseconds.
+const LEAST: u64 = 50_000;
+
 /// A thread that is looked at closely.
 #[derive(Clone, Debug, Default)]
 struct Watched {
@@ -37,6 +40,10 @@ struct Watched {
     on: Option<u64>,
     /// Whether nothing else was seen in it yet.
     is_fresh: bool,
+    /// When it was last seen to do something else than to wait, in this turn.
+    worked: u64,
+    /// Whether it was seen where it was as it lost the CPU.
+    is_sure: bool,
     /// The loop that it is in, and since when.
     looks: Option<(u64, usize)>,
     /// The loop that the one before ended in.
@@ -52,6 +59,11 @@ impl Turns {
                 thread.on = Some(sight.at);
                 thread.is_fresh = true;
                 thread.looks = None;
+                thread.worked = sight.at;
+            }
+            Seen::Leaves(_) => {
+                thread.was_at(sight.at, place.filter(|_| !is_bounded));
+                thread.is_sure = true;
             }
             Seen::At(_) => {
                 thread.was_at(sight.at, place.filter(|_| !is_bounded));
@@ -111,21 +123,28 @@ impl Watched {
         let on = *self.on.get_or_insert(at);
         let goes_on = self.is_fresh && place == self.looked;
         self.is_fresh = false;
+        let began = at.saturating_sub(Pace::Closely.period()).max(on).max(self.worked);
         self.looks = place.map(|place| match self.looks {
             Some((since, before)) if before == place => (since, place),
             // It still looks for what it looked for when it lost the CPU.
             _ if goes_on => (on, place),
-            _ => (at.saturating_sub(Pace::Closely.period() / 2).max(on), place),
+            _ => (u64::midpoint(began, at), place),
         });
+        if self.looks.is_none() {
+            self.worked = at;
+        }
     }
 
     fn turn_until(&mut self, at: u64, could_go_on: bool) -> Option<Turn> {
         let on = self.on.take()?;
+        let is_sure = std::mem::take(&mut self.is_sure);
         if self.is_fresh {
             // Too short for a sample.
             self.looks = self.looked.map(|place| (on, place));
         }
-        let looks = self.looks.take().filter(|_| could_go_on);
+        let is_long = |since: u64| is_sure || at.saturating_sub(since) >= LEAST;
+        let looks = self.looks.take();
+        let looks = looks.filter(|&(since, _)| could_go_on && is_long(since));
         self.looked = looks.map(|(_, place)| place);
         Some(Turn {
             on,
