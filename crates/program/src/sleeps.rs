@@ -16,7 +16,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foretrace_trace::{ObjectId, Operation as Op, Outcome};
+use foretrace_trace::{ObjectId, Operation as Op, Outcome, ThreadId};
 
 use crate::{
     Action, GateId, Opener, Progress, Waiting,
@@ -56,6 +56,8 @@ pub(crate) struct Sleeps {
 #[derive(Clone, Copy)]
 struct Opening {
     gate: GateId,
+    /// The gate that the thread itself waits for there, having opened this one.
+    awaits: Option<GateId>,
     /// The CPU time that the thread has used by then, in nanoseconds; the end of time stands for the event itself.
     cpu: u64,
 }
@@ -147,21 +149,29 @@ impl Lowering<'_> {
     pub fn reach(&mut self, index: usize, thread: u32) {
         let event = index as u32;
         let is_return = self.trace.call(&self.trace.events[index]).operation == Op::Return;
-        let mut opens = self.sleeps.opens.remove(&event).unwrap_or_default();
-        opens.sort_by_key(|opening| opening.cpu);
-        for Opening { gate, cpu } in opens {
+        let opens = self.sleeps.opens.remove(&event).unwrap_or_default();
+        let opened = opens
+            .iter()
+            .map(|opening| (opening.cpu, false, Action::Open(opening.gate)));
+        // Who has come there itself waits for others.
+        let awaited = opens
+            .iter()
+            .filter_map(|opening| Some((opening.cpu, true, Action::Await(opening.awaits?))));
+        let mut steps: Vec<(u64, bool, Action)> = opened.chain(awaited).collect();
+        steps.sort_by_key(|&(cpu, waits, _)| (cpu, waits));
+        for (cpu, _, action) in steps {
             if cpu < u64::MAX {
                 // What the thread used by then is before it, the rest behind.
                 let left = self.work.left();
                 let behind = self.work.last_cpu(thread).saturating_sub(cpu).min(left);
                 let carried = std::mem::take(&mut self.carried[thread as usize]);
                 self.work.set_left(behind);
-                self.push_with_work(index, thread, Action::Open(gate), left - behind + carried);
+                self.push_with_work(index, thread, action, left - behind + carried);
             } else if is_return {
                 // The CPU time before a return is the call's to count.
-                self.push_with_work(index, thread, Action::Open(gate), 0);
+                self.push_with_work(index, thread, action, 0);
             } else {
-                self.push(index, thread, Action::Open(gate));
+                self.push(index, thread, action);
             }
         }
         for (gate, at) in self.sleeps.awaits.remove(&event).unwrap_or_default() {
@@ -338,15 +348,35 @@ impl Lowering<'_> {
         if call.operation == Op::Terminate && !place.is_within {
             return GateId::of(Opener::End(call.thread), threads);
         }
-        let number = self.sleeps.progress.len() as u32;
-        self.sleeps.progress.push(Progress {
-            thread: call.thread,
-            wait,
-        });
-        let gate = GateId::of(Opener::Progress(number), threads);
+        let gate = self.arrival_of(call.thread.0, wait);
         let cpu = if place.is_within { place.cpu } else { u64::MAX };
         let opens = self.sleeps.opens.entry(place.event).or_default();
-        opens.push(Opening { gate, cpu });
+        opens.push(Opening {
+            gate,
+            awaits: None,
+            cpu,
+        });
         gate
+    }
+
+    /// Returns a gate that opens when a thread has come somewhere, which waits there until `arrived` is open.
+    pub fn meeting_in(&mut self, place: Place, wait: Waiting, arrived: GateId) -> GateId {
+        let gate = self.gate_in(place, wait);
+        let opens = self.sleeps.opens.get_mut(&place.event);
+        let opening = opens.and_then(|opens| opens.last_mut());
+        if let Some(opening) = opening.filter(|opening| opening.gate == gate) {
+            opening.awaits = Some(arrived);
+        }
+        gate
+    }
+
+    /// Returns a gate that a thread itself opens, for one that waits in such a way until it has come there.
+    pub fn arrival_of(&mut self, thread: u32, wait: Waiting) -> GateId {
+        let number = self.sleeps.progress.len() as u32;
+        self.sleeps.progress.push(Progress {
+            thread: ThreadId(thread),
+            wait,
+        });
+        GateId::of(Opener::Progress(number), self.trace.threads.len())
     }
 }

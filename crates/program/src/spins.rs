@@ -14,12 +14,12 @@
 //!
 //! `docs/models.md`, "What is assumed, and said".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use foretrace_trace::{Event, Operation as Op, SiteId, Trace};
 
 use crate::{
-    Action,
+    Action, GateId,
     lower::{Lowering, OpenKind},
     polls::SPIN,
     program::Waiting,
@@ -37,11 +37,17 @@ const ENOUGH: usize = 5;
 /// The naps of a thread that waits by spinning last for one part in so many of its own CPU time at least.
 const LEAST_SHARE: u64 = 8;
 
+/// Of those that meet, each waits for so many others at most by itself, and for the rest by the one that came last.
+const MOST_OTHERS: usize = 16;
+
 /// As many turns that ended in looking tell how long turns are.
 const TURNS: usize = 8;
 
 /// The shortest slice that a recording asks the kernel for, in nanoseconds: shorter turns were ended otherwise.
 const LEAST_SLICE: u64 = 1_000_000;
+
+/// A time at which threads met: the last look in vain, and the first that was not.
+type Meeting = (u32, u32);
 
 /// The spins of a trace.
 #[derive(Default)]
@@ -59,6 +65,12 @@ pub(crate) struct Spins {
     telling: Vec<Vec<(u32, f64)>>,
     /// The last naps of those that keep the CPU, by the call that looks: the event that ends each, and the one at which it began, in order.
     looking: BTreeMap<Option<SiteId>, Vec<(u32, u32)>>,
+    /// The times at which all met that look at one place, and who of them looked then, by the last look in vain and the first that was not; and which of
+    /// these each last nap was of.
+    meetings: BTreeMap<Meeting, BTreeSet<u32>>,
+    met_by: BTreeMap<u32, Meeting>,
+    /// The gates that open when a thread comes to one.
+    arrivals: BTreeMap<(Meeting, u32), GateId>,
     /// How long the turns were that began after a look in vain and ended in another, in nanoseconds, the shortest first.
     turns: Vec<u64>,
 }
@@ -92,8 +104,14 @@ impl Spins {
             telling: Vec::new(),
             looks: BTreeMap::new(),
             looking: BTreeMap::new(),
+            meetings: BTreeMap::new(),
+            met_by: BTreeMap::new(),
+            arrivals: BTreeMap::new(),
         };
         spins.looking = spins.looking(trace);
+        for site in spins.looking.keys().copied().collect::<Vec<_>>() {
+            spins.add_meetings(trace, site);
+        }
         let threads = 0..spins.events.len();
         spins.telling = threads.map(|thread| spins.telling(trace, thread)).collect();
         spins
@@ -124,13 +142,41 @@ impl Spins {
     fn came_between(&self, site: Option<SiteId>, (end, back): (u32, u32)) -> (u32, u32) {
         let naps = self.looking.get(&site).map_or(&[][..], Vec::as_slice);
         let first = naps.partition_point(|&(other_back, _)| other_back <= end);
-        let Some(&(first_back, _)) = naps.get(first).filter(|nap| nap.0 < back) else {
+        let Some(&(first_back, _)) = naps.get(first).filter(|nap| nap.0 <= back) else {
             return (end, back);
         };
         let same = naps[first..].iter().take(self.events.len());
         let looks = same.map(|&(_, other_end)| other_end);
         let last = looks.filter(|&look| look < first_back).max();
         (last.map_or(end, |last| last.max(end)), first_back)
+    }
+
+    /// Adds the times at which threads met, where a call looks whether all have come that look there: nearly each time all but one looked, and that one,
+    /// which worked meanwhile, looks there at other times.
+    fn add_meetings(&mut self, trace: &Trace, site: Option<SiteId>) {
+        let naps = self.looking.get(&site).map_or(&[][..], Vec::as_slice);
+        let thread = |event: u32| trace.call(&trace.events[event as usize]).thread.0;
+        let members: BTreeSet<u32> = naps.iter().map(|&(_, end)| thread(end)).collect();
+        let (mut meetings, mut met_by) = (BTreeMap::<_, BTreeSet<u32>>::new(), BTreeMap::new());
+        for &(back, end) in naps {
+            let came = self.came_between(site, (end, back));
+            meetings.entry(came).or_default().insert(thread(end));
+            met_by.insert(end, came);
+        }
+        let is_one = |&(&(last, first), looked): &(&Meeting, &BTreeSet<u32>)| {
+            let worked = |thread: u32| {
+                let of = |event| self.shares.of(event, thread).unwrap_or(0);
+                of(first).saturating_sub(of(last))
+            };
+            let opener = (0..self.events.len() as u32).max_by_key(|&thread| worked(thread));
+            let is_member = opener.is_some_and(|opener| members.contains(&opener));
+            is_member && looked.len() + 1 >= members.len()
+        };
+        let met = meetings.iter().filter(is_one).count();
+        if members.len() > 1 && met * 4 >= meetings.len() * 3 {
+            self.meetings.append(&mut meetings);
+            self.met_by.append(&mut met_by);
+        }
     }
 
     /// Returns the events of a thread, and at which places of these it returned from a wait.
@@ -369,20 +415,66 @@ impl Lowering<'_> {
         if returns {
             self.set_open(at, OpenKind::Other);
         }
+        self.arrive(begin, end, thread);
         if waits {
             let wait = if keeps_cpu {
                 Waiting::Looking
             } else {
                 Waiting::Yielding
             };
-            let gates = others
-                .into_iter()
-                .map(|place| (self.gate_in(place, wait), place.event));
-            let gates = gates.collect();
+            let meeting = self.spins.met_by.get(&(end as u32)).copied();
+            let mut gates = Vec::new();
+            for place in others {
+                let gate = match meeting {
+                    Some(meeting) => {
+                        let arrived = self.arrival_at(meeting, thread, wait);
+                        self.meeting_in(place, wait, arrived)
+                    }
+                    None => self.gate_in(place, wait),
+                };
+                gates.push((gate, place.event));
+            }
+            for other in self.others_at(meeting, thread) {
+                let meeting = meeting.unwrap_or_default();
+                gates.push((self.arrival_at(meeting, other, wait), begin as u32));
+            }
             self.sleeps.awaits.insert(back, gates);
             *self.spins.looks.entry(thread).or_default() += u64::from(count);
         }
         self.resumes_at[thread as usize] = end as u32 + 1;
+    }
+
+    /// Opens the gates of the meetings that a thread comes to with a spin.
+    fn arrive(&mut self, begin: usize, end: usize, thread: u32) {
+        if self.spins.met_by.is_empty() {
+            return;
+        }
+        let mut event = begin as u32;
+        while event as usize <= end {
+            if let Some(&meeting) = self.spins.met_by.get(&event) {
+                let arrived = self.arrival_at(meeting, thread, Waiting::Looking);
+                self.push_with_work(begin, thread, Action::Open(arrived), 0);
+            }
+            event = self.next.after(event as usize);
+        }
+    }
+
+    /// Returns the gate that opens when a thread comes to a meeting.
+    fn arrival_at(&mut self, meeting: Meeting, thread: u32, wait: Waiting) -> GateId {
+        if let Some(&gate) = self.spins.arrivals.get(&(meeting, thread)) {
+            return gate;
+        }
+        let gate = self.arrival_of(thread, wait);
+        self.spins.arrivals.insert((meeting, thread), gate);
+        gate
+    }
+
+    /// Returns who else looks at a meeting, where they are not too many.
+    fn others_at(&self, meeting: Option<Meeting>, thread: u32) -> Vec<u32> {
+        let looked = meeting.and_then(|meeting| self.spins.meetings.get(&meeting));
+        let others = looked.into_iter().flatten().copied();
+        let others = others.filter(|&other| other != thread && self.spins.waits[other as usize]);
+        others.take(MOST_OTHERS).collect()
     }
 
     /// Returns for how long a thread looked at memory in a spin that ended with this event, in nanoseconds.
@@ -427,6 +519,7 @@ impl Lowering<'_> {
     fn others_by_then(&self, (begin, end): (usize, usize), spinner: u32) -> Vec<Place> {
         let time = |event: usize| self.trace.events[event].time.0;
         let keeps_cpu = self.keeps_cpu(end);
+        let is_met = self.spins.met_by.contains_key(&(end as u32));
         let mut came = (end as u32, self.next.after(end));
         if keeps_cpu {
             let site = self.trace.call(&self.trace.events[end]).site;
@@ -446,6 +539,13 @@ impl Lowering<'_> {
             })
             .collect();
         let half = (time(back as usize) - time(end)) / 2;
+        if keeps_cpu
+            && is_met
+            && let Some(last) = (0..others.len()).max_by_key(|&place| others[place].worked())
+        {
+            // Only the last one that came lets the others go on.
+            others = vec![others.swap_remove(last)];
+        }
         if keeps_cpu {
             self.come_half_as_far(&mut others, (end, back));
         } else {
