@@ -70,11 +70,7 @@ pub fn take_out(trace: &mut Trace, seen: &Seen) -> Nanos {
         events: Vec::new(),
         calls: HashMap::new(),
         seen,
-        any_spins: seen
-            .turns
-            .values()
-            .flatten()
-            .any(|turn| turn.looked.0 > 0),
+        any_spins: seen.turns.values().flatten().any(|turn| turn.looked.0 > 0),
     };
     let mut all = Nanos(0);
     for (thread, events) in own.iter().enumerate() {
@@ -339,6 +335,35 @@ mod tests {
         let again = text::to_text(&trace).and_then(|text| text::parse(&text, "again"));
         let again = again.expect("it can be written down");
         assert_eq!(again.events.len(), trace.events.len());
+    }
+
+    #[test]
+    fn how_far_others_had_come_is_told_where_any_looks() {
+        let listing = "foretrace-text 1\nunit 1us\nreturns explicit\nprocess A\nprocess B\n0 A create B cpu=0\n\
+                       2000 A terminate cpu=1200\n2100 B terminate cpu=700\n";
+        let told = |looked| {
+            let mut trace = text::parse(listing, "test").expect("it is well formed");
+            (trace.threads[0].tid, trace.threads[1].tid) = (Some(6), Some(7));
+            let of_a = vec![
+                turn(400, 700, 0),
+                turn(1_000, 1_500, 0),
+                turn(1_600, 2_000, 0),
+            ];
+            let of_b = vec![turn(0, 400, looked), turn(1_500, 1_600, 0)];
+            let seen = Seen {
+                turns: BTreeMap::from([(6, of_a), (7, of_b)]),
+                ..Seen::default()
+            };
+            take_out(&mut trace, &seen);
+            let marks = trace
+                .events
+                .iter()
+                .filter(|event| trace.call(event).operation == Operation::Linger(Nanos(0)));
+            let mark = |event: &Event| Some((event.time.0 / MICRO, event.cpu()?.0 / MICRO));
+            marks.filter_map(mark).collect::<Vec<_>>()
+        };
+        assert_eq!(told(300), [(700, 300), (1_500, 800)]);
+        assert_eq!(told(0), []);
     }
 
     #[test]

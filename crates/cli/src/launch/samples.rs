@@ -160,6 +160,8 @@ pub struct Sight {
 pub struct Samples {
     ring: *mut u8,
     events: Vec<OwnedFd>,
+    /// Those of losing the CPU.
+    leaving: Vec<OwnedFd>,
 }
 
 // SAFETY: the ring belongs to this value alone, whichever thread has it.
@@ -204,9 +206,7 @@ impl Samples {
     /// Where the kernel does not allow it.
     pub fn of_next_child(cpu: u32) -> io::Result<Self> {
         let pace = Pace::Closely;
-        let mut samples = Self::of(vec![open(0, cpu, pace, pace.flags() | FROM_EXEC_ON)?])?;
-        samples.add_leaving(cpu, &[0], FROM_EXEC_ON);
-        Ok(samples)
+        Self::of(vec![open(0, cpu, pace, pace.flags() | FROM_EXEC_ON)?])
     }
 
     /// Begins to sample these threads, where they run on this CPU; those that ended meanwhile are left out, and so are some where
@@ -216,43 +216,36 @@ impl Samples {
     ///
     /// Where the kernel does not allow it, or none is there any more.
     pub fn of_threads(cpu: u32, threads: &[u32], pace: Pace) -> io::Result<Self> {
-        let mut samples = Self::of(Vec::from_iter(
-            threads
-                .iter()
-                .take(MOST_THREADS)
-                .filter_map(|&thread| open(thread, cpu, pace, pace.flags()).ok()),
-        ))?;
-        if pace == Pace::Closely {
-            samples.add_leaving(cpu, threads, 0);
-        }
-        Ok(samples)
-    }
-
-    /// Looks where these threads are when they lose the CPU, too, where the user may ask for that: the kernel is in control then.
-    fn add_leaving(&mut self, cpu: u32, threads: &[u32], flags: u64) {
-        for &thread in threads.iter().take(MOST_THREADS) {
-            if let (Ok(event), Some(first)) =
-                (open_leaving(thread, cpu, flags), self.events.first())
-            {
-                lead(&event, first);
-                self.events.push(event);
-            }
-        }
+        Self::of(events_of(cpu, threads, pace))
     }
 
     /// Looks at these threads, too.
     pub fn add(&mut self, cpu: u32, threads: &[u32], pace: Pace) {
-        for &thread in threads.iter().take(MOST_THREADS) {
-            if let (Ok(event), Some(first)) =
-                (open(thread, cpu, pace, pace.flags()), self.events.first())
-            {
-                lead(&event, first);
-                self.events.push(event);
+        if let Some(first) = self.events.first() {
+            let events = events_of(cpu, threads, pace);
+            for event in &events {
+                lead(event, first);
+            }
+            self.events.extend(events);
+        }
+    }
+
+    /// Looks where these threads are when they lose the CPU, too, until [`Self::forget_leaving`]; where the user may ask for that, as the kernel is in control
+    /// then. It makes each switch between threads longer.
+    pub fn see_leaving(&mut self, cpu: u32, threads: &[u32]) {
+        let threads = threads.iter().take(MOST_THREADS);
+        let events = threads.filter_map(|&thread| open_leaving(thread, cpu).ok());
+        self.leaving = events.collect();
+        if let Some(first) = self.events.first() {
+            for event in &self.leaving {
+                lead(event, first);
             }
         }
-        if pace == Pace::Closely {
-            self.add_leaving(cpu, threads, 0);
-        }
+    }
+
+    /// Does not look there any longer.
+    pub fn forget_leaving(&mut self) {
+        self.leaving.clear();
     }
 
     /// Maps the memory that the samples of all these events come to.
@@ -274,6 +267,7 @@ impl Samples {
         Ok(Self {
             ring: ring.cast(),
             events,
+            leaving: Vec::new(),
         })
     }
 
@@ -310,9 +304,7 @@ impl Samples {
                     let instruction = self.number(at + LEAVING_BYTES - 8, 8);
                     (Some(Seen::Leaves(instruction)), at + 16)
                 }
-                SAMPLE if size == SAMPLE_BYTES => {
-                    (Some(Seen::At(self.number(at + 8, 8))), at + 16)
-                }
+                SAMPLE if size == SAMPLE_BYTES => (Some(Seen::At(self.number(at + 8, 8))), at + 16),
                 SWITCH if misc & OUT != 0 => (Some(Seen::Off(misc & PREEMPTED != 0)), at + 8),
                 SWITCH => (Some(Seen::On), at + 8),
                 _ => (None, at),
@@ -329,6 +321,13 @@ impl Samples {
         }
         self.end(TAIL_AT).store(head, Ordering::Release);
     }
+}
+
+/// Makes the events of threads, as far as they are there and the kernel allows it.
+fn events_of(cpu: u32, threads: &[u32], pace: Pace) -> Vec<OwnedFd> {
+    let threads = threads.iter().take(MOST_THREADS);
+    let events = threads.map(|&thread| open(thread, cpu, pace, pace.flags()));
+    events.filter_map(Result::ok).collect()
 }
 
 /// Leads what comes of an event to the memory of another. One that cannot be led there is not seen.
@@ -354,28 +353,29 @@ fn open_with(thread: u32, cpu: u32, period: u64, flags: u64) -> io::Result<Owned
         flags,
         ..Attributes::default()
     };
-    open_as(attributes, thread, cpu)
+    open_as(&attributes, thread, cpu)
 }
 
 /// Makes an event of when a thread, and those that it creates, lose the CPU.
-fn open_leaving(thread: u32, cpu: u32, flags: u64) -> io::Result<OwnedFd> {
+fn open_leaving(thread: u32, cpu: u32) -> io::Result<OwnedFd> {
     let attributes = Attributes {
         config: CONTEXT_SWITCHES,
         period: 1,
         sample: WHERE_WHO_AND_WHEN | USER_REGISTERS,
         registers: INSTRUCTION,
-        flags: ALWAYS & !NO_KERNEL | INHERITED | flags,
+        flags: ALWAYS & !NO_KERNEL | INHERITED,
         ..Attributes::default()
     };
-    open_as(attributes, thread, cpu)
+    open_as(&attributes, thread, cpu)
 }
 
-fn open_as(attributes: Attributes, thread: u32, cpu: u32) -> io::Result<OwnedFd> {
+/// Makes an event of the kernel's own, by the clock of all others.
+fn open_as(attributes: &Attributes, thread: u32, cpu: u32) -> io::Result<OwnedFd> {
     let attributes = Attributes {
         kind: SOFTWARE,
         size: size_of::<Attributes>() as u32,
         clock: libc::CLOCK_MONOTONIC,
-        ..attributes
+        ..*attributes
     };
     // SAFETY: the kernel reads the attributes, which say their own size.
     let event = unsafe {

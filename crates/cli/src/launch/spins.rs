@@ -1,7 +1,7 @@
 //! Finds loops that wait for memory to change while a program runs: spinning that no call tells of; and which turns of threads ended there.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs::{self, File},
     io,
     os::unix::fs::FileExt as _,
@@ -278,7 +278,9 @@ impl Tally {
     /// Takes samples and turns. While some of the former are in loops of the program's out of which nothing but others leads, a metronome beats.
     fn take_closely(&mut self, samples: &mut Samples) {
         let (mut seen, mut stuck) = (0, 0);
+        let mut processes = BTreeSet::new();
         samples.take(|sight| {
+            processes.insert(sight.pid);
             let place = self.add(sight, Pace::Closely.period());
             let is_bounded = place.is_some_and(|place| self.found.places[place].is_bounded);
             seen += u32::from(place.is_some());
@@ -287,8 +289,12 @@ impl Tally {
         });
         self.quiet = if seen == 0 { self.quiet + 1 } else { 0 };
         if stuck > 0 && self.metronome.is_none() {
+            let threads: BTreeSet<u32> = processes.into_iter().flat_map(all_threads).collect();
+            let threads: Vec<u32> = threads.into_iter().collect();
+            samples.see_leaving(self.cpu, &threads);
             self.metronome = Metronome::start(self.cpu).ok();
         } else if self.quiet >= QUIET {
+            samples.forget_leaving();
             self.metronome = None;
         }
         self.found.turns.set_beats(self.metronome.is_some());

@@ -123,7 +123,10 @@ impl Watched {
         let on = *self.on.get_or_insert(at);
         let goes_on = self.is_fresh && place == self.looked;
         self.is_fresh = false;
-        let began = at.saturating_sub(Pace::Closely.period()).max(on).max(self.worked);
+        let began = at
+            .saturating_sub(Pace::Closely.period())
+            .max(on)
+            .max(self.worked);
         self.looks = place.map(|place| match self.looks {
             Some((since, before)) if before == place => (since, place),
             // It still looks for what it looked for when it lost the CPU.
@@ -160,8 +163,6 @@ impl Watched {
 mod tests {
     use super::*;
 
-    const PERIOD: u64 = 253_117;
-
     fn turns(sights: &[(u64, Seen, Option<usize>)]) -> Vec<Turn> {
         let mut turns = Turns::default();
         for &(at, seen, place) in sights {
@@ -189,7 +190,25 @@ mod tests {
         ]);
         let looked: Vec<u64> = found.iter().map(|turn| turn.looked).collect();
         // In the last one the thread did not lose the CPU: it waits for something else.
-        assert_eq!(looked, [800_000 + PERIOD / 2, 1_000_000, 0]);
+        assert_eq!(looked, [850_000, 1_000_000, 0]);
+    }
+
+    #[test]
+    fn who_loses_the_cpu_in_a_loop_looked_however_short_that_was() {
+        let found = turns(&[
+            (1_000_000, Seen::On, None),
+            (1_040_000, Seen::Leaves(9), Some(3)),
+            (1_040_000, Seen::Off(true), None),
+            (1_200_000, Seen::On, None),
+            (1_300_000, Seen::Leaves(1), None),
+            (1_300_000, Seen::Off(true), None),
+            // Without being seen as it lost the CPU, it may not be taken for one that looked.
+            (1_400_000, Seen::On, None),
+            (1_420_000, Seen::At(9), Some(3)),
+            (1_450_000, Seen::Off(true), None),
+        ]);
+        let looked: Vec<u64> = found.iter().map(|turn| turn.looked).collect();
+        assert_eq!(looked, [20_000, 0, 0]);
     }
 
     #[test]

@@ -110,6 +110,77 @@ mod tests {
         assert_eq!(millis(&program, 2).to_bits(), 2.0_f64.to_bits());
     }
 
+    /// Lists a recording of two threads that work for so many microseconds each and meet, again and again, in turns of 100 us on one CPU.
+    fn meeting(phases: &[[u64; 2]]) -> Program {
+        const TURN: u64 = 100;
+        let head = "foretrace-text 1\nrecording command prog\nunit 1us\nreturns explicit\nprocess A\nprocess B\n0 A create B cpu=0\n";
+        let mut rows = String::new();
+        let (mut now, mut round, mut left, mut cpu) = (0, [0, 0], phases[0], [0, 0]);
+        // Until which of the rounds each has come, and whether it spins.
+        let mut spins = [false, false];
+        while round != [phases.len(); 2] {
+            for (own, name) in ["A", "B"].into_iter().enumerate() {
+                let mut turn = TURN;
+                while turn > 0 && round[own] < phases.len() {
+                    if left[own] == 0 && round[1 - own] < round[own] {
+                        unreachable!("who waits is not a round ahead");
+                    }
+                    let is_first = left[own] == 0
+                        && (round[1 - own] < round[own]
+                            || round[1 - own] == round[own] && left[1 - own] > 0);
+                    if std::mem::take(&mut spins[own]) {
+                        rows += &format!("{now} {name} return cpu={}\n", cpu[own]);
+                    }
+                    if is_first {
+                        rows += &format!("{now} {name} spin looked={turn} cpu={}\n", cpu[own]);
+                        spins[own] = true;
+                        (now, turn) = (now + turn, 0);
+                    } else if left[own] == 0 {
+                        round[own] += 1;
+                        left[own] = phases.get(round[own]).map_or(0, |phase| phase[own]);
+                    } else {
+                        let worked = turn.min(left[own]);
+                        (now, turn) = (now + worked, turn - worked);
+                        (left[own], cpu[own]) = (left[own] - worked, cpu[own] + worked);
+                        if turn == 0 {
+                            rows += &format!("{now} {name} linger looked=0 cpu={}\n", cpu[own]);
+                        }
+                    }
+                }
+            }
+        }
+        for (name, cpu) in ["A", "B"].into_iter().zip(cpu) {
+            now += 1;
+            rows += &format!("{now} {name} terminate cpu={cpu}\n");
+        }
+        Program::from_trace(&testkit::trace(&format!("{head}{rows}")))
+    }
+
+    #[test]
+    fn threads_that_meet_by_looking_wait_for_each_other() {
+        // By turns one works for 3 ms and the other for 0.8.
+        let phases: Vec<[u64; 2]> = (0..20)
+            .map(|round| {
+                if round % 2 == 0 {
+                    [3_000, 800]
+                } else {
+                    [800, 3_000]
+                }
+            })
+            .collect();
+        let program = meeting(&phases);
+        let two = millis(&program, 2);
+        assert!((58.0..63.0).contains(&two), "{two}");
+        // On one each looks until the clock ticks, every 4 ms, and works for 3.8 in each turn.
+        let one = millis(&program, 1);
+        assert!((76.0..84.0).contains(&one), "{one}");
+        // One that is always slow never looks in the recording; on one CPU it comes to some meetings first.
+        let program = meeting(&[[2_500, 500]; 20]);
+        let (one, two) = (millis(&program, 1), millis(&program, 2));
+        assert!((49.0..53.0).contains(&two), "{two}");
+        assert!(one > 55.0, "{one}");
+    }
+
     #[test]
     fn threads_that_look_for_what_cannot_come_are_a_deadlock() {
         // On two CPUs A has the mutex first, and B, which it waits for, never gets it.
