@@ -113,8 +113,9 @@ mod tests {
     /// Lists a recording of two threads that work for so many microseconds each and meet, again and again, in turns of 100 us on one CPU.
     fn meeting(phases: &[[u64; 2]]) -> Program {
         const TURN: u64 = 100;
-        let head = "foretrace-text 1\nrecording command prog\nunit 1us\nreturns explicit\nprocess A\nprocess B\n0 A create B cpu=0\n";
-        let mut rows = String::new();
+        let head = "foretrace-text 1\nrecording command prog\nunit 1us\nreturns explicit\nprocess A\nprocess B\n0 A create B cpu=0";
+        let mut rows = vec![head.to_owned()];
+        let mut row = |row: String| rows.push(row);
         let (mut now, mut round, mut left, mut cpu) = (0, [0, 0], phases[0], [0, 0]);
         // Until which of the rounds each has come, and whether it spins.
         let mut spins = [false, false];
@@ -122,17 +123,14 @@ mod tests {
             for (own, name) in ["A", "B"].into_iter().enumerate() {
                 let mut turn = TURN;
                 while turn > 0 && round[own] < phases.len() {
-                    if left[own] == 0 && round[1 - own] < round[own] {
-                        unreachable!("who waits is not a round ahead");
-                    }
                     let is_first = left[own] == 0
                         && (round[1 - own] < round[own]
                             || round[1 - own] == round[own] && left[1 - own] > 0);
                     if std::mem::take(&mut spins[own]) {
-                        rows += &format!("{now} {name} return cpu={}\n", cpu[own]);
+                        row(format!("{now} {name} return cpu={}", cpu[own]));
                     }
                     if is_first {
-                        rows += &format!("{now} {name} spin looked={turn} cpu={}\n", cpu[own]);
+                        row(format!("{now} {name} spin looked={turn} cpu={}", cpu[own]));
                         spins[own] = true;
                         (now, turn) = (now + turn, 0);
                     } else if left[own] == 0 {
@@ -143,7 +141,7 @@ mod tests {
                         (now, turn) = (now + worked, turn - worked);
                         (left[own], cpu[own]) = (left[own] - worked, cpu[own] + worked);
                         if turn == 0 {
-                            rows += &format!("{now} {name} linger looked=0 cpu={}\n", cpu[own]);
+                            row(format!("{now} {name} linger looked=0 cpu={}", cpu[own]));
                         }
                     }
                 }
@@ -151,9 +149,9 @@ mod tests {
         }
         for (name, cpu) in ["A", "B"].into_iter().zip(cpu) {
             now += 1;
-            rows += &format!("{now} {name} terminate cpu={cpu}\n");
+            row(format!("{now} {name} terminate cpu={cpu}"));
         }
-        Program::from_trace(&testkit::trace(&format!("{head}{rows}")))
+        Program::from_trace(&testkit::trace(&rows.join("\n")))
     }
 
     #[test]
