@@ -438,16 +438,17 @@ impl Lowering<'_> {
             for place in others {
                 let gate = match meeting {
                     Some(meeting) => {
-                        let arrived = self.arrival_at(meeting, thread, wait);
+                        let arrived = self.arrival_at(meeting, thread);
                         self.meeting_in(place, wait, arrived)
                     }
                     None => self.gate_in(place, wait),
                 };
                 gates.push((gate, place.event));
             }
-            for other in self.others_at(meeting, thread) {
-                let meeting = meeting.unwrap_or_default();
-                gates.push((self.arrival_at(meeting, other, wait), begin as u32));
+            if let Some(meeting) = meeting {
+                for other in self.others_at(meeting, thread) {
+                    gates.push((self.arrival_at(meeting, other), begin as u32));
+                }
             }
             self.sleeps.awaits.insert(back, gates);
             *self.spins.looks.entry(thread).or_default() += u64::from(count);
@@ -463,7 +464,7 @@ impl Lowering<'_> {
         let mut event = begin as u32;
         while event as usize <= end {
             if let Some(&meeting) = self.spins.met_by.get(&event) {
-                let arrived = self.arrival_at(meeting, thread, Waiting::Looking);
+                let arrived = self.arrival_at(meeting, thread);
                 self.push_with_work(begin, thread, Action::Open(arrived), 0);
             }
             event = self.next.after(event as usize);
@@ -471,18 +472,18 @@ impl Lowering<'_> {
     }
 
     /// Returns the gate that opens when a thread comes to a meeting.
-    fn arrival_at(&mut self, meeting: Meeting, thread: u32, wait: Waiting) -> GateId {
+    fn arrival_at(&mut self, meeting: Meeting, thread: u32) -> GateId {
         if let Some(&gate) = self.spins.arrivals.get(&(meeting, thread)) {
             return gate;
         }
-        let gate = self.arrival_of(thread, wait);
+        let gate = self.arrival_of(thread, Waiting::Looking);
         self.spins.arrivals.insert((meeting, thread), gate);
         gate
     }
 
     /// Returns who else looks at a meeting, where they are not too many.
-    fn others_at(&self, meeting: Option<Meeting>, thread: u32) -> Vec<u32> {
-        let looked = meeting.and_then(|meeting| self.spins.meetings.get(&meeting));
+    fn others_at(&self, meeting: Meeting, thread: u32) -> Vec<u32> {
+        let looked = self.spins.meetings.get(&meeting);
         let others = looked.into_iter().flatten().copied();
         let others = others.filter(|&other| other != thread && self.spins.waits[other as usize]);
         others.take(MOST_OTHERS).collect()
@@ -504,7 +505,7 @@ impl Lowering<'_> {
     }
 
     /// Lowers a spin that went on by itself: on one CPU it takes as long as it did, on more what it looks for can come meanwhile, and what the
-    /// thread does then to wait for it takes as long as that needs.
+    /// thread does then to wait for it takes as long as that needs. One of no time only tells how far the thread had come.
     pub fn linger(&mut self, index: usize, thread: u32, looked: u64) {
         self.push(index, thread, Action::Pass);
         if looked > 0 {
@@ -550,9 +551,7 @@ impl Lowering<'_> {
             })
             .collect();
         let half = (time(back as usize) - time(end)) / 2;
-        if keeps_cpu
-            && is_met
-            && let Some(last) = (0..others.len()).max_by_key(|&place| others[place].worked())
+        if is_met && let Some(last) = (0..others.len()).max_by_key(|&place| others[place].worked())
         {
             // Only the last one that came lets the others go on.
             others = vec![others.swap_remove(last)];

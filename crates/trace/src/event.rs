@@ -278,7 +278,8 @@ pub enum Operation {
     /// Looked at memory again and again until it lost the CPU, and was without it until its [`Operation::Return`]. For so long it
     /// looked: that is not in its CPU time, and others had the CPU only after it.
     Spin(Nanos),
-    /// Looked at memory again and again for so long, and went on by itself: that is not in its CPU time.
+    /// Looked at memory again and again for so long, and went on by itself: that is not in its CPU time. Of no time, it lost the CPU here, in the midst of its
+    /// work, while others looked.
     Linger(Nanos),
 }
 

@@ -3,7 +3,8 @@
 //! On one CPU a thread that spins so keeps the CPU until its slice is over, and nobody whom it waits for can run meanwhile. How often and
 //! how long it does that is a matter of that one CPU, and no work. So each turn that ended in such a loop becomes a [`Operation::Spin`],
 //! from when the thread began to look until it had the CPU again, and the time that it looked is taken out of its CPU times. Of loops that go on
-//! by themselves, what samples saw before an event becomes an [`Operation::Linger`] before that one.
+//! by themselves, what samples saw before an event becomes an [`Operation::Linger`] before that one. How far others had come is told by one of no time at the
+//! end of each of their turns.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -73,6 +73,12 @@ impl Metronome {
 /// For so many beats the time that one takes is measured.
 const MEASURED: u64 = 100;
 
+/// A reading that takes so many times as long as others was interrupted.
+const JUMP: u64 = 3;
+
+/// No more readings than this are made: some tenths of a second.
+const MOST_STEPS: usize = 1_000_000;
+
 /// Returns how much of its CPU time a thread on this CPU has for each beat, in nanoseconds, on this machine; nothing where that cannot be
 /// measured. The calling thread stays on this CPU.
 ///
@@ -96,12 +102,6 @@ pub fn cost_of_beat(cpu: u32) -> f64 {
     let jumped: u64 = jumps.map(|step| step - usual).sum();
     jumped as f64 / beats.max(1) as f64
 }
-
-/// A reading that takes so many times as long as others was interrupted.
-const JUMP: u64 = 3;
-
-/// No more readings than this are made: some tenths of a second.
-const MOST_STEPS: usize = 1_000_000;
 
 impl Drop for Metronome {
     fn drop(&mut self) {

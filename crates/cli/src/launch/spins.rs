@@ -303,11 +303,12 @@ impl Tally {
     /// Measures what it took to see what was seen.
     fn measure_costs(&mut self) {
         self.metronome = None;
-        if self.found.turns.any_spins() {
-            self.found.costs = Costs {
-                share: share_of_samples(),
-                beat: cost_of_beat(self.cpu),
-            };
+        let turns = &self.found.turns;
+        if turns.any_spins() {
+            self.found.costs.share = share_of_samples();
+        }
+        if turns.any_beaten() {
+            self.found.costs.beat = cost_of_beat(self.cpu);
         }
     }
 

@@ -110,6 +110,12 @@ impl Turns {
         threads.map(|(&tid, thread)| (tid, thread.waited.as_slice()))
     }
 
+    /// Returns whether a metronome may have ended any turn.
+    pub fn any_beaten(&self) -> bool {
+        let mut turns = self.of_threads().flat_map(|(_, turns)| turns);
+        turns.any(|turn| turn.is_beaten)
+    }
+
     /// Returns whether any turn ended in a loop, or one was seen that goes on by itself.
     pub fn any_spins(&self) -> bool {
         let spins = |turns: &[Turn]| turns.iter().any(|turn| turn.looked > 0);
@@ -119,6 +125,7 @@ impl Turns {
 }
 
 impl Watched {
+    /// It was seen at a time where it waits in a loop, or does something else.
     fn was_at(&mut self, at: u64, place: Option<usize>) {
         let on = *self.on.get_or_insert(at);
         let goes_on = self.is_fresh && place == self.looked;
