@@ -14,12 +14,19 @@
 //!
 //! `docs/models.md`, "What is assumed, and said".
 
-use std::collections::{BTreeMap, BTreeSet};
+mod meetings;
+mod stretches;
+
+use std::collections::BTreeMap;
 
 use foretrace_trace::{Event, Operation as Op, SiteId, Trace};
 
+use self::{
+    meetings::Meetings,
+    stretches::{Stretch, returns},
+};
 use crate::{
-    Action, GateId,
+    Action,
     lower::{Lowering, OpenKind},
     polls::SPIN,
     program::Waiting,
@@ -40,17 +47,11 @@ const LEAST_SHARE: u64 = 8;
 /// The same of those that keep the CPU: who waits for whom is known more closely, and on one CPU each wait takes a slice.
 const LEAST_LOOKING_SHARE: u64 = 64;
 
-/// Of those that meet, each waits for so many others at most by itself, and for the rest by the one that came last.
-const MOST_OTHERS: usize = 16;
-
 /// As many turns that ended in looking tell how long turns are.
 const TURNS: usize = 8;
 
 /// The shortest slice that a recording asks the kernel for, in nanoseconds: shorter turns were ended otherwise.
 const LEAST_SLICE: u64 = 1_000_000;
-
-/// A time at which threads met: the last look in vain, and the first that was not.
-type Meeting = (u32, u32);
 
 /// The spins of a trace.
 #[derive(Default)]
@@ -68,12 +69,8 @@ pub(crate) struct Spins {
     telling: Vec<Vec<(u32, f64)>>,
     /// The last naps of those that keep the CPU, by the call that looks: the event that ends each, and the one at which it began, in order.
     looking: BTreeMap<Option<SiteId>, Vec<(u32, u32)>>,
-    /// The times at which all met that look at one place, and who of them looked then, by the last look in vain and the first that was not; and which of
-    /// these each last nap was of.
-    meetings: BTreeMap<Meeting, BTreeSet<u32>>,
-    met_by: BTreeMap<u32, Meeting>,
-    /// The gates that open when a thread comes to one.
-    arrivals: BTreeMap<(Meeting, u32), GateId>,
+    /// The times at which threads met by looking.
+    meetings: Meetings,
     /// How long the turns were that began after a look in vain and ended in another, in nanoseconds, the shortest first.
     turns: Vec<u64>,
 }
@@ -107,17 +104,21 @@ impl Spins {
             telling: Vec::new(),
             looks: BTreeMap::new(),
             looking: BTreeMap::new(),
-            meetings: BTreeMap::new(),
-            met_by: BTreeMap::new(),
-            arrivals: BTreeMap::new(),
+            meetings: Meetings::default(),
         };
         spins.looking = spins.looking(trace);
         // A listing by hand is replayed as it stands.
         let is_recorded = trace.recording.is_some();
         let sites = spins.looking.keys().copied().filter(|_| is_recorded);
-        for site in sites.collect::<Vec<_>>() {
-            spins.add_meetings(trace, site);
+        let mut meetings = Meetings::default();
+        for site in sites {
+            let naps = spins.looking[&site].iter().map(|&(back, end)| {
+                let thread = trace.call(&trace.events[end as usize]).thread.0;
+                (end, thread, spins.came_between(site, (end, back)))
+            });
+            meetings.add(naps, |meeting| spins.most_worked(meeting));
         }
+        spins.meetings = meetings;
         let threads = 0..spins.events.len();
         spins.telling = threads.map(|thread| spins.telling(trace, thread)).collect();
         spins
@@ -155,34 +156,6 @@ impl Spins {
         let looks = same.map(|&(_, other_end)| other_end);
         let last = looks.filter(|&look| look < first_back).max();
         (last.map_or(end, |last| last.max(end)), first_back)
-    }
-
-    /// Adds the times at which threads met, where a call looks whether all have come that look there: nearly each time all but one looked, and that one,
-    /// which worked meanwhile, looks there at other times.
-    fn add_meetings(&mut self, trace: &Trace, site: Option<SiteId>) {
-        let naps = self.looking.get(&site).map_or(&[][..], Vec::as_slice);
-        let thread = |event: u32| trace.call(&trace.events[event as usize]).thread.0;
-        let members: BTreeSet<u32> = naps.iter().map(|&(_, end)| thread(end)).collect();
-        let (mut meetings, mut met_by) = (BTreeMap::<_, BTreeSet<u32>>::new(), BTreeMap::new());
-        for &(back, end) in naps {
-            let came = self.came_between(site, (end, back));
-            meetings.entry(came).or_default().insert(thread(end));
-            met_by.insert(end, came);
-        }
-        let is_one = |&(&(last, first), looked): &(&Meeting, &BTreeSet<u32>)| {
-            let worked = |thread: u32| {
-                let of = |event| self.shares.of(event, thread).unwrap_or(0);
-                of(first).saturating_sub(of(last))
-            };
-            let opener = (0..self.events.len() as u32).max_by_key(|&thread| worked(thread));
-            let is_member = opener.is_some_and(|opener| members.contains(&opener));
-            is_member && looked.len() + 1 >= members.len()
-        };
-        let met = meetings.iter().filter(is_one).count();
-        if members.len() > 1 && met * 4 >= meetings.len() * 3 {
-            self.meetings.append(&mut meetings);
-            self.met_by.append(&mut met_by);
-        }
     }
 
     /// Returns the events of a thread, and at which places of these it returned from a wait.
@@ -234,15 +207,6 @@ impl Spins {
     }
 }
 
-/// Returns at which places of a thread's events it returned from a wait.
-fn returns(trace: &Trace, own: &[u32]) -> Vec<u32> {
-    let is_return = |&(_, event): &(u32, &u32)| {
-        trace.call(&trace.events[*event as usize]).operation == Op::Return
-    };
-    let places = (0..).zip(own).filter(is_return);
-    places.map(|(place, _)| place).collect()
-}
-
 /// Returns how long the turns of a thread were that began after a look in vain and ended in another.
 fn turns<'t>(trace: &'t Trace, own: &'t [u32]) -> impl Iterator<Item = u64> + 't {
     let spin = |event: u32| {
@@ -259,56 +223,6 @@ fn turns<'t>(trace: &'t Trace, own: &'t [u32]) -> impl Iterator<Item = u64> + 't
         let ((before, _), (cpu, looked)) = (spin(first)?, spin(last)?);
         Some(cpu.since(before).0 + looked.0)
     })
-}
-
-/// What a thread works from one wait to the next, as the CPU times at its ends.
-#[derive(Clone, Copy)]
-struct Stretch {
-    from: u64,
-    to: u64,
-}
-
-impl Stretch {
-    /// Returns that of a thread in which it goes on after it used so much CPU time; `None` where it does not. `own` are its events, `returns`
-    /// the places of those that end a wait.
-    fn at(trace: &Trace, (own, returns): (&[u32], &[u32]), cpu: u64) -> Option<Self> {
-        let used = |place: usize| {
-            let event = *own.get(place)?;
-            trace.events[event as usize].cpu().map(|used| used.0)
-        };
-        let next = own.partition_point(|&event| {
-            let used = trace.events[event as usize].cpu();
-            used.is_none_or(|used| used.0 <= cpu)
-        });
-        // One that comes next ends the wait that it is in.
-        let next_return = returns.partition_point(|&place| place as usize <= next);
-        let before = next_return
-            .checked_sub(1)
-            .map(|last| returns[last] as usize);
-        let from = before.map_or(Some(0), used)?;
-        let to = match returns.get(next_return) {
-            Some(&place) => place as usize - 1,
-            None => own.len().checked_sub(1)?,
-        };
-        let to = used(to)?;
-        (to > cpu).then_some(Self { from, to })
-    }
-
-    fn length(self) -> u64 {
-        self.to.saturating_sub(self.from)
-    }
-
-    /// Returns which part of it has been done when its thread has used so much CPU time.
-    fn part(self, cpu: u64) -> f64 {
-        let done = cpu.clamp(self.from, self.to) - self.from;
-        done as f64 / self.length().max(1) as f64
-    }
-
-    /// Returns how much CPU time its thread has used when such a part of it has been done.
-    #[expect(clippy::cast_sign_loss, reason = "no part is negative")]
-    fn cpu(self, part: f64) -> u64 {
-        self.from + (self.length() as f64 * part).round() as u64
-    }
 }
 
 /// Another thread, while one spins.
@@ -433,60 +347,16 @@ impl Lowering<'_> {
             } else {
                 Waiting::Yielding
             };
-            let meeting = self.spins.met_by.get(&(end as u32)).copied();
-            let mut gates = Vec::new();
-            for place in others {
-                let gate = match meeting {
-                    Some(meeting) => {
-                        let arrived = self.arrival_at(meeting, thread);
-                        self.meeting_in(place, wait, arrived)
-                    }
-                    None => self.gate_in(place, wait),
-                };
-                gates.push((gate, place.event));
-            }
-            if let Some(meeting) = meeting {
-                for other in self.others_at(meeting, thread) {
-                    gates.push((self.arrival_at(meeting, other), begin as u32));
-                }
-            }
+            let gates = if let Some(meeting) = self.spins.meetings.of(end) {
+                self.gates_at(meeting, &others, (begin, thread))
+            } else {
+                let gate = |place: Place| (self.gate_in(place, wait), place.event);
+                others.into_iter().map(gate).collect()
+            };
             self.sleeps.awaits.insert(back, gates);
             *self.spins.looks.entry(thread).or_default() += u64::from(count);
         }
         self.resumes_at[thread as usize] = end as u32 + 1;
-    }
-
-    /// Opens the gates of the meetings that a thread comes to with a spin.
-    fn arrive(&mut self, begin: usize, end: usize, thread: u32) {
-        if self.spins.met_by.is_empty() {
-            return;
-        }
-        let mut event = begin as u32;
-        while event as usize <= end {
-            if let Some(&meeting) = self.spins.met_by.get(&event) {
-                let arrived = self.arrival_at(meeting, thread);
-                self.push_with_work(begin, thread, Action::Open(arrived), 0);
-            }
-            event = self.next.after(event as usize);
-        }
-    }
-
-    /// Returns the gate that opens when a thread comes to a meeting.
-    fn arrival_at(&mut self, meeting: Meeting, thread: u32) -> GateId {
-        if let Some(&gate) = self.spins.arrivals.get(&(meeting, thread)) {
-            return gate;
-        }
-        let gate = self.arrival_of(thread, Waiting::Looking);
-        self.spins.arrivals.insert((meeting, thread), gate);
-        gate
-    }
-
-    /// Returns who else looks at a meeting, where they are not too many.
-    fn others_at(&self, meeting: Meeting, thread: u32) -> Vec<u32> {
-        let looked = self.spins.meetings.get(&meeting);
-        let others = looked.into_iter().flatten().copied();
-        let others = others.filter(|&other| other != thread && self.spins.waits[other as usize]);
-        others.take(MOST_OTHERS).collect()
     }
 
     /// Returns for how long a thread looked at memory in a spin that ended with this event, in nanoseconds.
@@ -531,7 +401,7 @@ impl Lowering<'_> {
     fn others_by_then(&self, (begin, end): (usize, usize), spinner: u32) -> Vec<Place> {
         let time = |event: usize| self.trace.events[event].time.0;
         let keeps_cpu = self.keeps_cpu(end);
-        let is_met = self.spins.met_by.contains_key(&(end as u32));
+        let is_met = self.spins.meetings.of(end).is_some();
         let mut came = (end as u32, self.next.after(end));
         if keeps_cpu {
             let site = self.trace.call(&self.trace.events[end]).site;

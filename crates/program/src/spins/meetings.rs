@@ -1,0 +1,122 @@
+//! Meetings of threads that look at memory: a barrier that spins. Whoever comes last lets all others go on, in a replay another than in the recording.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Spins;
+use crate::{Action, GateId, Waiting, lower::Lowering, sleeps::Place};
+
+/// Of those that meet, each waits for so many others at most by itself, and for the rest by the one that came last.
+const MOST_OTHERS: usize = 16;
+
+/// A time at which threads met: the last look in vain, and the first that was not.
+pub(super) type Meeting = (u32, u32);
+
+/// The times at which all met that look at one place.
+#[derive(Default)]
+pub(super) struct Meetings {
+    /// Who looked then, and did not come last.
+    looked: BTreeMap<Meeting, BTreeSet<u32>>,
+    /// Which of these each last nap was of, by the event that begins it.
+    by_nap: BTreeMap<u32, Meeting>,
+    /// The gates that open when a thread comes to one.
+    arrivals: BTreeMap<(Meeting, u32), GateId>,
+}
+
+impl Meetings {
+    /// Adds the times at which threads met, where a call looks whether all have come that look there: nearly each time all but one looked, and that one,
+    /// which worked meanwhile, looks there at other times. `naps` are the last ones at that call, as the event that begins each, its thread, and what
+    /// others came to in it; `most_worked` tells which of all threads worked most between two events.
+    pub fn add(
+        &mut self,
+        naps: impl Iterator<Item = (u32, u32, Meeting)>,
+        most_worked: impl Fn(Meeting) -> Option<u32>,
+    ) {
+        let mut looked = BTreeMap::<Meeting, BTreeSet<u32>>::new();
+        let (mut members, mut by_nap) = (BTreeSet::new(), BTreeMap::new());
+        for (nap, thread, meeting) in naps {
+            looked.entry(meeting).or_default().insert(thread);
+            by_nap.insert(nap, meeting);
+            members.insert(thread);
+        }
+        let is_one = |&(&meeting, looked): &(&Meeting, &BTreeSet<u32>)| {
+            let is_member = most_worked(meeting).is_some_and(|last| members.contains(&last));
+            is_member && looked.len() + 1 >= members.len()
+        };
+        let met = looked.iter().filter(is_one).count();
+        if members.len() > 1 && met * 4 >= looked.len() * 3 {
+            self.looked.append(&mut looked);
+            self.by_nap.append(&mut by_nap);
+        }
+    }
+
+    /// Returns the meeting that a thread waited for in the nap that began with an event.
+    pub fn of(&self, nap: usize) -> Option<Meeting> {
+        self.by_nap.get(&(nap as u32)).copied()
+    }
+}
+
+impl Spins {
+    /// Returns which thread worked most between two events.
+    pub(super) fn most_worked(&self, (from, to): Meeting) -> Option<u32> {
+        let worked = |thread: u32| {
+            let of = |event| self.shares.of(event, thread).unwrap_or(0);
+            of(to).saturating_sub(of(from))
+        };
+        (0..self.events.len() as u32).max_by_key(|&thread| worked(thread))
+    }
+}
+
+impl Lowering<'_> {
+    /// Opens the gates of the meetings that a thread comes to with a spin that begins and ends with these events.
+    pub(super) fn arrive(&mut self, begin: usize, end: usize, thread: u32) {
+        if self.spins.meetings.by_nap.is_empty() {
+            return;
+        }
+        let mut event = begin;
+        while event <= end {
+            if let Some(meeting) = self.spins.meetings.of(event) {
+                let arrived = self.arrival_at(meeting, thread);
+                self.push_with_work(begin, thread, Action::Open(arrived), 0);
+            }
+            event = self.next.after(event) as usize;
+        }
+    }
+
+    /// Returns the gates that a thread waits for at a meeting, and the events that they open at: those of `others`, which let it go on in the recording,
+    /// and of all that looked as well.
+    pub(super) fn gates_at(
+        &mut self,
+        meeting: Meeting,
+        others: &[Place],
+        (begin, thread): (usize, u32),
+    ) -> Vec<(GateId, u32)> {
+        let arrived = self.arrival_at(meeting, thread);
+        let mut gates = Vec::new();
+        for &place in others {
+            let gate = self.meeting_in(place, Waiting::Looking, arrived);
+            gates.push((gate, place.event));
+        }
+        for other in self.others_at(meeting, thread) {
+            gates.push((self.arrival_at(meeting, other), begin as u32));
+        }
+        gates
+    }
+
+    /// Returns the gate that opens when a thread comes to a meeting.
+    fn arrival_at(&mut self, meeting: Meeting, thread: u32) -> GateId {
+        if let Some(&gate) = self.spins.meetings.arrivals.get(&(meeting, thread)) {
+            return gate;
+        }
+        let gate = self.arrival_of(thread, Waiting::Looking);
+        self.spins.meetings.arrivals.insert((meeting, thread), gate);
+        gate
+    }
+
+    /// Returns who else looks at a meeting, where they are not too many.
+    fn others_at(&self, meeting: Meeting, thread: u32) -> Vec<u32> {
+        let looked = self.spins.meetings.looked.get(&meeting);
+        let others = looked.into_iter().flatten().copied();
+        let others = others.filter(|&other| other != thread && self.spins.waits[other as usize]);
+        others.take(MOST_OTHERS).collect()
+    }
+}
