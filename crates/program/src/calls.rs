@@ -93,7 +93,7 @@ impl Lowering<'_> {
                 self.between_threads(index, thread, call.operation);
             }
             _ => {
-                if !self.tried_until.is_empty() {
+                if self.tries.are_under_way() {
                     self.got_after_tries(index, call);
                 }
                 self.acquire(index, thread, call.operation);

@@ -57,6 +57,7 @@ impl Lowering<'_> {
             );
         }
         let ends = std::mem::take(&mut self.ends);
+        let tried = self.tries.mutexes(self.trace);
         let laid_out = with_pools.then_some(LaidOut {
             trace: self.trace,
             next: &self.next,
@@ -80,6 +81,7 @@ impl Lowering<'_> {
             delays: self.delays,
             slice: self.spins.slice(),
             progress: self.sleeps.progress,
+            tried,
             structures: self.structures,
             pools,
             no_pools: others,

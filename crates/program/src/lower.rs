@@ -24,6 +24,7 @@ use crate::{
     spins::Spins,
     structure::{self, Roles},
     teams::{self, SharedOut},
+    tries::Tries,
     work::Work,
 };
 
@@ -98,7 +99,7 @@ pub(crate) struct Lowering<'t> {
     /// The ends of sections that others wait for by polling, by event.
     pub section_ends: BTreeMap<u32, OpRef>,
     /// Tries by which a thread got a lock after it had failed to.
-    pub tried_until: BTreeSet<u32>,
+    pub tries: Tries,
     /// Those that wait for them, with the event of the end.
     pub polls: Vec<(OpRef, u32)>,
     /// How many sections that were counted are lowered to one.
@@ -287,7 +288,7 @@ impl<'t> Lowering<'t> {
             delays: Vec::new(),
             warnings: Vec::new(),
             section_ends: BTreeMap::new(),
-            tried_until: BTreeSet::new(),
+            tries: Tries::default(),
             polls: Vec::new(),
             sleeps: Sleeps::default(),
             spins: Spins::of(trace),

@@ -56,7 +56,7 @@ impl Lowering<'_> {
         let waits_for_nothing = self.open[place].is_none()
             && self.taking[place].is_empty()
             && self.resumes_at[place] as usize <= index;
-        let asks_for_nothing = self.tried_until.is_empty()
+        let asks_for_nothing = !self.tries.are_under_way()
             && !self.sleeps.are_awaited()
             && !self.pipes.has_marks()
             && !self.roles.has(index as u32);

@@ -1,6 +1,6 @@
 //! The whole of a program.
 
-use std::{ops::Range, sync::OnceLock};
+use std::{collections::BTreeSet, ops::Range, sync::OnceLock};
 
 use foretrace_trace::{Object, ObjectId, ObjectKind, Process, ProcessId, ThreadId, Trace};
 
@@ -34,6 +34,8 @@ pub struct Program {
     /// How long, in nanoseconds, a thread that looked at memory all the time had the CPU in the recording before it lost it to another:
     /// the kernel's slice; `None` where too few did, or the recorder ended their turns.
     pub slice: Option<u64>,
+    /// The mutexes that whoever wants one tries to get again and again until it has it, on its CPU.
+    pub tried: BTreeSet<ObjectId>,
     /// The condition variables that are waited on, and what each was found to be.
     pub structures: Vec<Structure>,
     /// Threads that take tasks from a shared queue, so that the Pool model can let any of them run any task.
@@ -110,7 +112,10 @@ impl Program {
     /// Returns whether any thread waits by looking at memory, on its CPU.
     pub fn looks(&self) -> bool {
         let mut progress = self.progress.iter();
+        let spun = |object: &Object| object.kind == ObjectKind::Spin;
         progress.any(|progress| progress.wait == Waiting::Looking)
+            || !self.tried.is_empty()
+            || self.objects.iter().any(spun)
     }
 
     /// Returns the operations whose release this one waited for in the recording.

@@ -1,16 +1,63 @@
 //! Tries that failed until one succeeded: how often a thread tries depends on how long it has to wait, so that a replay must
 //! not repeat it. It waits for the lock.
 
-use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome};
+use std::collections::BTreeSet;
+
+use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, SiteId, Trace};
 
 use crate::{
     Action,
     lower::{Lowering, NONE},
 };
 
+/// Tries that failed until one succeeded, as far as the sweep has come.
+#[derive(Default)]
+pub(crate) struct Tries {
+    /// The events at which threads that tried get the lock.
+    until: BTreeSet<u32>,
+    /// The calls that were made again until one of them got the lock.
+    repeated: BTreeSet<Option<SiteId>>,
+}
+
+impl Tries {
+    /// Returns whether any thread is to get a lock that it tried to get before.
+    pub fn are_under_way(&self) -> bool {
+        !self.until.is_empty()
+    }
+
+    /// Returns the mutexes that are got by such calls alone, where those that fail are made again.
+    pub fn mutexes(&self, trace: &Trace) -> BTreeSet<ObjectId> {
+        if self.repeated.is_empty() {
+            return BTreeSet::new();
+        }
+        let (mut mutexes, mut others) = (BTreeSet::new(), BTreeSet::new());
+        for call in &trace.calls {
+            match call.operation {
+                Op::TryLock(mutex) | Op::TryLocks { mutex, .. } => {
+                    let is_repeated = self.repeated.contains(&call.site);
+                    let kind = if is_repeated {
+                        &mut mutexes
+                    } else {
+                        &mut others
+                    };
+                    kind.insert(mutex);
+                }
+                Op::Lock(mutex)
+                | Op::TimedLock(mutex)
+                | Op::CondWait { mutex, .. }
+                | Op::CondTimedWait { mutex, .. } => {
+                    others.insert(mutex);
+                }
+                _ => {}
+            }
+        }
+        &mutexes - &others
+    }
+}
+
 impl Lowering<'_> {
-    /// Lowers failed tries, if the thread did nothing else until the same call got the lock, or, after many of them, any call that waits for
-    /// it, as those do that look for a while before they sleep. Returns whether that is so.
+    /// Lowers failed tries, if the thread did nothing else until the call that failed last got the lock, or another try after it paused, or, after many
+    /// of them, any call that waits for it, as those do that look for a while before they sleep. Returns whether that is so.
     pub fn tries_until_locked(&mut self, index: usize, call: Call) -> bool {
         let Some(mutex) = tried(call) else {
             return false;
@@ -18,18 +65,19 @@ impl Lowering<'_> {
         let Some(end) = self.success_after(index, call, mutex) else {
             return false;
         };
+        self.note_repeated(index, end);
         let thread = call.thread.0;
         // The first try, and the work before it.
         self.push(index, thread, Action::Pass);
         self.resumes_at[thread as usize] = end;
-        self.tried_until.insert(end);
+        self.tries.until.insert(end);
         true
     }
 
     /// Where a call gets the lock after others failed: what they took was waiting.
     pub fn got_after_tries(&mut self, index: usize, call: Call) {
         if let Some(mutex) = tried(call).or_else(|| locked(call))
-            && self.tried_until.remove(&(index as u32))
+            && self.tries.until.remove(&(index as u32))
         {
             let poll = self.push(index, call.thread.0, Action::Poll(mutex));
             self.set_waited(poll, true);
@@ -39,37 +87,50 @@ impl Lowering<'_> {
     /// Returns how long a thread looked at memory before an event that is passed over, if that is among tries: those are waits, too.
     pub fn lingered_among_tries(&self, call: Call) -> u64 {
         match call.operation {
-            Op::Linger(looked) => {
+            Op::Linger(looked) | Op::Spin(looked) => {
                 let end = self.resumes_at[call.thread.index()];
-                looked.0 * u64::from(self.tried_until.contains(&end))
+                looked.0 * u64::from(self.tries.until.contains(&end))
             }
             _ => 0,
         }
     }
 
+    /// Notes that the calls that tried to get a lock, from one event to another of a thread, do so until they have it.
+    fn note_repeated(&mut self, first: usize, last: u32) {
+        let mut at = first;
+        loop {
+            let call = self.trace.call(&self.trace.events[at]);
+            if tried(*call).is_some() {
+                self.tries.repeated.insert(call.site);
+            }
+            if at as u32 >= last {
+                return;
+            }
+            at = self.next.after(at) as usize;
+        }
+    }
+
     fn success_after(&self, index: usize, first: Call, mutex: ObjectId) -> Option<u32> {
         let mut at = self.next.after(index);
-        let (mut failures, mut is_one_call) = (failures(first), true);
+        let (mut failures, mut site, mut paused) = (failures(first), first.site, false);
         while at != NONE {
             let call = *self.trace.call(&self.trace.events[at as usize]);
             let is_tried = tried(call) == Some(mutex);
-            if matches!(call.operation, Op::Linger(_)) {
-                at = self.next.after(at as usize);
-                continue;
-            }
-            is_one_call &= call.site == first.site;
             match self.outcome(at as usize, call) {
+                _ if matches!(call.operation, Op::Spin(_)) => paused = true,
+                _ if matches!(call.operation, Op::Linger(_) | Op::Return) => {}
                 Outcome::Busy if is_tried => {
                     failures += self::failures(call);
-                    at = self.next.after(at as usize);
+                    site = call.site;
                 }
-                Outcome::Success if is_tried && is_one_call => return Some(at),
                 Outcome::Success => {
                     let gets_it = is_tried || locked(call) == Some(mutex);
-                    return (gets_it && failures >= LEAST).then_some(at);
+                    let is_loop = is_tried && (call.site == site || paused);
+                    return (gets_it && (is_loop || failures >= LEAST)).then_some(at);
                 }
                 _ => return None,
             }
+            at = self.next.after(at as usize);
         }
         None
     }

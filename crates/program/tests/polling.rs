@@ -229,3 +229,29 @@ fn tries_until_one_succeeds_are_a_wait_for_the_lock() {
         0
     );
 }
+
+#[test]
+fn looking_at_memory_between_tries_is_part_of_the_wait() {
+    // The first try is a call of its own, as compilers make one of a loop.
+    let recorded = |got: &str| {
+        let mut recording = Recording::new();
+        recording.does("C", 10, "trylock m ok site=prog+0x10");
+        recording.does("B", 1_000, "trylock m busy site=prog+0x10");
+        recording.does("B", 0, "spin looked=500 site=prog+0x18");
+        recording.does("C", 10_000, "unlock m");
+        recording.does("B", 0, "return");
+        recording.does("B", 100, got);
+        recording.does("B", 500, "unlock m");
+        recording.program()
+    };
+    let program = recorded("trylock m ok site=prog+0x20");
+    let is_poll = |action: Action| matches!(action, Action::Poll(_));
+    let is_await = |action: Action| matches!(action, Action::Await(_));
+    assert_eq!(count(&program, is_poll), 1);
+    assert_eq!(count(&program, is_await), 0);
+    assert_eq!(program.tried.len(), 1);
+    // One that sleeps when it has looked is another lock.
+    let program = recorded("lock m site=prog+0x20");
+    assert_eq!(count(&program, is_poll), 0);
+    assert!(program.tried.is_empty());
+}

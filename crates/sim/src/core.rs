@@ -88,8 +88,8 @@ pub(crate) enum Flow {
     Next,
     /// It waits; whoever completes it calls [`Core::wake`].
     Block(WaitKind, Cause),
-    /// It waits, and looks at memory meanwhile, on its CPU.
-    Look,
+    /// It waits, and looks at memory meanwhile, on its CPU; whoever completes it calls [`Core::wake`], or [`Core::retry`].
+    Look(WaitKind, Cause),
     /// It asks the kernel to let it wait, and tries again when the kernel has looked whether it has to.
     Ask(Cause),
     /// It need not wait, and tries again when it is back from the kernel.
@@ -102,6 +102,11 @@ impl Flow {
     /// It waits for an object, or for none that has a number.
     pub fn block(kind: WaitKind, object: Option<u32>) -> Self {
         Self::Block(kind, Cause(object.unwrap_or(NOBODY)))
+    }
+
+    /// The same, where its thread looks at memory meanwhile, on its CPU.
+    pub fn look(kind: WaitKind, object: Option<u32>) -> Self {
+        Self::Look(kind, Cause(object.unwrap_or(NOBODY)))
     }
 
     /// Returns whether its thread keeps its CPU, and works there.
@@ -357,6 +362,16 @@ impl<'p> Core<'p> {
         self.polls && (is_poll(position) || position > 0 && is_poll(position - 1))
     }
 
+    /// Returns whether a thread that waits before or in its current operation looks at memory meanwhile, on its CPU, instead of sleeping.
+    pub fn looks_for_lock(&self, thread: u32, is_spun: bool) -> bool {
+        self.program.recorded && self.takes_turns() && (is_spun || self.has_polled(thread))
+    }
+
+    /// Returns whether those that look take turns with others. Else nobody could come anywhere while they do.
+    fn takes_turns(&self) -> bool {
+        self.scheduler != SchedulerKind::Priority
+    }
+
     /// Does an action that is the same under every model.
     pub fn perform(&mut self, thread: u32, action: Action) -> Flow {
         match action {
@@ -381,9 +396,8 @@ impl<'p> Core<'p> {
                     Opener::Once(_) => WaitKind::Once,
                     Opener::Progress(number) => match self.wait_for(number) {
                         Waiting::Sleeping => WaitKind::Timeout,
-                        // Where those that look do not take turns with others, nobody could come anywhere.
-                        Waiting::Looking if self.scheduler != SchedulerKind::Priority => {
-                            return Flow::Look;
+                        Waiting::Looking if self.takes_turns() => {
+                            return Flow::look(WaitKind::Wait, None);
                         }
                         Waiting::Yielding | Waiting::Looking => WaitKind::Wait,
                     },

@@ -19,6 +19,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use foretrace_program::Program;
 use foretrace_schedule::{State, WaitKind};
 
+use self::looks::Seen;
 use self::{
     alarms::{Alarm, Alarms},
     leads::Lead,
@@ -295,7 +296,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             Flow::Back => return self.come_back(thread),
             Flow::Next => self.core.advance(thread),
             Flow::Block(kind, cause) => self.block(thread, kind, cause),
-            Flow::Look => self.look(thread),
+            Flow::Look(kind, cause) => self.look(thread, kind, cause),
             Flow::End => self.end(thread),
         }
         let turn = self.core.threads[thread as usize].turn;
@@ -413,7 +414,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     fn resume(&mut self, thread: u32, waker: u32) {
         self.observer.wake(waker, thread, self.core.now);
         if self.core.threads[thread as usize].looks {
-            return self.sees(thread);
+            return self.sees(thread, Seen::Done);
         }
         let cost = self.waiting_cost(thread, waker);
         self.core.advance(thread);
@@ -425,6 +426,9 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     #[inline(always)]
     fn retry(&mut self, thread: u32, waker: u32) {
         self.observer.wake(waker, thread, self.core.now);
+        if self.core.threads[thread as usize].looks {
+            return self.sees(thread, Seen::TryAgain);
+        }
         let slept = self.core.threads[thread as usize].locking == Locking::Again;
         let cost = if self.offers_cost && slept && !self.core.has_waited(thread) {
             self.offered_cost(thread, waker)

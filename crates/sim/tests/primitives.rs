@@ -258,3 +258,37 @@ fn a_team_waits_awake_where_each_of_its_threads_has_a_cpu() {
     assert_eq!(met_ten_times(2, "2", 25_000, 5), 1_210);
     assert_eq!(met_ten_times(1, "2", 25_000, 30), 2_200);
 }
+
+/// When each of three threads ends on two CPUs, in microseconds: A holds a lock from 1 to 3 ms, B wants it at 1.5, and C works for 6 ms.
+fn held_while_another_works(kind: &str, locks: &str, tries: &str, unlocks: &str) -> Vec<u64> {
+    let text = format!(
+        "foretrace-text 1\nunit 1us\nreturns explicit\nrecording command prog\nrecording cpu 0\nmodule prog /prog\n{kind} m\n\
+         process A\nprocess B\nprocess C\n0 A create B cpu=0\n0 A create C cpu=0\n1000 A {locks} cpu=1000\n{tries}\
+         4500 A {unlocks} cpu=3000\n4500 A terminate cpu=3000\n4501 B {locks} cpu=1501\n4501 B {unlocks} cpu=1501\n\
+         4501 B terminate cpu=1501\n10501 C terminate cpu=6000\n"
+    );
+    let program = Program::from_trace(&trace(&text));
+    let machine = Machine {
+        costs: Costs::NONE,
+        ..Machine::new(2, &program)
+    };
+    let run = run(&program, &machine, ModelKind::Direct);
+    assert_eq!(run.outcome, Outcome::Completed, "{text}");
+    let ends = run.finish.into_iter().flatten();
+    ends.map(|end| end.as_nanos() / 1_000).collect()
+}
+
+#[test]
+fn who_waits_by_looking_keeps_its_cpu() {
+    // Who sleeps leaves its CPU to C at 1.5 ms, and comes back when A ends.
+    let sleeping = held_while_another_works("mutex", "lock m site=prog+0x10", "", "unlock m");
+    assert_eq!(sleeping, [3_000, 3_000, 7_501]);
+    let spinning = held_while_another_works("spin", "spin_lock m", "", "spin_unlock m");
+    assert_eq!(spinning, [3_000, 3_000, 9_000]);
+    // So does who tries again and again, whoever had to.
+    let tries = "2500 B trylock m busy site=prog+0x10 cpu=1500\n2500 B spin looked=10 site=prog+0x20 cpu=1500\n\
+                 2600 B return cpu=1500\n";
+    let trying =
+        held_while_another_works("mutex", "trylock m ok site=prog+0x10", tries, "unlock m");
+    assert_eq!(trying, [3_000, 3_000, 9_000]);
+}

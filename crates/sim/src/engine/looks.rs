@@ -5,27 +5,41 @@ use foretrace_program::Action;
 use foretrace_schedule::{State, WaitKind};
 
 use super::{Engine, Rung};
-use crate::{core::Status, models::Model, observer::Observer};
+use crate::{
+    core::{Cause, Status},
+    models::Model,
+    observer::Observer,
+};
 
 /// More work than anybody does, in picoseconds: two weeks of it.
 const ENDLESS: u64 = 1 << 60;
 
+/// What a thread sees that looks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// What it waits for is there.
+    Done,
+    /// It may be there for whoever comes first.
+    TryAgain,
+}
+
 impl<M: Model, O: Observer> Engine<'_, M, O> {
     /// A thread looks until what it waits for is there.
-    pub(super) fn look(&mut self, thread: u32) {
+    pub(super) fn look(&mut self, thread: u32, kind: WaitKind, cause: Cause) {
         let now = self.core.now;
         let event = self.core.event(thread);
         let state = &mut self.core.threads[thread as usize];
         state.looks = true;
         state.since = now;
         state.work_left = ENDLESS;
-        let blocked = State::Blocked(WaitKind::Wait);
-        self.observer.state(thread, now, blocked, None, event);
+        let blocked = State::Blocked(kind);
+        self.observer
+            .state(thread, now, blocked, cause.object(), event);
         self.arm(thread);
     }
 
-    /// What a thread looks for is there: it goes on, once it has a CPU.
-    pub(super) fn sees(&mut self, thread: u32) {
+    /// What a thread looks for is there, or may be: it goes on, or tries again, once it has a CPU.
+    pub(super) fn sees(&mut self, thread: u32, seen: Seen) {
         let now = self.core.now;
         let has_cpu = self.core.threads[thread as usize].status == Status::Running;
         if has_cpu {
@@ -34,7 +48,10 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         let state = &mut self.core.threads[thread as usize];
         state.looks = false;
         let cpu = state.cpu;
-        self.core.advance(thread);
+        match seen {
+            Seen::Done => self.core.advance(thread),
+            Seen::TryAgain => state.work_left = 0,
+        }
         let event = self.core.event(thread);
         if has_cpu {
             let running = State::Running(cpu);
@@ -53,15 +70,21 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
             self.is_stuck = true;
             return Rung::Nothing;
         }
+        let mut any_goes_on = false;
         for thread in 0..self.core.threads.len() as u32 {
             if self.core.threads[thread as usize].looks
                 && let Action::Await(gate) = self.core.action(thread)
             {
                 self.core.open_gate(gate, thread);
                 self.release_others(thread);
+                any_goes_on = true;
             }
         }
-        Rung::Changed
+        if any_goes_on {
+            return Rung::Changed;
+        }
+        self.is_stuck = true;
+        Rung::Nothing
     }
 
     /// Returns whether anything can still happen but threads looking at memory.

@@ -39,6 +39,8 @@ pub(crate) struct Direct {
     wakes: Option<Order>,
     /// Who waits so, by its operation: of a pool, any worker may.
     awaiting: BTreeMap<u32, u32>,
+    /// Whether any thread looked at memory until a mutex was free.
+    any_spins: bool,
 }
 
 enum Object {
@@ -89,10 +91,16 @@ impl Model for Direct {
         Self {
             wakes: operations.wakes().then(|| Order::new(program)),
             awaiting: BTreeMap::new(),
+            any_spins: false,
             mutexes: program
                 .objects
                 .iter()
-                .map(|object| Mutex::new(object.kind == ObjectKind::Spin))
+                .zip((0..).map(ObjectId::from_index))
+                .map(|(object, id)| {
+                    // On one CPU, looking takes as long as recorded.
+                    let is_tried = machine.cpus > 1 && program.tried.contains(&id);
+                    Mutex::new(object.kind == ObjectKind::Spin || is_tried)
+                })
                 .collect(),
             objects: objects.collect(),
             handover: machine.handover,
@@ -163,10 +171,14 @@ impl Direct {
                 let operation = core.threads[thread as usize].position;
                 let woken = self.wakes.as_ref();
                 let woken = woken.is_none_or(|wakes| wakes.is_satisfied(core.program, operation));
-                if !woken {
-                    self.awaiting.insert(operation, thread);
+                if woken {
+                    return Flow::Next;
                 }
-                next_or_block(woken, WaitKind::Semaphore, id)
+                self.awaiting.insert(operation, thread);
+                if core.looks_for_lock(thread, false) {
+                    return Flow::look(WaitKind::Semaphore, Some(id.0));
+                }
+                Flow::block(WaitKind::Semaphore, Some(id.0))
             }
             Action::Wake(_) => self.wake_recorded(core, thread),
             Action::ReadLock(id) => {
@@ -203,6 +215,10 @@ impl Direct {
     }
 
     fn lock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
+        let is_spun = self.mutex(id).is_spun();
+        if self.handover == Handover::Barging && core.looks_for_lock(thread, is_spun) {
+            return self.spin(core, thread, id);
+        }
         let asks = self.asks && !core.has_waited(thread);
         let sleeps = self.handover == Handover::Barging;
         let transfer = self.transfer;
@@ -234,6 +250,20 @@ impl Direct {
         Flow::block(WaitKind::Lock, Some(id.0))
     }
 
+    /// Takes a mutex for a thread that looks at memory, on its CPU, until it is free.
+    fn spin(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
+        let cpu = core.threads[thread as usize].cpu;
+        let transfer = self.transfer;
+        let mutex = self.mutex(id);
+        if mutex.take(thread, false) {
+            core.paid_next = mutex.come_to(cpu, transfer);
+            return Flow::Next;
+        }
+        mutex.queue_awake(thread);
+        self.any_spins = true;
+        Flow::look(WaitKind::Lock, Some(id.0))
+    }
+
     fn unlock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
         if self.give_up(core, thread, id) {
             core.paid_next += self.wakes_nobody;
@@ -252,7 +282,16 @@ impl Direct {
             return false;
         }
         let calls = mutex.offer();
-        let first = mutex.take_first();
+        if self.any_spins {
+            // All that look see that it is free, and one comes first.
+            let looking = self
+                .mutex(id)
+                .take_if(|thread| core.threads[thread as usize].looks);
+            for thread in looking {
+                core.retry(thread, by);
+            }
+        }
+        let first = self.mutex(id).take_first();
         if let Some(first) = first {
             core.retry(first, by);
         }

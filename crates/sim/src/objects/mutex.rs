@@ -82,6 +82,24 @@ impl Mutex {
         self.queue.push_back(thread);
     }
 
+    /// A thread looks at memory until it is offered to it.
+    pub fn queue_awake(&mut self, thread: u32) {
+        self.queue.push_back(thread);
+    }
+
+    /// Returns those threads that wait for which this holds, in order; they queue no longer.
+    pub fn take_if(&mut self, holds: impl Fn(u32) -> bool) -> Vec<u32> {
+        let mut taken = Vec::new();
+        self.queue.retain(|&thread| {
+            let is_taken = holds(thread);
+            if is_taken {
+                taken.push(thread);
+            }
+            !is_taken
+        });
+        taken
+    }
+
     /// A thread is about to wait.
     pub fn ask(&mut self) {
         self.calls = true;
