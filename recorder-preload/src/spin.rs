@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use foretrace_recorder::{Kind, OUTCOME_SUCCESS, outcome_of, record, sys};
+use foretrace_recorder::{Kind, OUTCOME_SUCCESS, outcome_of, record, record_extended, sys};
 use libc::pthread_spinlock_t;
 
 use crate::hook::{acquire, attempt, recording, release};
@@ -15,7 +15,15 @@ pub unsafe extern "C-unwind" fn init(lock: Lock, shared: c_int, site: u64) -> c_
     // SAFETY: the program's own call.
     let result = unsafe { next::pthread_spin_init(lock, shared) };
     if recording() {
-        record(Kind::SpinInit, lock as u64, outcome_of(result), site);
+        // Whoever waits for it never gives up its CPU; other spin locks, of OpenMP's libraries, are not made here.
+        let operands = (1, 0);
+        record_extended(
+            Kind::SpinInit,
+            lock as u64,
+            outcome_of(result),
+            site,
+            operands,
+        );
     }
     result
 }

@@ -14,6 +14,9 @@ const CANCELLED: Outcome = Outcome::Failed(125);
 /// The outcome of a call that a signal interrupted: `EINTR`.
 const INTERRUPTED: Outcome = Outcome::Failed(4);
 
+/// The number of whichever ordered section was left last: each is entered after it.
+const SECTION_BEFORE: u64 = 0;
+
 impl Lowering<'_> {
     /// Lowers one call.
     pub fn call(&mut self, index: usize, call: Call) {
@@ -63,6 +66,15 @@ impl Lowering<'_> {
             _ if outcome == Outcome::TimedOut => self.pass_time((index, index), thread),
             Op::CondSignal(cond) => self.signal(index, thread, cond),
             Op::CondBroadcast(cond) => self.broadcast(index, thread, cond),
+            Op::Lock(sections) | Op::SpinLock(sections) if self.is_ordered(sections) => {
+                self.doacross_wait(index, thread, (sections, SECTION_BEFORE));
+            }
+            Op::Unlock(sections) | Op::SpinUnlock(sections) if self.is_ordered(sections) => {
+                let post = self.push(index, thread, Action::Pass);
+                self.logs[sections.index()]
+                    .doacross()
+                    .post(SECTION_BEFORE, post);
+            }
             Op::Unlock(mutex) | Op::SpinUnlock(mutex) => self.unlock(index, thread, mutex),
             Op::SemPost(semaphore) | Op::QueueSend(semaphore) => {
                 let post = self.push(index, thread, Action::GiveToken(semaphore));
@@ -99,6 +111,12 @@ impl Lowering<'_> {
                 self.acquire(index, thread, call.operation);
             }
         }
+    }
+
+    /// Returns whether a lock stands for ordered sections: each is entered when the one before is left, as iterations of a loop that wait for
+    /// each other.
+    fn is_ordered(&self, lock: ObjectId) -> bool {
+        self.trace.objects[lock.index()].is_ordered()
     }
 
     /// Returns what came of a call: what its return says where it has one, else what it says itself.

@@ -228,6 +228,7 @@ impl<'t> Lowering<'t> {
         let (structures, plan) = structure::recognize(trace);
         let objects = plan.objects(&trace.objects);
         let logs = objects.iter().map(|object| match object.kind {
+            _ if object.is_ordered() => ObjectLog::Doacross(DoacrossLog::default()),
             ObjectKind::Mutex | ObjectKind::Spin => ObjectLog::Mutex(MutexLog::default()),
             ObjectKind::Cond => ObjectLog::Condition(ConditionLog::default()),
             ObjectKind::Semaphore | ObjectKind::Queue | ObjectKind::Pipe => {

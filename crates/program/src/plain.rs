@@ -22,7 +22,9 @@ pub(crate) enum PlainCall {
 impl PlainCalls {
     /// Finds the plain calls of a trace.
     pub fn of(trace: &Trace) -> Self {
+        let ordered = |mutex: ObjectId| trace.objects[mutex.index()].is_ordered();
         let plain = |operation: Operation| match operation {
+            Operation::Lock(mutex) | Operation::Unlock(mutex) if ordered(mutex) => None,
             // CPU time inside a spin lock is the waiting itself.
             Operation::Lock(mutex) | Operation::TryLock(mutex)
                 if trace.objects[mutex.index()].kind == ObjectKind::Mutex =>

@@ -112,10 +112,9 @@ impl Program {
     /// Returns whether any thread waits by looking at memory, on its CPU.
     pub fn looks(&self) -> bool {
         let mut progress = self.progress.iter();
-        let spun = |object: &Object| object.kind == ObjectKind::Spin;
         progress.any(|progress| progress.wait == Waiting::Looking)
             || !self.tried.is_empty()
-            || self.objects.iter().any(spun)
+            || self.objects.iter().any(Object::keeps_cpus)
     }
 
     /// Returns the operations whose release this one waited for in the recording.
@@ -201,6 +200,8 @@ impl Program {
             Action::Wake(id) if tasks(id) => "task_post",
             Action::AwaitWake(id) if doacross(id) => "doacross_wait",
             Action::Wake(id) if doacross(id) => "doacross_post",
+            Action::AwaitWake(id) if self.objects[id.index()].is_ordered() => "ordered",
+            Action::Wake(id) if self.objects[id.index()].is_ordered() => "ordered_end",
             Action::AwaitWake(id) if mutex(id) => "cond_wait",
             Action::AwaitWake(_) => "futex_wait",
             Action::Poll(_) => "polling",

@@ -362,9 +362,10 @@ impl<'p> Core<'p> {
         self.polls && (is_poll(position) || position > 0 && is_poll(position - 1))
     }
 
-    /// Returns whether a thread that waits before or in its current operation looks at memory meanwhile, on its CPU, instead of sleeping.
-    pub fn looks_for_lock(&self, thread: u32, is_spun: bool) -> bool {
-        self.program.recorded && self.takes_turns() && (is_spun || self.has_polled(thread))
+    /// Returns whether a thread that waits in its current operation looks at memory meanwhile, on its CPU, instead of sleeping: where those that
+    /// want a lock do, or it polled.
+    pub fn looks_for_lock(&self, thread: u32, keeps_cpus: bool) -> bool {
+        self.program.recorded && self.takes_turns() && (keeps_cpus || self.has_polled(thread))
     }
 
     /// Returns whether those that look take turns with others. Else nobody could come anywhere while they do.

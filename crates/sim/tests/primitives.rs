@@ -260,9 +260,9 @@ fn a_team_waits_awake_where_each_of_its_threads_has_a_cpu() {
 }
 
 /// When each of three threads ends on two CPUs, in microseconds: A holds a lock from 1 to 3 ms, B wants it at 1.5, and C works for 6 ms.
-fn held_while_another_works(kind: &str, locks: &str, tries: &str, unlocks: &str) -> Vec<u64> {
+fn held_while_another_works(lock: &str, locks: &str, tries: &str, unlocks: &str) -> Vec<u64> {
     let text = format!(
-        "foretrace-text 1\nunit 1us\nreturns explicit\nrecording command prog\nrecording cpu 0\nmodule prog /prog\n{kind} m\n\
+        "foretrace-text 1\nunit 1us\nreturns explicit\nrecording command prog\nrecording cpu 0\nmodule prog /prog\n{lock}\n\
          process A\nprocess B\nprocess C\n0 A create B cpu=0\n0 A create C cpu=0\n1000 A {locks} cpu=1000\n{tries}\
          4500 A {unlocks} cpu=3000\n4500 A terminate cpu=3000\n4501 B {locks} cpu=1501\n4501 B {unlocks} cpu=1501\n\
          4501 B terminate cpu=1501\n10501 C terminate cpu=6000\n"
@@ -281,14 +281,40 @@ fn held_while_another_works(kind: &str, locks: &str, tries: &str, unlocks: &str)
 #[test]
 fn who_waits_by_looking_keeps_its_cpu() {
     // Who sleeps leaves its CPU to C at 1.5 ms, and comes back when A ends.
-    let sleeping = held_while_another_works("mutex", "lock m site=prog+0x10", "", "unlock m");
+    let sleeping = held_while_another_works("mutex m", "lock m site=prog+0x10", "", "unlock m");
     assert_eq!(sleeping, [3_000, 3_000, 7_501]);
-    let spinning = held_while_another_works("spin", "spin_lock m", "", "spin_unlock m");
+    let spinning = held_while_another_works("spin m 1", "spin_lock m", "", "spin_unlock m");
     assert_eq!(spinning, [3_000, 3_000, 9_000]);
-    // So does who tries again and again, whoever had to.
+    // Libraries of OpenMP give up the CPU while they spin.
+    let yielding = held_while_another_works("spin m", "spin_lock m", "", "spin_unlock m");
+    assert_eq!(yielding, sleeping);
+    // Who tries again and again keeps it, whoever had to.
     let tries = "2500 B trylock m busy site=prog+0x10 cpu=1500\n2500 B spin looked=10 site=prog+0x20 cpu=1500\n\
                  2600 B return cpu=1500\n";
     let trying =
-        held_while_another_works("mutex", "trylock m ok site=prog+0x10", tries, "unlock m");
+        held_while_another_works("mutex m", "trylock m ok site=prog+0x10", tries, "unlock m");
     assert_eq!(trying, [3_000, 3_000, 9_000]);
+}
+
+#[test]
+fn ordered_sections_are_entered_in_the_order_of_their_iterations() {
+    // T1 is there first, at 1 ms; the iteration before its is main's, which enters at 2 ms and leaves at 3.
+    let ends_with = |address: &str| {
+        let rows = format!(
+            "foretrace-text 1\nunit 1us\nreturns explicit\nrecording command prog\nrecording cpu 0\nthread main\nthread T1\n\
+             mutex m address={address}\n0 main create T1 cpu=0\n2000 main lock m cpu=2000\n3000 main unlock m cpu=3000\n\
+             4000 T1 lock m cpu=1000\n5000 T1 unlock m cpu=2000\n5000 T1 terminate cpu=2000\n5000 main terminate cpu=3000\n"
+        );
+        let program = Program::from_trace(&trace(&rows));
+        let machine = Machine {
+            costs: Costs::NONE,
+            ..Machine::new(2, &program)
+        };
+        let run = run(&program, &machine, ModelKind::Direct);
+        let ends = run.finish.into_iter().flatten();
+        ends.map(|end| end.as_nanos() / 1_000).collect::<Vec<u64>>()
+    };
+    assert_eq!(ends_with("0x2000000001000"), [3_000, 4_000]);
+    // Any other lock is whoever's that comes first.
+    assert_eq!(ends_with("0x1000"), [3_000, 2_000]);
 }

@@ -82,7 +82,7 @@ pub struct Object {
     /// Where it lay in memory, where that is known.
     pub address: Option<u64>,
     /// The tokens a semaphore began with, or the number of threads that a barrier waits for, where that is known; 1 of a readers-writer lock whose
-    /// readers wait for writers that wait.
+    /// readers wait for writers that wait, and of a spin lock for which whoever waits never gives up its CPU.
     pub initial: Option<u32>,
 }
 
@@ -114,6 +114,16 @@ impl Object {
     /// made, a wait for it that the task begins, and a post of the next iteration that it is done.
     pub fn stands_for_tasks(&self) -> bool {
         self.kind == ObjectKind::Doacross && self.team().is_some_and(|(_, size)| size == 1)
+    }
+
+    /// Returns whether it is a spin lock for which whoever waits never gives up its CPU.
+    pub fn keeps_cpus(&self) -> bool {
+        self.kind == ObjectKind::Spin && self.initial == Some(1)
+    }
+
+    /// Returns whether it stands for the ordered sections of an OpenMP team's loops, which are entered in the order of the iterations.
+    pub fn is_ordered(&self) -> bool {
+        matches!(self.kind, ObjectKind::Mutex | ObjectKind::Spin) && self.is_of_team()
     }
 
     /// Returns the OpenMP team that it is of, as a number, and how many threads that has when it uses it; 1 for what it has

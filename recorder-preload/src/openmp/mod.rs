@@ -30,7 +30,7 @@
 //! function that its caller means, which takes it a few hundred nanoseconds.
 //!
 //! Deliberately absent, so that a prediction knows nothing of it: tasks that another thread ends (`detach`), and with GCC's library those of a
-//! `taskloop` that makes very many; that ordered sections are entered in the loop's order; in LLVM's library, atomics and reductions that it locks for; which barriers were cancelled; offloading to devices; programs from before GCC 4.9
+//! `taskloop` that makes very many; in LLVM's library, atomics and reductions that it locks for; which barriers were cancelled; offloading to devices; programs from before GCC 4.9
 //! (`GOMP_parallel_start`); a program that LLVM's library is linked to statically, or that has a tool of its own.
 
 use core::ffi::CStr;

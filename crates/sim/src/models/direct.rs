@@ -97,9 +97,10 @@ impl Model for Direct {
                 .iter()
                 .zip((0..).map(ObjectId::from_index))
                 .map(|(object, id)| {
-                    // On one CPU, looking takes as long as recorded.
+                    // On one CPU, trying takes as long as recorded.
                     let is_tried = machine.cpus > 1 && program.tried.contains(&id);
-                    Mutex::new(object.kind == ObjectKind::Spin || is_tried)
+                    let is_spun = object.kind == ObjectKind::Spin || is_tried;
+                    Mutex::new(is_spun, is_tried || object.keeps_cpus())
                 })
                 .collect(),
             objects: objects.collect(),
@@ -215,8 +216,8 @@ impl Direct {
     }
 
     fn lock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
-        let is_spun = self.mutex(id).is_spun();
-        if self.handover == Handover::Barging && core.looks_for_lock(thread, is_spun) {
+        let keeps_cpus = self.mutex(id).keeps_cpus();
+        if self.handover == Handover::Barging && core.looks_for_lock(thread, keeps_cpus) {
             return self.spin(core, thread, id);
         }
         let asks = self.asks && !core.has_waited(thread);

@@ -14,17 +14,20 @@ pub(crate) struct Mutex {
     calls: bool,
     /// Whether threads wait for it awake.
     is_spun: bool,
+    /// Whether these never give up their CPUs.
+    keeps_cpus: bool,
     queue: VecDeque<u32>,
 }
 
 impl Mutex {
-    /// Returns one that is free, for which threads sleep or spin.
-    pub fn new(is_spun: bool) -> Self {
+    /// Returns one that is free, for which threads sleep or spin; whether they then never give up their CPUs.
+    pub fn new(is_spun: bool, keeps_cpus: bool) -> Self {
         Self {
             holder: NOBODY,
             cpu: NOBODY,
             calls: false,
             is_spun,
+            keeps_cpus,
             queue: VecDeque::new(),
         }
     }
@@ -32,6 +35,11 @@ impl Mutex {
     /// Returns whether it is a spin lock.
     pub fn is_spun(&self) -> bool {
         self.is_spun
+    }
+
+    /// Returns whether threads keep their CPUs while they wait for it.
+    pub fn keeps_cpus(&self) -> bool {
+        self.keeps_cpus
     }
 
     /// Takes it for a thread that locks it, or releases it for one that unlocks it, if nobody holds it or waits for it.

@@ -20,8 +20,9 @@ impl Builder<'_> {
         match event.kind {
             Kind::MutexInit | Kind::CondInit | Kind::RwInit | Kind::SpinInit => {
                 if succeeded {
-                    let prefers_writers = event.kind == Kind::RwInit && value == Some(1);
-                    let initial = prefers_writers.then_some(1);
+                    // Of a readers-writer lock that prefers writers, and a spin lock for which threads keep their CPUs.
+                    let is_marked = matches!(event.kind, Kind::RwInit | Kind::SpinInit);
+                    let initial = value.filter(|&value| is_marked && value == 1);
                     objects.initialize(process, kind, address, initial);
                 }
             }

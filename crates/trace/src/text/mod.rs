@@ -26,7 +26,8 @@
 //!                                                     "thread" means the same; "cpu" binds it in predictions
 //!           | KIND NAME [INITIAL] ["program=" INDEX] ["address=" 0xHEX]
 //!                                                     an object; INITIAL: a semaphore's tokens, a barrier's threads, 1 of a
-//!                                                     readers-writer lock that prefers writers
+//!                                                     readers-writer lock that prefers writers, and of a spin
+//!                                                     lock for which whoever waits keeps its CPU
 //!           | "returns" ("derived" | "explicit")      derived, if not said: a call came back before the next row of
 //!                                                     its thread; explicit: only calls with a "return" row blocked
 //!           | "program" NAME ["pid=" N] ["parent=" N] an operating-system process; INDEX counts them from 0

@@ -269,6 +269,11 @@ unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_int, next: *mut D
     }
 }
 
+/// Returns the address of ordered sections, which no lock in memory has: a team's, as that of what it has whatever its size is.
+fn sections_of(mutex: u64) -> u64 {
+    mutex & ((1 << SIZE_SHIFT) - 1) | (1 << SIZE_SHIFT)
+}
+
 unsafe extern "C" fn mutex_acquire(
     kind: c_int,
     _hint: c_uint,
@@ -277,13 +282,15 @@ unsafe extern "C" fn mutex_acquire(
     site: *const c_void,
 ) {
     if kind == ORDERED && recording() {
-        record(Kind::SpinLock, mutex, OUTCOME_PENDING, site as u64);
-        ThreadState::current().section.set(mutex);
+        let sections = sections_of(mutex);
+        record(Kind::SpinLock, sections, OUTCOME_PENDING, site as u64);
+        ThreadState::current().section.set(sections);
     }
 }
 
 unsafe extern "C" fn mutex_acquired(kind: c_int, mutex: u64, _site: *const c_void) {
-    if kind == ORDERED && ThreadState::current().section.get() == mutex && recording() {
-        returned(Kind::SpinLock, mutex, OUTCOME_SUCCESS);
+    let sections = sections_of(mutex);
+    if kind == ORDERED && ThreadState::current().section.get() == sections && recording() {
+        returned(Kind::SpinLock, sections, OUTCOME_SUCCESS);
     }
 }
