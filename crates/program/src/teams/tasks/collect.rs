@@ -6,6 +6,7 @@ use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, ThreadId, Trace}
 
 use super::{
     super::meetings::{CpuTimes, Mark, Meetings, Team},
+    ready::Library,
     schedule,
 };
 
@@ -28,7 +29,7 @@ pub(super) struct Block {
 pub(super) struct Task {
     /// The one that it was made in; `None` of a member's own.
     pub parent: Option<usize>,
-    /// The event that it begins with: tasks that are there are begun in this order.
+    /// The event that it begins with.
     pub begun: u32,
     pub steps: Vec<Step>,
     /// Those that have to be done before it begins.
@@ -98,9 +99,14 @@ pub(super) enum Then {
 }
 
 /// Returns what can be done anew, in the order of the last arrivals.
-pub(super) fn blocks(trace: &Trace, marks: &[Option<(Team, Mark)>]) -> Vec<Block> {
+pub(super) fn blocks(
+    trace: &Trace,
+    marks: &[Option<(Team, Mark)>],
+    library: Library,
+) -> Vec<Block> {
     let mut sweep = Sweep {
         trace,
+        library,
         meetings: Meetings::new(trace.threads.len()),
         cpu: CpuTimes::new(trace.threads.len()),
         last: vec![None; trace.threads.len()],
@@ -115,6 +121,7 @@ pub(super) fn blocks(trace: &Trace, marks: &[Option<(Team, Mark)>]) -> Vec<Block
 /// The way through the events.
 struct Sweep<'t> {
     trace: &'t Trace,
+    library: Library,
     meetings: Meetings<Meeting>,
     cpu: CpuTimes,
     /// The mark that each thread's last event was.
@@ -198,7 +205,7 @@ impl Sweep<'_> {
         }
         if let Some(Mark::Arrives(size)) = mark
             && let Some(meeting) = self.meetings.arrive(thread, size)
-            && let Some(block) = meeting.into_block(index, size)
+            && let Some(block) = meeting.into_block((index, size), self.library)
         {
             self.blocks.push(block);
         }
@@ -411,7 +418,7 @@ impl Meeting {
     }
 
     /// Lets whoever is free do the tasks, the last arrival being this one; `None` where it is not known how.
-    fn into_block(self, at: u32, size: u32) -> Option<Block> {
+    fn into_block(self, (at, size): (u32, u32), library: Library) -> Option<Block> {
         let has_tasks = self.tasks.len() > self.members.len();
         let all_began = self.made.is_empty();
         if self.is_unknown || !has_tasks || !all_began || self.members.len() != size as usize {
@@ -422,7 +429,7 @@ impl Meeting {
             .iter()
             .map(|(&thread, member)| (thread, member.stack[0]))
             .collect();
-        let parts = schedule::schedule(&self.tasks, &crew)?;
+        let parts = schedule::schedule(&self.tasks, &crew, library)?;
         Some(Block {
             at,
             object: self.object?,

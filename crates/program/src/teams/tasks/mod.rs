@@ -2,7 +2,7 @@
 //!
 //! On one CPU, who did which task is chance, and a wait for tasks waits for nobody when its thread did them all itself. So what
 //! the members of a team did between two meetings of all is taken apart (`collect`), the tasks are dealt out anew to whoever is
-//! free, as if each member had a CPU for itself (`schedule`), and the trace is written as if it had been recorded so (`rewrite`): a task
+//! free, as if each member had a CPU for itself (`schedule`), each the one that its library would choose (`ready`), and the trace is written as if it had been recorded so (`rewrite`): a task
 //! waits until it was made, and who waits for tasks waits for their ends. Every model replays that.
 //!
 //! Where tasks do anything else than to compute, to lock, and to make and to wait for tasks, all stays as it was recorded.
@@ -13,11 +13,13 @@
 //! that one which waits in a task begins only what was made in that.
 
 mod collect;
+mod ready;
 mod rewrite;
 mod schedule;
 
-use foretrace_trace::Trace;
+use foretrace_trace::{Call, Outcome, Trace};
 
+use self::ready::Library;
 use super::meetings::{Mark, marks};
 
 /// A trace whose teams' tasks are dealt out anew.
@@ -35,6 +37,12 @@ pub(crate) fn deal_out(trace: &Trace) -> Option<DealtOut> {
     if !marks.iter().any(makes) {
         return None;
     }
-    let blocks = collect::blocks(trace, &marks);
+    let helps = |call: &Call| call.outcome == Outcome::HELPED;
+    let library = if trace.calls.iter().any(helps) {
+        Library::Llvm
+    } else {
+        Library::Gcc
+    };
+    let blocks = collect::blocks(trace, &marks, library);
     (!blocks.is_empty()).then(|| rewrite::rewrite(trace, &marks, &blocks))
 }

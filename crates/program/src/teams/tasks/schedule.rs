@@ -7,7 +7,10 @@ use std::{
 
 use foretrace_trace::ThreadId;
 
-use super::collect::{Task, Then};
+use super::{
+    collect::{Task, Then},
+    ready::{Library, Ready, Takes},
+};
 
 /// A part of a task, done by a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +22,11 @@ pub(super) struct Part {
 
 /// Deals out tasks to a crew of threads, each with a task of its own that it begins with. Returns all parts of all tasks, each after what
 /// it needs; `None` where some are never done.
-pub(super) fn schedule(tasks: &[Task], crew: &[(ThreadId, usize)]) -> Option<Vec<Part>> {
+pub(super) fn schedule(
+    tasks: &[Task],
+    crew: &[(ThreadId, usize)],
+    library: Library,
+) -> Option<Vec<Part>> {
     let steps: usize = tasks.iter().map(|task| task.steps.len()).sum();
     let mut followers = vec![Vec::new(); tasks.len()];
     for (task, of) in tasks.iter().enumerate() {
@@ -43,7 +50,7 @@ pub(super) fn schedule(tasks: &[Task], crew: &[(ThreadId, usize)]) -> Option<Vec
                 stack: vec![task],
             })
             .collect(),
-        ready: BTreeSet::new(),
+        ready: Ready::new(library, tasks.len(), crew.len()),
         idle: BTreeSet::new(),
         busy: BinaryHeap::new(),
         parts: Vec::with_capacity(steps),
@@ -63,8 +70,8 @@ struct Dealer<'a> {
     followers: Vec<Vec<usize>>,
     states: Vec<State>,
     hands: Vec<Hand>,
-    /// Tasks that are made and not begun, in the order in which they were in the recording.
-    ready: BTreeSet<(u32, usize)>,
+    /// Tasks that are made and not begun.
+    ready: Ready,
     /// Those who wait and have nothing to do.
     idle: BTreeSet<usize>,
     /// When each of the others is done with its part of a task, and how many parts were begun before that.
@@ -83,14 +90,6 @@ struct State {
     children: u32,
     descendants: u32,
     waits: Option<Then>,
-}
-
-/// Which tasks a member begins while another of its own waits.
-#[derive(Clone, Copy)]
-enum Takes {
-    Any,
-    Children,
-    Descendants,
 }
 
 /// A member of the team.
@@ -112,7 +111,7 @@ impl Dealer<'_> {
             Then::Make(made) => {
                 self.states[task].children += 1;
                 self.count_descendant(task, 1);
-                self.meet_need(made);
+                self.meet_need(made, hand);
                 self.go_on(hand, now);
                 self.rouse(now);
             }
@@ -123,7 +122,7 @@ impl Dealer<'_> {
                     self.count_descendant(parent, -1);
                 }
                 for follower in std::mem::take(&mut self.followers[task]) {
-                    self.meet_need(follower);
+                    self.meet_need(follower, hand);
                 }
                 self.go_on(hand, now);
                 self.rouse(now);
@@ -136,12 +135,12 @@ impl Dealer<'_> {
         }
     }
 
-    /// Something happened that a task has to wait for before it begins.
-    fn meet_need(&mut self, task: usize) {
+    /// Something happened, by what a member did, that a task has to wait for before it begins.
+    fn meet_need(&mut self, task: usize, hand: usize) {
         let needs = &mut self.states[task].needs;
         *needs -= 1;
         if *needs == 0 {
-            self.ready.insert((self.tasks[task].begun, task));
+            self.ready.add(task, self.tasks[task].parent, hand);
         }
     }
 
@@ -179,9 +178,9 @@ impl Dealer<'_> {
                     state.children
                 };
                 let takes = if helps {
-                    Takes::Descendants
+                    Takes::Descendants(task)
                 } else {
-                    Takes::Children
+                    Takes::Children(task)
                 };
                 (left == 0, takes)
             }
@@ -192,15 +191,10 @@ impl Dealer<'_> {
             self.begin(hand, task, now);
             return;
         }
-        let mut ready = self.ready.iter();
-        let next = ready.find(|&&(_, other)| match takes {
-            Takes::Any => true,
-            Takes::Children => self.tasks[other].parent == Some(task),
-            Takes::Descendants => self.is_within(other, task),
-        });
-        match next.copied() {
-            Some((begun, next)) => {
-                self.ready.remove(&(begun, next));
+        let tasks = self.tasks;
+        let is_within = |task, other| is_within(tasks, task, other);
+        match self.ready.take(hand, takes, is_within) {
+            Some(next) => {
                 self.hands[hand].stack.push(next);
                 self.begin(hand, next, now);
             }
@@ -208,18 +202,6 @@ impl Dealer<'_> {
                 self.idle.insert(hand);
             }
         }
-    }
-
-    /// Returns whether a task was made in another, or in one that was made in that.
-    fn is_within(&self, task: usize, other: usize) -> bool {
-        let mut above = self.tasks[task].parent;
-        while let Some(task) = above {
-            if task == other {
-                return true;
-            }
-            above = self.tasks[task].parent;
-        }
-        false
     }
 
     /// A member begins the next part of a task.
@@ -234,4 +216,16 @@ impl Dealer<'_> {
         self.busy.push(Reverse((until, self.parts.len(), hand)));
         self.parts.push(part);
     }
+}
+
+/// Returns whether a task was made in another, or in one that was made in that.
+fn is_within(tasks: &[Task], task: usize, other: usize) -> bool {
+    let mut above = tasks[task].parent;
+    while let Some(task) = above {
+        if task == other {
+            return true;
+        }
+        above = tasks[task].parent;
+    }
+    false
 }
