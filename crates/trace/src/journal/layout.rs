@@ -560,7 +560,7 @@ kinds! {
     BarrierDestroy = 61,
     /// `pthread_barrier_wait`.
     BarrierWait = 62,
-    /// `pthread_spin_init`.
+    /// `pthread_spin_init`; the extension holds 1: whoever waits never gives up its CPU. Spin locks of OpenMP's libraries have none.
     SpinInit = 70,
     /// `pthread_spin_destroy`.
     SpinDestroy = 71,
