@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use crate::harness::{compile, record, record_command};
-use foretrace_trace::{ObjectKind, ThreadClock};
+use foretrace_trace::{Object, ObjectKind, ThreadClock};
 
 #[test]
 fn what_is_done_again_and_again_is_counted_to_the_last_time() {
@@ -132,6 +132,8 @@ fn spinning_on_one_cpu_yields() {
     assert_eq!(run.count("spin_unlock spin1"), 400);
     // Two threads were joined; any further return is that of a lock that was held when it was asked for.
     assert!(run.count("return") > 2, "no lock was ever contended");
+    // Not so without the recorder.
+    assert!(run.trace.objects.iter().any(Object::keeps_cpus));
 }
 
 #[test]

@@ -278,6 +278,12 @@ fn ordered_sections_are_mutexes() {
     let run = record("openmp_ordered.c");
     assert_eq!(run.count("lock mutex1"), 80);
     assert_eq!(run.count("unlock mutex1"), 80);
+    let ordered = run
+        .trace
+        .objects
+        .iter()
+        .filter(|object| object.is_ordered());
+    assert_eq!(ordered.count(), 1);
 }
 
 /// Checks a program that has loops whose iterations wait for each other: one along a line, one across a square, one with

@@ -2,7 +2,7 @@
 //! expected of what is recorded.
 
 use foretrace_sim::ModelKind;
-use foretrace_trace::{ObjectKind, Operation};
+use foretrace_trace::{Object, ObjectKind, Operation};
 
 use crate::harness::{Run, compile, compile_with, record_command};
 use crate::openmp::{
@@ -66,6 +66,8 @@ fn ordered_sections_are_spin_locks() {
     let run = record("openmp_ordered.c");
     assert_eq!(run.count("spin_lock"), 80);
     assert_eq!(run.count("spin_unlock"), 80);
+    let mut spins = run.trace.objects.iter();
+    assert!(spins.any(Object::is_ordered));
 }
 
 #[test]
