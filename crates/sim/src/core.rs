@@ -364,7 +364,7 @@ impl<'p> Core<'p> {
 
     /// Returns whether a thread that waits in its current operation looks at memory meanwhile, on its CPU, instead of sleeping: where those that
     /// want a lock do, or it polled.
-    pub fn looks_for_lock(&self, thread: u32, keeps_cpus: bool) -> bool {
+    pub fn waits_by_looking(&self, thread: u32, keeps_cpus: bool) -> bool {
         self.program.recorded && self.takes_turns() && (keeps_cpus || self.has_polled(thread))
     }
 

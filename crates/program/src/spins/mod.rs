@@ -401,13 +401,16 @@ impl Lowering<'_> {
     fn others_by_then(&self, (begin, end): (usize, usize), spinner: u32) -> Vec<Place> {
         let time = |event: usize| self.trace.events[event].time.0;
         let keeps_cpu = self.keeps_cpu(end);
-        let is_met = self.spins.meetings.of(end).is_some();
-        let mut came = (end as u32, self.next.after(end));
-        if keeps_cpu {
+        let meeting = self.spins.meetings.of(end);
+        let (end, back) = meeting.unwrap_or_else(|| {
+            let nap = (end as u32, self.next.after(end));
+            if !keeps_cpu {
+                return nap;
+            }
             let site = self.trace.call(&self.trace.events[end]).site;
-            came = self.spins.came_between(site, came);
-        }
-        let (end, back) = (came.0 as usize, came.1);
+            self.spins.came_between(site, nap)
+        });
+        let end = end as usize;
         let mut others: Vec<Other> = (0..self.spins.events.len() as u32)
             .filter(|&thread| thread != spinner)
             .filter_map(|thread| {
@@ -421,7 +424,8 @@ impl Lowering<'_> {
             })
             .collect();
         let half = (time(back as usize) - time(end)) / 2;
-        if is_met && let Some(last) = (0..others.len()).max_by_key(|&place| others[place].worked())
+        if meeting.is_some()
+            && let Some(last) = (0..others.len()).max_by_key(|&place| others[place].worked())
         {
             // Only the last one that came lets the others go on.
             others = vec![others.swap_remove(last)];

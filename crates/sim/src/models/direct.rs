@@ -176,7 +176,7 @@ impl Direct {
                     return Flow::Next;
                 }
                 self.awaiting.insert(operation, thread);
-                if core.looks_for_lock(thread, false) {
+                if core.waits_by_looking(thread, false) {
                     return Flow::look(WaitKind::Semaphore, Some(id.0));
                 }
                 Flow::block(WaitKind::Semaphore, Some(id.0))
@@ -217,7 +217,7 @@ impl Direct {
 
     fn lock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
         let keeps_cpus = self.mutex(id).keeps_cpus();
-        if self.handover == Handover::Barging && core.looks_for_lock(thread, keeps_cpus) {
+        if self.handover == Handover::Barging && core.waits_by_looking(thread, keeps_cpus) {
             return self.spin(core, thread, id);
         }
         let asks = self.asks && !core.has_waited(thread);

@@ -6,7 +6,7 @@ use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, ThreadId, Trace}
 
 use super::{
     super::meetings::{CpuTimes, Mark, Meetings, Team},
-    ready::Library,
+    ready::Runtime,
     schedule,
 };
 
@@ -102,11 +102,11 @@ pub(super) enum Then {
 pub(super) fn blocks(
     trace: &Trace,
     marks: &[Option<(Team, Mark)>],
-    library: Library,
+    runtime: Runtime,
 ) -> Vec<Block> {
     let mut sweep = Sweep {
         trace,
-        library,
+        runtime,
         meetings: Meetings::new(trace.threads.len()),
         cpu: CpuTimes::new(trace.threads.len()),
         last: vec![None; trace.threads.len()],
@@ -121,7 +121,7 @@ pub(super) fn blocks(
 /// The way through the events.
 struct Sweep<'t> {
     trace: &'t Trace,
-    library: Library,
+    runtime: Runtime,
     meetings: Meetings<Meeting>,
     cpu: CpuTimes,
     /// The mark that each thread's last event was.
@@ -205,7 +205,7 @@ impl Sweep<'_> {
         }
         if let Some(Mark::Arrives(size)) = mark
             && let Some(meeting) = self.meetings.arrive(thread, size)
-            && let Some(block) = meeting.into_block((index, size), self.library)
+            && let Some(block) = meeting.into_block((index, size), self.runtime)
         {
             self.blocks.push(block);
         }
@@ -418,7 +418,7 @@ impl Meeting {
     }
 
     /// Lets whoever is free do the tasks, the last arrival being this one; `None` where it is not known how.
-    fn into_block(self, (at, size): (u32, u32), library: Library) -> Option<Block> {
+    fn into_block(self, (at, size): (u32, u32), runtime: Runtime) -> Option<Block> {
         let has_tasks = self.tasks.len() > self.members.len();
         let all_began = self.made.is_empty();
         if self.is_unknown || !has_tasks || !all_began || self.members.len() != size as usize {
@@ -429,7 +429,7 @@ impl Meeting {
             .iter()
             .map(|(&thread, member)| (thread, member.stack[0]))
             .collect();
-        let parts = schedule::schedule(&self.tasks, &crew, library)?;
+        let parts = schedule::schedule(&self.tasks, &crew, runtime)?;
         Some(Block {
             at,
             object: self.object?,

@@ -19,7 +19,7 @@ mod schedule;
 
 use foretrace_trace::{Call, Outcome, Trace};
 
-use self::ready::Library;
+use self::ready::Runtime;
 use super::meetings::{Mark, marks};
 
 /// A trace whose teams' tasks are dealt out anew.
@@ -38,11 +38,11 @@ pub(crate) fn deal_out(trace: &Trace) -> Option<DealtOut> {
         return None;
     }
     let helps = |call: &Call| call.outcome == Outcome::HELPED;
-    let library = if trace.calls.iter().any(helps) {
-        Library::Llvm
+    let runtime = if trace.calls.iter().any(helps) {
+        Runtime::Llvm
     } else {
-        Library::Gcc
+        Runtime::Gcc
     };
-    let blocks = collect::blocks(trace, &marks, library);
+    let blocks = collect::blocks(trace, &marks, runtime);
     (!blocks.is_empty()).then(|| rewrite::rewrite(trace, &marks, &blocks))
 }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 /// Whose library deals the tasks out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Library {
+pub(super) enum Runtime {
     Gcc,
     Llvm,
 }
@@ -27,7 +27,7 @@ pub(super) enum Takes {
 
 /// The tasks that are made and not begun.
 pub(super) struct Ready {
-    library: Library,
+    runtime: Runtime,
     /// In GCC's library one for all; in LLVM's one for each member. The oldest are first, with their numbers.
     queues: Vec<VecDeque<(u32, usize)>>,
     /// Those of GCC's that were made in each task, the oldest first.
@@ -38,17 +38,17 @@ pub(super) struct Ready {
 
 impl Ready {
     /// None of so many tasks, in a team of so many members.
-    pub fn new(library: Library, tasks: usize, members: usize) -> Self {
-        let queues = match library {
-            Library::Gcc => 1,
-            Library::Llvm => members,
+    pub fn new(runtime: Runtime, tasks: usize, members: usize) -> Self {
+        let queues = match runtime {
+            Runtime::Gcc => 1,
+            Runtime::Llvm => members,
         };
         Self {
-            library,
+            runtime,
             queues: vec![VecDeque::new(); queues],
-            children: match library {
-                Library::Gcc => vec![Vec::new(); tasks],
-                Library::Llvm => Vec::new(),
+            children: match runtime {
+                Runtime::Gcc => vec![Vec::new(); tasks],
+                Runtime::Llvm => Vec::new(),
             },
             is_begun: vec![false; tasks],
             count: 0,
@@ -60,7 +60,7 @@ impl Ready {
         self.count += 1;
         let queue = member % self.queues.len();
         self.queues[queue].push_back((self.count, task));
-        if let (Library::Gcc, Some(parent)) = (self.library, parent) {
+        if let (Runtime::Gcc, Some(parent)) = (self.runtime, parent) {
             self.children[parent].push(task);
         }
     }
@@ -77,9 +77,9 @@ impl Ready {
             Takes::Any => true,
             Takes::Children(waiting) | Takes::Descendants(waiting) => is_within(task, waiting),
         };
-        let task = match self.library {
-            Library::Gcc => self.take_gccs(takes, may),
-            Library::Llvm => self
+        let task = match self.runtime {
+            Runtime::Gcc => self.take_gccs(takes, may),
+            Runtime::Llvm => self
                 .take_own(member, may)
                 .or_else(|| self.steal(member, may)),
         }?;
@@ -134,8 +134,8 @@ mod tests {
     use super::*;
 
     /// Tasks 1 and 2 were made in 0, by the first member, and 3 in 1, by the second.
-    fn ready(library: Library) -> Ready {
-        let mut ready = Ready::new(library, 4, 2);
+    fn ready(runtime: Runtime) -> Ready {
+        let mut ready = Ready::new(runtime, 4, 2);
         for (task, parent, member) in [(1, 0, 0), (2, 0, 0), (3, 1, 1)] {
             ready.add(task, Some(parent), member);
         }
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn gccs_library_begins_the_oldest_at_a_barrier_and_the_newest_child_elsewhere() {
-        let mut tasks = ready(Library::Gcc);
+        let mut tasks = ready(Runtime::Gcc);
         let mut takes = |takes| tasks.take(1, takes, is_within);
         assert_eq!(takes(Takes::Children(0)), Some(2));
         assert_eq!(takes(Takes::Any), Some(1));
@@ -159,12 +159,12 @@ mod tests {
 
     #[test]
     fn llvms_library_begins_its_own_newest_and_the_oldest_of_others() {
-        let mut tasks = ready(Library::Llvm);
+        let mut tasks = ready(Runtime::Llvm);
         assert_eq!(tasks.take(0, Takes::Any, is_within), Some(2));
         assert_eq!(tasks.take(1, Takes::Any, is_within), Some(3));
         assert_eq!(tasks.take(1, Takes::Any, is_within), Some(1));
         // Who waits in a task begins nothing that was not made in it.
-        let mut tasks = ready(Library::Llvm);
+        let mut tasks = ready(Runtime::Llvm);
         assert_eq!(tasks.take(0, Takes::Descendants(1), is_within), Some(3));
         assert_eq!(tasks.take(1, Takes::Descendants(1), is_within), None);
     }

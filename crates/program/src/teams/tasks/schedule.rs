@@ -9,7 +9,7 @@ use foretrace_trace::ThreadId;
 
 use super::{
     collect::{Task, Then},
-    ready::{Library, Ready, Takes},
+    ready::{Ready, Runtime, Takes},
 };
 
 /// A part of a task, done by a thread.
@@ -25,7 +25,7 @@ pub(super) struct Part {
 pub(super) fn schedule(
     tasks: &[Task],
     crew: &[(ThreadId, usize)],
-    library: Library,
+    runtime: Runtime,
 ) -> Option<Vec<Part>> {
     let steps: usize = tasks.iter().map(|task| task.steps.len()).sum();
     let mut followers = vec![Vec::new(); tasks.len()];
@@ -50,7 +50,7 @@ pub(super) fn schedule(
                 stack: vec![task],
             })
             .collect(),
-        ready: Ready::new(library, tasks.len(), crew.len()),
+        ready: Ready::new(runtime, tasks.len(), crew.len()),
         idle: BTreeSet::new(),
         busy: BinaryHeap::new(),
         parts: Vec::with_capacity(steps),
