@@ -252,6 +252,7 @@ impl Description {
             (&mut costs.switch_cost, table.switch_cost),
             (&mut costs.create_cost, table.create_cost),
             (&mut costs.team_spin, table.team_spin),
+            (&mut costs.team_latency, table.team_latency),
             (&mut costs.migration, self.file.cpus.migration),
             (
                 &mut costs.socket_migration,

@@ -148,6 +148,7 @@ pub(crate) struct CostTable {
     pub switch_cost: Option<Time>,
     pub create_cost: Option<Time>,
     pub team_spin: Option<Time>,
+    pub team_latency: Option<Time>,
 }
 
 /// `[memory]`.

@@ -236,6 +236,11 @@ fn show_costs(machine: &Machine, text: &mut String) {
             costs.team_spin,
             "for how long OpenMP's threads wait awake",
         ),
+        (
+            "team_latency",
+            costs.team_latency,
+            "CPU time in which such a thread goes on",
+        ),
     ] {
         line(text, &format!("{key} = \"{}\"", time_text(time)), about);
     }

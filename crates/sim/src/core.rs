@@ -7,7 +7,7 @@ use foretrace_trace::ThreadId;
 use crate::{
     Machine, Memory, SchedulerKind,
     objects::{Barriers, Gates},
-    teams::Teams,
+    teams::{AwakeWait, Teams},
 };
 
 /// Stands for no thread.
@@ -322,19 +322,22 @@ impl<'p> Core<'p> {
         state.cold -= state.cold.min(state.work_left);
     }
 
-    /// Returns for how long a thread stays awake that waits in its current operation, if that is one of its team's or it spins, in picoseconds.
+    /// Returns how a thread stays awake that waits in its current operation, if that is one of its team's or it spins.
     #[inline(always)]
-    pub fn awake_for(&self, thread: u32) -> Option<u64> {
+    pub fn awake_wait(&self, thread: u32) -> Option<AwakeWait> {
         if self.spins
             && let Action::Await(gate) = self.action(thread)
             && let Opener::Progress(number) = self.program.opener(gate)
         {
-            return self.wait_for(number).is_awake().then_some(u64::MAX);
+            return self.wait_for(number).is_awake().then_some(AwakeWait {
+                limit: u64::MAX,
+                latency: 0,
+            });
         }
         if !self.teams.wait_awake() {
             return None;
         }
-        self.teams.awake_for(self.action(thread))
+        self.teams.awake_wait(self.action(thread))
     }
 
     /// Returns whether this is awaited by looking at memory, on one CPU and in a listing by hand: there it looks for as long as that says, as no other

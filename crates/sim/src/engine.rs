@@ -447,14 +447,17 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     fn waiting_cost(&mut self, thread: u32, waker: u32) -> u64 {
         let now = self.core.now;
         let falls_asleep = self.machine.costs.block_cost.0;
-        let team_wait = self.core.awake_for(thread);
+        let awake_wait = self.core.awake_wait(thread);
         let state = &mut self.core.threads[thread as usize];
-        let stays_awake = team_wait.map_or(falls_asleep, |wait| wait.max(falls_asleep));
+        let stays_awake = awake_wait.map_or(falls_asleep, |wait| wait.limit.max(falls_asleep));
         state.awake = waker != thread && now - state.since < stays_awake;
-        if self.machine.cpus == 1
-            || state.awake
-            || self.core.program.operations.waited(state.position)
-        {
+        if self.machine.cpus == 1 {
+            return 0;
+        }
+        if state.awake {
+            return awake_wait.map_or(0, |wait| wait.latency);
+        }
+        if self.core.program.operations.waited(state.position) {
             return 0;
         }
         falls_asleep

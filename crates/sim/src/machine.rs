@@ -102,6 +102,8 @@ pub struct Costs {
     /// For how long a thread that waits for its OpenMP team stays on its CPU, on a machine with a CPU for each of the team's
     /// threads: what comes within that time finds it awake. Teams that were told to sleep sleep all the same.
     pub team_spin: SimTime,
+    /// The CPU time that it takes a thread that waited so to go on.
+    pub team_latency: SimTime,
     /// The CPU time that a thread pays when it goes on on another CPU of the socket that it ran on last.
     pub migration: SimTime,
     /// The CPU time that a thread pays when it goes on on another socket.
@@ -121,6 +123,7 @@ impl Costs {
         offer_cost: SimTime::ZERO,
         create_cost: SimTime::ZERO,
         team_spin: SimTime::ZERO,
+        team_latency: SimTime::ZERO,
         migration: SimTime::ZERO,
         socket_migration: SimTime::ZERO,
     };
@@ -137,6 +140,7 @@ impl Costs {
         call_cost: SimTime::from_nanos(700),
         offer_cost: SimTime::from_nanos(2_500),
         team_spin: SimTime::from_nanos(3_000_000),
+        team_latency: SimTime::from_nanos(300),
         ..Self::NONE
     };
 

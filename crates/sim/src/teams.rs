@@ -10,27 +10,37 @@
 use std::collections::BTreeMap;
 
 use foretrace_program::{Action, Program};
-use foretrace_schedule::SimTime;
 use foretrace_trace::{ObjectId, ProcessId};
 
 use crate::Machine;
 
-/// The objects at which threads wait awake, and for how long.
+/// How a thread waits that stays awake, in picoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AwakeWait {
+    /// For how long it does.
+    pub limit: u64,
+    /// The CPU time in which it goes on when what it waits for is there.
+    pub latency: u64,
+}
+
+/// The objects at which threads wait awake, and how.
 pub(crate) struct Teams {
-    /// In picoseconds.
-    spin: u64,
+    wait: AwakeWait,
     /// Of each object, whether those that wait for it stay awake; empty where nobody does.
     awake: Vec<bool>,
 }
 
 impl Teams {
     pub fn new(program: &Program, machine: &Machine) -> Self {
-        let spin = machine.costs.team_spin;
+        let wait = AwakeWait {
+            limit: machine.costs.team_spin.0,
+            latency: machine.costs.team_latency.0,
+        };
         let nobody = Self {
-            spin: 0,
+            wait,
             awake: Vec::new(),
         };
-        if spin == SimTime::ZERO || machine.cpus == 1 {
+        if wait.limit == 0 || machine.cpus == 1 {
             return nobody;
         }
         let threads = threads_of_teams(program);
@@ -44,10 +54,7 @@ impl Teams {
             })
             .collect();
         if awake.contains(&true) {
-            Self {
-                spin: spin.0,
-                awake,
-            }
+            Self { wait, awake }
         } else {
             nobody
         }
@@ -64,11 +71,11 @@ impl Teams {
         self.awake[object.index()]
     }
 
-    /// Returns for how long a thread stays awake that waits in an operation of its team's, in picoseconds; nothing of others.
-    pub fn awake_for(&self, action: Action) -> Option<u64> {
+    /// Returns how a thread waits awake in an operation of its team's; nothing of others.
+    pub fn awake_wait(&self, action: Action) -> Option<AwakeWait> {
         match action {
             Action::TakeToken(object) | Action::Barrier(object) | Action::AwaitWake(object) => {
-                self.waits_awake_at(object).then_some(self.spin)
+                self.waits_awake_at(object).then_some(self.wait)
             }
             _ => None,
         }

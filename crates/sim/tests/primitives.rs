@@ -205,6 +205,11 @@ fn a_wait_for_an_iteration_that_was_done_in_the_recording_waits_where_it_is_not_
 /// When a team of two has met ten times, 100 us of work apart, on so many CPUs, in microseconds: one of them works 20 us longer each
 /// time, and waking the other took it `woke` us of CPU time in the recording.
 fn met_ten_times(cpus: u32, team: &str, spin: u64, woke: u64) -> u64 {
+    met_ten_times_after(0, cpus, team, spin, woke)
+}
+
+/// The same where who waits awake goes on after `latency` nanoseconds.
+fn met_ten_times_after(latency: u64, cpus: u32, team: &str, spin: u64, woke: u64) -> u64 {
     let mut rows = Vec::new();
     let mut time = 0;
     for round in 1..=10 {
@@ -233,6 +238,7 @@ fn met_ten_times(cpus: u32, team: &str, spin: u64, woke: u64) -> u64 {
         costs: Costs {
             wake_latency: SimTime::from_nanos(30_000),
             team_spin: SimTime::from_nanos(spin),
+            team_latency: SimTime::from_nanos(latency),
             ..Costs::NONE
         },
         ..Machine::new(cpus, &program)
@@ -257,6 +263,22 @@ fn a_team_waits_awake_where_each_of_its_threads_has_a_cpu() {
     assert_eq!(met_ten_times(1, "2", 25_000, 5), 2_250);
     assert_eq!(met_ten_times(2, "2", 25_000, 5), 1_210);
     assert_eq!(met_ten_times(1, "2", 25_000, 30), 2_200);
+}
+
+#[test]
+fn who_waits_awake_for_a_team_needs_some_time_to_go_on() {
+    // The first one waits in the first round, as the second is made late, and the second in all others, for 20 us: what it needs less than that
+    // is seen at the end only.
+    assert_eq!(
+        met_ten_times_after(15_000, 2, "2", 40_000, 0),
+        1_210 + 2 * 15
+    );
+    // What it needs more, the other one waits for in the next round.
+    assert!(met_ten_times_after(30_000, 2, "2", 40_000, 0) > 1_210 + 2 * 30);
+    // Who sleeps pays otherwise.
+    let sleeping = met_ten_times(2, "8002", 25_000, 0);
+    assert_eq!(met_ten_times_after(30_000, 2, "8002", 25_000, 0), sleeping);
+    assert_eq!(met_ten_times_after(30_000, 1, "2", 25_000, 0), 2_200);
 }
 
 /// When each of three threads ends on two CPUs, in microseconds: A holds a lock from 1 to 3 ms, B wants it at 1.5, and C works for 6 ms.

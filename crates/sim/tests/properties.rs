@@ -312,6 +312,7 @@ fn odd_machines_get_through(recording: &Recording) -> Result<(), TestCaseError> 
                     switch_cost: SimTime(101),
                     create_cost: SimTime(1_003),
                     team_spin: SimTime(2_000),
+                    team_latency: SimTime(300),
                     migration: SimTime(777),
                     socket_migration: SimTime(3_333),
                 };

@@ -10,7 +10,7 @@ use foretrace_recorder::{
 };
 
 use super::functions::{self, Body};
-use super::{is_told_to_sleep, pass, recording, spins, tasks};
+use super::{is_told_to_sleep, pass, recording, tasks};
 
 /// Where in a barrier's address its size stands: above all addresses of programs.
 pub const SIZE_SHIFT: u32 = 48;
@@ -121,12 +121,25 @@ impl Team {
         self.sites()[self.depth() % SITES].load(Ordering::Relaxed) & BY_HOOK != 0
     }
 
-    /// Records that a region begins, whose team has at most `limit` members.
+    /// Records that a region begins, whose team has at most `limit` members. What the library does until its master [starts](Self::start) is to
+    /// call the others: it wakes them, and may spin until all are there.
     pub fn begin(self, limit: u32, site: u64) {
         self.regions().fetch_add(1, Ordering::Relaxed);
         self.initialize(limit, site);
         for _ in 1..limit {
             record(Kind::SemPost, self.semaphore(), OUTCOME_SUCCESS, site);
+        }
+        record(Kind::SemTimedWait, self.semaphore(), OUTCOME_PENDING, site);
+    }
+
+    /// Records that its master, which has called the others, does its part. The team came out with so many members, where it might have had
+    /// `limit`: nobody else will take the other tokens.
+    pub fn start(self, members: u32, limit: u32, site: u64) {
+        if limit > 1 {
+            returned(Kind::SemTimedWait, self.semaphore(), OUTCOME_BUSY);
+        }
+        for _ in members..limit {
+            record(Kind::SemTryWait, self.semaphore(), OUTCOME_SUCCESS, site);
         }
     }
 
@@ -147,13 +160,6 @@ impl Team {
         }
         if let Some(made) = made {
             made.set(before.max(most));
-        }
-    }
-
-    /// Records that it came out smaller than it might have: nobody else will take these tokens.
-    pub fn withdraw(self, members: u32, limit: u32, site: u64) {
-        for _ in members..limit {
-            record(Kind::SemTryWait, self.semaphore(), OUTCOME_SUCCESS, site);
         }
     }
 
@@ -282,11 +288,8 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     };
     let size = u32::try_from(size).unwrap_or(1);
     if number == 0 {
-        if spins() {
-            returned(Kind::SemTimedWait, region.team.semaphore(), OUTCOME_BUSY);
-        }
         region.size.store(size, Ordering::Relaxed);
-        region.team.withdraw(size, region.limit, region.site);
+        region.team.start(size, region.limit, region.site);
     } else {
         region.team.enter(region.site);
     }
@@ -344,10 +347,6 @@ pub unsafe fn begin<T>(
         size: AtomicU32::new(0),
     };
     team.begin(limit, site);
-    // Its master may spin until all are there.
-    if spins() {
-        record(Kind::SemTimedWait, team.semaphore(), OUTCOME_PENDING, site);
-    }
     let result = call(run, (&raw const region).cast_mut().cast());
     let members = region.size.load(Ordering::Relaxed);
     if members > 1 {

@@ -141,6 +141,7 @@ struct CostsJson {
     switch_cost_ns: u64,
     create_cost_ns: u64,
     team_spin_ns: u64,
+    team_latency_ns: u64,
     migration_ns: u64,
     socket_migration_ns: u64,
 }
@@ -190,6 +191,7 @@ impl MachineJson {
                 switch_cost_ns: costs.switch_cost.as_nanos(),
                 create_cost_ns: costs.create_cost.as_nanos(),
                 team_spin_ns: costs.team_spin.as_nanos(),
+                team_latency_ns: costs.team_latency.as_nanos(),
                 migration_ns: costs.migration.as_nanos(),
                 socket_migration_ns: costs.socket_migration.as_nanos(),
             },

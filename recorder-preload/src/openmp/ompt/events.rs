@@ -127,13 +127,13 @@ unsafe extern "C" fn implicit_task(
     };
     if flags & INITIAL != 0 {
         if index == 0 {
-            team.withdraw(1, (region >> SIZE_SHIFT) as u32, team.site());
+            team.start(1, (region >> SIZE_SHIFT) as u32, team.site());
         }
         return;
     }
     team.begin_loops();
     if index == 0 {
-        team.withdraw(size, (region >> SIZE_SHIFT) as u32, team.site());
+        team.start(size, (region >> SIZE_SHIFT) as u32, team.site());
     } else {
         team.enter(team.site());
     }
