@@ -22,6 +22,7 @@
 mod balance;
 mod contention;
 mod estimate;
+mod idle;
 mod locks;
 mod memory;
 pub mod network;
@@ -32,7 +33,8 @@ mod wakes;
 
 use std::{io, time::Duration};
 
-use wakes::Wakes;
+use idle::Idle;
+use wakes::{WORK, Wakes};
 
 pub use {
     balance::spread, estimate::Estimate, memory::Streams, placement::Placement,
@@ -103,8 +105,12 @@ pub struct Between {
     pub share_core: bool,
     /// The hop, whole.
     pub hop: Estimate,
-    /// From a thread's being let go on to its running on a CPU that was idle.
+    /// From a thread's being let go on to its running on a CPU that was idle for long.
     pub wake_latency: Estimate,
+    /// The same on one that was idle for no longer than `shallow_idle`.
+    pub shallow_latency: Estimate,
+    /// For how long that is so; nothing where it makes no difference.
+    pub shallow_idle: Duration,
     /// The CPU time that this takes the one that lets it go on.
     pub wake_cost: Estimate,
     /// The CPU time that it takes to interrupt a CPU that is busy for a thread that is let go on.
@@ -141,7 +147,8 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
     let (series, rounds) = effort.series();
     let other = other_cpu(first, &allowed);
     let [mut same, mut across] = [(); 2].map(|()| Samples::default());
-    let [mut here, mut to_idle, mut to_busy] = [(); 3].map(|()| Wakes::default());
+    let [mut here, mut to_busy] = [(); 2].map(|()| Wakes::default());
+    let mut idle = Idle::default();
     let [mut transfers, mut calls, mut offers] = [(); 3].map(|()| Vec::new());
     // In turn, so that what changes meanwhile changes all.
     for number in 0..series {
@@ -159,9 +166,9 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
         // These are fewer and longer.
         if number % 8 == 0 {
             let rounds = 4 * rounds;
-            here.measure([first, first], false, rounds)?;
-            to_idle.measure([first, second], false, rounds)?;
-            to_busy.measure([first, second], true, rounds)?;
+            here.measure([first, first], false, (WORK, rounds))?;
+            idle.measure([first, second], rounds)?;
+            to_busy.measure([first, second], true, (WORK, rounds))?;
         }
     }
     let one_cpu_hop = Estimate::of(&mut same.hops);
@@ -174,6 +181,7 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
             streams: None,
         });
     };
+    let (shallow, deep) = idle.latencies();
     let (bytes, passes) = effort.streams();
     let streams = memory::streams(&allowed, bytes, passes)?;
     let hop = Estimate::of(&mut across.hops);
@@ -195,7 +203,9 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
             cpus: [first, second],
             share_core,
             hop,
-            wake_latency: Estimate::of(&mut to_idle.delays).beyond(one_cpu_hop),
+            wake_latency: deep.beyond(one_cpu_hop),
+            shallow_latency: shallow.beyond(one_cpu_hop),
+            shallow_idle: idle.lasts(),
             wake_cost,
             preempt_cost: Estimate::of(&mut to_busy.waits).beyond(Estimate::of(&mut here.waits)),
             block_cost: Estimate::of(&mut across.waits).beyond(Estimate::of(&mut same.passes)),

@@ -1,6 +1,7 @@
 //! A thread that works, and now and then lets another go on that waits on another CPU.
 //!
-//! Threads that hand a token to and fro are quicker than this: their CPUs are never idle for long.
+//! How long that takes depends on how long the CPU was idle: systems choose states from which it wakes sooner if they expect it to be wanted
+//! soon, and hosts of virtual machines look for a while whether it is, before they let it sleep.
 
 use std::{
     io,
@@ -14,8 +15,12 @@ use std::{
 
 use crate::system;
 
-/// How long the thread works before each time that it lets the other one go on: as programs do that a barrier holds together.
-const WORK: Duration = Duration::from_micros(50);
+/// How long the thread works before each time that it lets the other one go on, to see how long that takes after the other CPU was idle for
+/// so long, in microseconds.
+pub(crate) const IDLE_MICROS: [u32; 7] = [10, 25, 50, 100, 200, 400, 1_000];
+
+/// The same where it does not matter, or where the other CPU is busy: as programs do that a barrier holds together.
+pub(crate) const WORK: Duration = Duration::from_micros(50);
 
 /// What was measured, in nanoseconds.
 #[derive(Default)]
@@ -27,13 +32,13 @@ pub(crate) struct Wakes {
 }
 
 impl Wakes {
-    /// Measures so many, of which the second half counts, of a thread on the second CPU that one on the first lets go on; if that
-    /// CPU is to be `busy`, another thread runs there all the time.
+    /// Measures so many, of which the second half counts, of a thread on the second CPU that one on the first lets go on each time that it has
+    /// worked for so long; if that CPU is to be `busy`, another thread runs there all the time.
     pub fn measure(
         &mut self,
         [here, there]: [u32; 2],
         busy: bool,
-        rounds: usize,
+        (work, rounds): (Duration, usize),
     ) -> io::Result<()> {
         let over = Arc::new(AtomicBool::new(false));
         let neighbour = busy.then(|| {
@@ -47,7 +52,7 @@ impl Wakes {
             })
         });
         let neighbour = neighbour.transpose()?;
-        let measured = system::pinned(vec![here], move || wakes(there, rounds));
+        let measured = system::pinned(vec![here], move || wakes(there, work, rounds));
         over.store(true, Ordering::Relaxed);
         neighbour.map_or(Ok(()), system::joined)?;
         let measured = measured?;
@@ -59,7 +64,7 @@ impl Wakes {
     }
 }
 
-fn wakes(there: u32, rounds: usize) -> io::Result<Wakes> {
+fn wakes(there: u32, work: Duration, rounds: usize) -> io::Result<Wakes> {
     let base = Instant::now();
     let now = move || u64::try_from(base.elapsed().as_nanos()).unwrap_or(u64::MAX);
     // When it was let go on last, and how often it has gone on.
@@ -89,7 +94,7 @@ fn wakes(there: u32, rounds: usize) -> io::Result<Wakes> {
     })?;
     for round in 1..=rounds as u64 {
         let begun = Instant::now();
-        while begun.elapsed() < WORK {
+        while begun.elapsed() < work {
             std::hint::spin_loop();
         }
         called.store(now(), Ordering::Release);

@@ -539,6 +539,10 @@ pub fn calibrated(measured: &Calibration) -> Description {
         |estimate: &Estimate| SimTime::from_nanos((estimate.distinct_nanos() + 50) / 100 * 100);
     let description = Description::default().with_costs(&Costs {
         wake_latency: time(&between.wake_latency),
+        shallow_latency: time(&between.shallow_latency),
+        shallow_idle: SimTime::from_nanos(
+            u64::try_from(between.shallow_idle.as_nanos()).unwrap_or(u64::MAX),
+        ),
         wake_cost: time(&between.wake_cost),
         preempt_cost: time(&between.preempt_cost),
         block_cost: time(&between.block_cost),

@@ -57,6 +57,8 @@ impl Description {
     pub fn with_costs(mut self, costs: &Costs) -> Self {
         let table = &mut self.file.costs;
         table.wake_latency = Some(Time(costs.wake_latency));
+        table.shallow_latency = Some(Time(costs.shallow_latency));
+        table.shallow_idle = Some(Time(costs.shallow_idle));
         table.wake_cost = Some(Time(costs.wake_cost));
         table.preempt_cost = Some(Time(costs.preempt_cost));
         table.block_cost = Some(Time(costs.block_cost));
@@ -243,6 +245,8 @@ impl Description {
         let costs = &mut machine.costs;
         for (value, said) in [
             (&mut costs.wake_latency, table.wake_latency),
+            (&mut costs.shallow_latency, table.shallow_latency),
+            (&mut costs.shallow_idle, table.shallow_idle),
             (&mut costs.wake_cost, table.wake_cost),
             (&mut costs.preempt_cost, table.preempt_cost),
             (&mut costs.block_cost, table.block_cost),

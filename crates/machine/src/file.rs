@@ -139,6 +139,8 @@ impl From<HandoverName> for Handover {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct CostTable {
     pub wake_latency: Option<Time>,
+    pub shallow_latency: Option<Time>,
+    pub shallow_idle: Option<Time>,
     pub wake_cost: Option<Time>,
     pub preempt_cost: Option<Time>,
     pub block_cost: Option<Time>,

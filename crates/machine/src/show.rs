@@ -192,6 +192,16 @@ fn show_costs(machine: &Machine, text: &mut String) {
             "until a thread runs on a CPU that was idle",
         ),
         (
+            "shallow_latency",
+            costs.shallow_latency,
+            "the same where it was not idle for long",
+        ),
+        (
+            "shallow_idle",
+            costs.shallow_idle,
+            "for how long that is so",
+        ),
+        (
             "wake_cost",
             costs.wake_cost,
             "CPU time of the one that calls it there",

@@ -17,7 +17,7 @@ mod turns;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use foretrace_program::Program;
-use foretrace_schedule::{State, WaitKind};
+use foretrace_schedule::{SimTime, State, WaitKind};
 
 use self::looks::Seen;
 use self::{
@@ -446,7 +446,8 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     #[inline(always)]
     fn waiting_cost(&mut self, thread: u32, waker: u32) -> u64 {
         let now = self.core.now;
-        let falls_asleep = self.machine.costs.block_cost.0;
+        let costs = &self.machine.costs;
+        let falls_asleep = costs.falls_asleep().0;
         let awake_wait = self.core.awake_wait(thread);
         let state = &mut self.core.threads[thread as usize];
         let stays_awake = awake_wait.map_or(falls_asleep, |wait| wait.limit.max(falls_asleep));
@@ -460,7 +461,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         if self.core.program.operations.waited(state.position) {
             return 0;
         }
-        falls_asleep
+        costs.block_cost.0
     }
 
     /// Returns the CPU time of having slept for a mutex that is offered to whoever comes first, where the recording had no wait. The one that
@@ -476,7 +477,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         state.awake = false;
         let falls_asleep = block.saturating_sub(2 * costs.looks_again().0 + waited);
         let offer = costs.offer_cost.0 + falls_asleep;
-        let wakes_up = (block + costs.wake_latency.0) / 4;
+        let wakes_up = (block + costs.latency_after(SimTime(waited)).0) / 4;
         let by_chance = chance::part_of(2 * wakes_up, self.core.now, thread);
         self.core.threads[waker as usize].work_left += offer;
         (block + falls_asleep + by_chance).saturating_sub(wakes_up)

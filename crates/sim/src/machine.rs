@@ -80,6 +80,11 @@ pub enum Handover {
 pub struct Costs {
     /// From a thread's being let go on to its running, on a CPU that was idle.
     pub wake_latency: SimTime,
+    /// The same on a CPU that was idle for no longer than `shallow_idle`: systems choose states from which it wakes sooner, and hosts of
+    /// virtual machines look for a while whether it is wanted again, before they let it sleep.
+    pub shallow_latency: SimTime,
+    /// For how long a CPU that is idle wakes in `shallow_latency`.
+    pub shallow_idle: SimTime,
     /// The CPU time that it takes the one that lets a thread go on on another CPU.
     pub wake_cost: SimTime,
     /// The CPU time that it takes a CPU to be interrupted for a thread that another CPU woke, which that thread pays.
@@ -114,6 +119,8 @@ impl Costs {
     /// Those of a machine where nothing but work takes time.
     pub const NONE: Self = Self {
         wake_latency: SimTime::ZERO,
+        shallow_latency: SimTime::ZERO,
+        shallow_idle: SimTime::ZERO,
         wake_cost: SimTime::ZERO,
         preempt_cost: SimTime::ZERO,
         block_cost: SimTime::ZERO,
@@ -133,7 +140,9 @@ impl Costs {
     /// spins for 200 ms, which is the same where nearly all waits are shorter.
     pub const LINUX: Self = Self {
         wake_latency: SimTime::from_nanos(18_000),
-        wake_cost: SimTime::from_nanos(4_000),
+        shallow_latency: SimTime::from_nanos(5_000),
+        shallow_idle: SimTime::from_nanos(120_000),
+        wake_cost: SimTime::from_nanos(1_000),
         preempt_cost: SimTime::from_nanos(9_000),
         block_cost: SimTime::from_nanos(2_500),
         lock_transfer: SimTime::from_nanos(30),
@@ -143,6 +152,26 @@ impl Costs {
         team_latency: SimTime::from_nanos(300),
         ..Self::NONE
     };
+
+    /// Returns how long a CPU needs to run a thread that was idle for so long.
+    #[inline]
+    pub(crate) fn latency_after(&self, idle: SimTime) -> SimTime {
+        if idle < self.shallow_idle {
+            self.shallow_latency.min(self.wake_latency)
+        } else {
+            self.wake_latency
+        }
+    }
+
+    /// Returns how long a thread that waits is not asleep yet: what it waits for and comes meanwhile costs nothing.
+    #[inline]
+    pub(crate) fn falls_asleep(&self) -> SimTime {
+        if self.call_cost == SimTime::ZERO {
+            self.block_cost
+        } else {
+            self.looks_again().min(self.block_cost)
+        }
+    }
 
     /// Returns for how long a thread that waits for a lock can be spared sleeping: until the kernel has looked at the lock itself.
     pub(crate) fn looks_again(&self) -> SimTime {

@@ -143,6 +143,46 @@ fn a_thread_comes_late_to_a_cpu_that_was_idle_and_calling_it_costs() {
 }
 
 #[test]
+fn a_cpu_that_was_not_idle_for_long_wakes_sooner() {
+    // B waits for what A posts after so much work, and then works for 10.
+    let ends = |works: u64, costs: Costs| {
+        let text = format!(
+            "semaphore s 0\nprocess B\nprocess A\nreturns explicit\n0 B create A cpu=0\n0 B sem_wait s cpu=0\n\
+             {works} A sem_post s cpu={works}\n{works} A terminate cpu={works}\n{works} B return cpu=0\n\
+             {} B terminate cpu=10\n",
+            works + 10
+        );
+        let program = Program::from_trace(&trace(&text));
+        let machine = Machine {
+            costs,
+            ..Machine::new(2, &program)
+        };
+        let run = run(&program, &machine, ModelKind::Direct);
+        run.finish[0].map_or(0, SimTime::as_nanos)
+    };
+    let costs = Costs {
+        wake_latency: SimTime::from_nanos(30),
+        shallow_latency: SimTime::from_nanos(5),
+        shallow_idle: SimTime::from_nanos(100),
+        ..Costs::NONE
+    };
+    // A itself is called to a CPU that was idle from the beginning.
+    assert_eq!(ends(50, costs), 30 + 50 + 5 + 10);
+    assert_eq!(ends(150, costs), 30 + 150 + 30 + 10);
+    // Who is not quite asleep is back at once: until the kernel has looked at the lock.
+    let falling_asleep = Costs {
+        block_cost: SimTime::from_nanos(90),
+        ..costs
+    };
+    assert_eq!(ends(50, falling_asleep), 30 + 50 + 10);
+    let asking = Costs {
+        call_cost: SimTime::from_nanos(50),
+        ..falling_asleep
+    };
+    assert_eq!(ends(50, asking), 30 + 50 + 5 + 10);
+}
+
+#[test]
 fn a_lock_that_is_given_up_goes_to_whoever_comes_first() {
     // A holds the lock from 0 to 100 and again from 110 to 150; B asks for it at 23 or so.
     let rows = "process A priority 2\nprocess B priority 1\n0 A create B\n0 A lock m\n100 A unlock m\n110 A lock m\n\

@@ -303,6 +303,8 @@ fn odd_machines_get_through(recording: &Recording) -> Result<(), TestCaseError> 
             if costly {
                 machine.costs = Costs {
                     wake_latency: SimTime(7_001),
+                    shallow_latency: SimTime(1_001),
+                    shallow_idle: SimTime(5_000),
                     wake_cost: SimTime(300),
                     preempt_cost: SimTime(450),
                     block_cost: SimTime(500),

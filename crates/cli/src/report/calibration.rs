@@ -30,6 +30,7 @@ pub fn head(measured: &Calibration) -> String {
             "#\n# CPUs {here} and {there}; a hop is one thread's letting another go on. {}",
             leaving(&between.placement)
         );
+        text.push_str(&shallow(between));
     }
     if let Some(streams) = &measured.streams {
         text.push_str(&memory(streams));
@@ -107,6 +108,15 @@ pub fn refill_text(refill: Option<Share>) -> String {
     }
 }
 
+/// Tells for how long a CPU that is idle wakes sooner.
+fn shallow(between: &Between) -> String {
+    if between.shallow_idle.is_zero() {
+        return "# A CPU that was idle for a short time wakes no sooner than one that was for a long one.\n".to_owned();
+    }
+    let micros = between.shallow_idle.as_micros();
+    format!("# A CPU that was idle for less than some {micros} us wakes in shallow_latency.\n")
+}
+
 /// Tells whether threads that wake leave a CPU that is busy for one that is idle.
 fn leaving(placement: &Placement) -> String {
     let times = placement.samples();
@@ -168,6 +178,7 @@ fn costs(between: &Between) -> Vec<(&'static str, Estimate)> {
         .map(|estimate| ("create_cost", estimate));
     let mut costs = vec![
         ("wake_latency", between.wake_latency),
+        ("shallow_latency", between.shallow_latency),
         ("wake_cost", between.wake_cost),
         ("preempt_cost", between.preempt_cost),
         ("block_cost", between.block_cost),
@@ -217,6 +228,8 @@ pub fn warnings(measured: &Calibration, foreign_load: Option<f64>) -> Vec<String
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn estimate(low: u64, nanos: u64, high: u64) -> Estimate {
@@ -238,6 +251,8 @@ mod tests {
                 share_core: false,
                 hop: estimate(17_000, 18_000, 19_000),
                 wake_latency: latency,
+                shallow_latency: estimate(4_900, 5_000, 5_100),
+                shallow_idle: Duration::from_micros(140),
                 wake_cost: estimate(900, 1_000, 1_100),
                 preempt_cost: estimate(900, 1_000, 1_100),
                 block_cost: estimate(900, 1_000, 1_100),
@@ -304,6 +319,7 @@ mod tests {
             "{}",
             head(&sure)
         );
+        assert!(head(&sure).contains("\n# A CPU that was idle for less than some 140 us wakes in"));
         assert!(warnings(&sure, Some(0.5))[0].starts_with("others used 50 % of the CPUs"));
         let unsure = measured(estimate(5_000, 15_900, 40_000));
         assert!(warnings(&unsure, None)[0].starts_with("measurements of wake_latency differ much"));

@@ -132,6 +132,8 @@ pub struct MachineJson {
 )]
 struct CostsJson {
     wake_latency_ns: u64,
+    shallow_latency_ns: u64,
+    shallow_idle_ns: u64,
     wake_cost_ns: u64,
     preempt_cost_ns: u64,
     block_cost_ns: u64,
@@ -182,6 +184,8 @@ impl MachineJson {
             handover: machine.handover.name(),
             costs: CostsJson {
                 wake_latency_ns: costs.wake_latency.as_nanos(),
+                shallow_latency_ns: costs.shallow_latency.as_nanos(),
+                shallow_idle_ns: costs.shallow_idle.as_nanos(),
                 wake_cost_ns: costs.wake_cost.as_nanos(),
                 preempt_cost_ns: costs.preempt_cost.as_nanos(),
                 block_cost_ns: costs.block_cost.as_nanos(),

@@ -1,6 +1,6 @@
 //! Turns on CPUs: who gets which, what that costs, and how far a thread's work gets in them.
 
-use foretrace_schedule::State;
+use foretrace_schedule::{SimTime, State};
 
 use super::Engine;
 use crate::{
@@ -191,7 +191,10 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         if was_idle {
             self.idle_until[cpu as usize] = self.core.now;
         }
-        let latency = self.machine.costs.wake_latency.0;
+        let vacated = self.vacated[cpu as usize];
+        // One that nobody had yet was idle for long.
+        let idle = SimTime(self.core.now.checked_sub(vacated).unwrap_or(u64::MAX));
+        let latency = self.machine.costs.latency_after(idle).0;
         if latency == 0 || !was_idle || self.machine.cpus == 1 || polled || awake {
             return self.begin_turn(thread);
         }
