@@ -348,13 +348,53 @@ impl<'t> Lowering<'t> {
             return;
         }
         match (call.operation, rouses_at) {
-            (Call::Return, Some(object)) if self.work.left() > 0 => {
-                let work = self.work.take(index);
-                self.push_with_work(index, thread, Action::Rouse(object), work);
-            }
-            (Call::Return, _) => self.returned(index, thread, open),
+            (Call::Return, Some(object)) => self.rouse(index, thread, object),
+            (Call::Return, None) => match self.slept_for(call, open) {
+                Some(object) => self.rouse(index, thread, object),
+                None => self.returned(index, thread, open),
+            },
             _ => self.call(index, call),
         }
+    }
+
+    /// Notes that the CPU time before an event, if any, went on falling asleep and waking up, in a wait for an object.
+    fn rouse(&mut self, index: usize, thread: u32, object: ObjectId) {
+        let work = self.work.take(index);
+        self.push_rouse(index, thread, object, work);
+    }
+
+    /// The same of so many nanoseconds.
+    pub fn push_rouse(&mut self, index: usize, thread: u32, object: ObjectId, nanos: u64) {
+        if nanos > 0 {
+            self.push_with_work(index, thread, Action::Rouse(object), nanos);
+        }
+    }
+
+    /// Returns the object of a wait that is over with this return, and in which a thread does nothing but sleep. What it reads from a file,
+    /// it needs its CPU for.
+    fn slept_for(&self, call: foretrace_trace::Call, open: Option<Open>) -> Option<ObjectId> {
+        let open = open.filter(|open| !matches!(open.kind, OpenKind::Nap(..)))?;
+        if self.trace.recording.is_none() || call.outcome != Outcome::Success {
+            return None;
+        }
+        let waited_in = self.call_of(open.operation);
+        match waited_in.operation {
+            Call::Lock(object)
+            | Call::ReadLock(object)
+            | Call::WriteLock(object)
+            | Call::SemWait(object)
+            | Call::BarrierWait(object)
+            | Call::FutexWait(object)
+            | Call::CondWait { cond: object, .. }
+            | Call::CondTimedWait { cond: object, .. } => Some(object),
+            _ => None,
+        }
+    }
+
+    /// Returns the call that an operation came from.
+    fn call_of(&self, OpRef { thread, index }: OpRef) -> &foretrace_trace::Call {
+        let event = self.lists[thread as usize].event(index);
+        self.trace.call(&self.trace.events[event as usize])
     }
 
     /// Handles a return: of an open call, or else of the routine of a one-time initialization.
@@ -377,10 +417,7 @@ impl<'t> Lowering<'t> {
     fn waited_for_team(&self, operation: Call, open: Option<Open>) -> Option<ObjectId> {
         let waited_in = match (operation, open) {
             (Call::Return | Call::Terminate, Some(open)) => {
-                let OpRef { thread, index } = open.operation;
-                let event = self.lists[thread as usize].event(index);
-                let call = self.trace.call(&self.trace.events[event as usize]);
-                call.operation.object()
+                self.call_of(open.operation).operation.object()
             }
             (Call::SemWait(semaphore), _) => Some(semaphore),
             _ => None,

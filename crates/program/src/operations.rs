@@ -59,6 +59,11 @@ impl Operations {
         self.kinds & (1 << POLL | 1 << LINGER) != 0
     }
 
+    /// Returns whether some of them are what it took to sleep.
+    pub fn rouses(&self) -> bool {
+        self.kinds >> ROUSE & 1 == 1
+    }
+
     /// Returns whether some of them may wake those that wait for a futex.
     pub fn wakes(&self) -> bool {
         self.kinds >> WAKE & 1 == 1

@@ -1,6 +1,6 @@
 //! Lowers the events of condition variables whose structure is known, and those of polling.
 
-use foretrace_trace::{Call, ObjectId};
+use foretrace_trace::{Call, ObjectId, Operation as Op};
 
 use crate::{
     Action, GateId, Opener, Operation,
@@ -22,7 +22,11 @@ impl Lowering<'_> {
                 self.call(index, call);
             }
             Role::TakeAndLock { needs, mutex } => {
+                // What it took to sleep is no work before that, and is over for the most part when it has the mutex.
+                let slept = self.trace.recording.is_some() && call.operation == Op::Return;
+                let in_wait = if slept { self.work.take(index) } else { 0 };
                 self.take(index, thread, &needs, true);
+                self.push_rouse(index, thread, mutex, in_wait);
                 self.log_taken(thread);
                 self.push(index, thread, Action::Lock(mutex));
                 // As with any wait, getting the mutex back adds no edge.

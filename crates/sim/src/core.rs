@@ -16,6 +16,9 @@ pub(crate) const NOBODY: u32 = u32::MAX;
 /// By so many operations of a thread its memory is asked for what it does: two lines of it.
 pub(crate) const FETCHED_AHEAD: u32 = 16;
 
+/// So many operations a wait consists of at most: of a condition, to give the mutex up, to be woken, and to have it again.
+const MOST_OF_A_WAIT: u32 = 4;
+
 /// Where a thread stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
@@ -64,6 +67,8 @@ pub(crate) struct ThreadState {
     pub slice_end: u64,
     /// Whether what it waited for came before it had fallen asleep.
     pub awake: bool,
+    /// The operation in which it slept last.
+    pub slept_at: u32,
     /// Whether it waits in its operation and looks at memory, for which it wants its CPU as for work.
     pub looks: bool,
     /// How far it is with getting the mutex of its operation.
@@ -152,6 +157,8 @@ pub(crate) struct Core<'p> {
     delay_began: Vec<u64>,
     /// Whether threads poll, on a machine with more CPUs than the recording's.
     polls: bool,
+    /// Whether operations are what it took to sleep, on such a machine.
+    rouses: bool,
     /// Who waits awake.
     pub teams: Teams,
     /// Whether threads spin until others have come somewhere.
@@ -176,6 +183,8 @@ impl<'p> Core<'p> {
             since: 0,
             slice_end: u64::MAX,
             awake: false,
+            // Far from any that it comes to.
+            slept_at: u32::MAX / 2,
             looks: false,
             locking: Locking::First,
             cold: 0,
@@ -202,9 +211,11 @@ impl<'p> Core<'p> {
             cpus: machine.cpus,
             scheduler: machine.scheduler,
             memory: machine.memory,
+            rouses: false,
             adjusts: false,
         };
-        core.adjusts = core.polls || core.teams.wait_awake() || machine.memory.refill.0 > 0;
+        core.rouses = machine.cpus > 1 && program.operations.rouses();
+        core.adjusts = core.polls || core.rouses || machine.memory.refill.0 > 0;
         for thread in 0..core.threads.len() {
             core.load_work(thread as u32);
         }
@@ -302,11 +313,18 @@ impl<'p> Core<'p> {
         {
             state.work_left = 0;
         }
-        if self.teams.wait_awake()
+        if self.rouses
             && let Action::Rouse(object) = operations.action(state.position)
-            && self.teams.waits_awake_at(object)
         {
-            state.work_left = 0;
+            let needed = if self.program.objects[object.index()].is_of_team() {
+                u64::from(!self.teams.waits_awake_at(object)) * state.work_left
+            } else if state.position.wrapping_sub(state.slept_at) > MOST_OF_A_WAIT {
+                0
+            } else {
+                // The first half of it, falling asleep, is over before the thread can be let go on.
+                state.work_left / 2
+            };
+            state.work_left = needed;
         }
         if state.cold > 0 {
             self.refill(thread);

@@ -458,6 +458,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         if state.awake {
             return awake_wait.map_or(0, |wait| wait.latency);
         }
+        state.slept_at = state.position;
         if self.core.program.operations.waited(state.position) {
             return 0;
         }
@@ -475,6 +476,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         let state = &mut self.core.threads[thread as usize];
         let waited = self.core.now - state.since;
         state.awake = false;
+        state.slept_at = state.position;
         let falls_asleep = block.saturating_sub(2 * costs.looks_again().0 + waited);
         let offer = costs.offer_cost.0 + falls_asleep;
         let wakes_up = (block + costs.latency_after(SimTime(waited)).0) / 4;

@@ -66,9 +66,9 @@ impl Teams {
         !self.awake.is_empty()
     }
 
-    /// Returns whether threads wait awake at an object; asked only if any do.
+    /// Returns whether threads wait awake at an object.
     pub fn waits_awake_at(&self, object: ObjectId) -> bool {
-        self.awake[object.index()]
+        self.awake.get(object.index()).is_some_and(|&awake| awake)
     }
 
     /// Returns how a thread waits awake in an operation of its team's; nothing of others.

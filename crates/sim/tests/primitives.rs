@@ -183,6 +183,38 @@ fn a_cpu_that_was_not_idle_for_long_wakes_sooner() {
 }
 
 #[test]
+fn what_it_took_to_sleep_is_needed_by_those_that_sleep() {
+    // B works for so long and waits for what A posts after 100; to wait took it 4 of CPU time, and it works for 10 more.
+    let end = |works: u64, cpus: u32, recorded: &str| {
+        let at = works + 100;
+        let text = format!(
+            "foretrace-text 1\nunit 1us\nreturns explicit\n{recorded}semaphore s 0\nprocess A\nprocess B\n0 A create B cpu=0\n\
+             {works} B sem_wait s cpu={works}\n{at} A sem_post s cpu=100\n{at} A terminate cpu=100\n{at} B return cpu={}\n\
+             {} B terminate cpu={}\n",
+            works + 4,
+            at + 14,
+            works + 14
+        );
+        let program = Program::from_trace(&trace(&text));
+        let machine = Machine {
+            costs: Costs::NONE,
+            ..Machine::new(cpus, &program)
+        };
+        let run = run(&program, &machine, ModelKind::Direct);
+        assert_eq!(run.outcome, Outcome::Completed, "{text}");
+        run.end.as_nanos() / 1_000
+    };
+    let recorded = "recording command prog\nrecording cpu 0\n";
+    // It sleeps: half of that was before it could be woken.
+    assert_eq!(end(50, 2, recorded), 100 + 2 + 10);
+    // It does not.
+    assert_eq!(end(150, 2, recorded), 150 + 10);
+    assert_eq!(end(150, 1, recorded), 100 + 150 + 4 + 10);
+    // In a listing by hand, all work is what it says.
+    assert_eq!(end(150, 2, ""), 150 + 4 + 10);
+}
+
+#[test]
 fn a_lock_that_is_given_up_goes_to_whoever_comes_first() {
     // A holds the lock from 0 to 100 and again from 110 to 150; B asks for it at 23 or so.
     let rows = "process A priority 2\nprocess B priority 1\n0 A create B\n0 A lock m\n100 A unlock m\n110 A lock m\n\
