@@ -157,8 +157,6 @@ pub(crate) struct Core<'p> {
     delay_began: Vec<u64>,
     /// Whether threads poll, on a machine with more CPUs than the recording's.
     polls: bool,
-    /// Whether operations are what it took to sleep, on such a machine.
-    rouses: bool,
     /// Who waits awake.
     pub teams: Teams,
     /// Whether threads spin until others have come somewhere.
@@ -211,11 +209,10 @@ impl<'p> Core<'p> {
             cpus: machine.cpus,
             scheduler: machine.scheduler,
             memory: machine.memory,
-            rouses: false,
             adjusts: false,
         };
-        core.rouses = machine.cpus > 1 && program.operations.rouses();
-        core.adjusts = core.polls || core.rouses || machine.memory.refill.0 > 0;
+        let rouses = machine.cpus > 1 && program.operations.rouses();
+        core.adjusts = core.polls || rouses || machine.memory.refill.0 > 0;
         for thread in 0..core.threads.len() {
             core.load_work(thread as u32);
         }
@@ -303,28 +300,22 @@ impl<'p> Core<'p> {
     /// Lets a thread's work before its operation take as long as it does on this machine.
     fn adjust_work(&mut self, thread: u32) {
         let state = &mut self.threads[thread as usize];
-        let operations = &self.program.operations;
-        // Where others run meanwhile, polling takes until what they do is done.
-        if self.polls
-            && matches!(
-                operations.action(state.position),
-                Action::Poll(_) | Action::Linger
-            )
-        {
-            state.work_left = 0;
-        }
-        if self.rouses
-            && let Action::Rouse(object) = operations.action(state.position)
-        {
-            let needed = if self.program.objects[object.index()].is_of_team() {
-                u64::from(!self.teams.waits_awake_at(object)) * state.work_left
-            } else if state.position.wrapping_sub(state.slept_at) > MOST_OF_A_WAIT {
-                0
-            } else {
-                // The first half of it, falling asleep, is over before the thread can be let go on.
-                state.work_left / 2
-            };
-            state.work_left = needed;
+        if self.cpus > 1 {
+            match self.program.operations.action(state.position) {
+                // Where others run meanwhile, polling takes until what they do is done.
+                Action::Poll(_) | Action::Linger => state.work_left = 0,
+                Action::Rouse(object) if self.program.objects[object.index()].is_of_team() => {
+                    if self.teams.waits_awake_at(object) {
+                        state.work_left = 0;
+                    }
+                }
+                Action::Rouse(_) => {
+                    let slept = state.position.wrapping_sub(state.slept_at) <= MOST_OF_A_WAIT;
+                    // The first half of it, falling asleep, is over before the thread can be let go on.
+                    state.work_left = if slept { state.work_left / 2 } else { 0 };
+                }
+                _ => {}
+            }
         }
         if state.cold > 0 {
             self.refill(thread);
