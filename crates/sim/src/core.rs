@@ -301,21 +301,20 @@ impl<'p> Core<'p> {
     fn adjust_work(&mut self, thread: u32) {
         let state = &mut self.threads[thread as usize];
         if self.cpus > 1 {
-            match self.program.operations.action(state.position) {
+            let is_of_team = |object: ObjectId| self.program.objects[object.index()].is_of_team();
+            let slept = state.position.wrapping_sub(state.slept_at) <= MOST_OF_A_WAIT;
+            let left = state.work_left;
+            state.work_left = match self.program.operations.action(state.position) {
                 // Where others run meanwhile, polling takes until what they do is done.
-                Action::Poll(_) | Action::Linger => state.work_left = 0,
-                Action::Rouse(object) if self.program.objects[object.index()].is_of_team() => {
-                    if self.teams.waits_awake_at(object) {
-                        state.work_left = 0;
-                    }
+                Action::Poll(_) | Action::Linger => 0,
+                Action::Rouse(object) if is_of_team(object) => {
+                    u64::from(!self.teams.waits_awake_at(object)) * left
                 }
-                Action::Rouse(_) => {
-                    let slept = state.position.wrapping_sub(state.slept_at) <= MOST_OF_A_WAIT;
-                    // The first half of it, falling asleep, is over before the thread can be let go on.
-                    state.work_left = if slept { state.work_left / 2 } else { 0 };
-                }
-                _ => {}
-            }
+                // The first half of it, falling asleep, is over before the thread can be let go on.
+                Action::Rouse(_) if slept => left / 2,
+                Action::Rouse(_) => 0,
+                _ => left,
+            };
         }
         if state.cold > 0 {
             self.refill(thread);
