@@ -301,7 +301,9 @@ impl<'p> Core<'p> {
     fn adjust_work(&mut self, thread: u32) {
         let state = &mut self.threads[thread as usize];
         if self.cpus > 1 {
-            let is_of_team = |object: ObjectId| self.program.objects[object.index()].is_of_team();
+            let is_of_team = |object: foretrace_trace::ObjectId| {
+                self.program.objects[object.index()].is_of_team()
+            };
             let slept = state.position.wrapping_sub(state.slept_at) <= MOST_OF_A_WAIT;
             let left = state.work_left;
             state.work_left = match self.program.operations.action(state.position) {
