@@ -2,7 +2,7 @@
 
 use foretrace_program::{Action, GateId, MutexUse, Opener, Program, Waiting};
 use foretrace_schedule::WaitKind;
-use foretrace_trace::ThreadId;
+use foretrace_trace::{ObjectId, ThreadId};
 
 use crate::{
     Machine, Memory, SchedulerKind,
@@ -301,20 +301,17 @@ impl<'p> Core<'p> {
     fn adjust_work(&mut self, thread: u32) {
         let state = &mut self.threads[thread as usize];
         if self.cpus > 1 {
-            let is_of_team = |object: foretrace_trace::ObjectId| {
-                self.program.objects[object.index()].is_of_team()
-            };
+            let is_of_team = |object: ObjectId| self.program.objects[object.index()].is_of_team();
             let slept = state.position.wrapping_sub(state.slept_at) <= MOST_OF_A_WAIT;
             let left = state.work_left;
             state.work_left = match self.program.operations.action(state.position) {
-                // Where others run meanwhile, polling takes until what they do is done.
-                Action::Poll(_) | Action::Linger => 0,
                 Action::Rouse(object) if is_of_team(object) => {
                     u64::from(!self.teams.waits_awake_at(object)) * left
                 }
                 // The first half of it, falling asleep, is over before the thread can be let go on.
                 Action::Rouse(_) if slept => left / 2,
-                Action::Rouse(_) => 0,
+                // Where others run meanwhile, polling takes until what they do is done.
+                Action::Rouse(_) | Action::Poll(_) | Action::Linger => 0,
                 _ => left,
             };
         }
