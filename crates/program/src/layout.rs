@@ -58,6 +58,8 @@ impl Lowering<'_> {
         }
         let ends = std::mem::take(&mut self.ends);
         let tried = self.tries.mutexes(self.trace);
+        let structures = self.tries.structures(self.trace, &tried);
+        self.structures.extend(structures);
         let laid_out = with_pools.then_some(LaidOut {
             trace: self.trace,
             next: &self.next,

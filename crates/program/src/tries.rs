@@ -1,12 +1,12 @@
 //! Tries that failed until one succeeded: how often a thread tries depends on how long it has to wait, so that a replay must
 //! not repeat it. It waits for the lock.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, SiteId, Trace};
 
 use crate::{
-    Action,
+    Action, Pattern, Structure,
     lower::{Lowering, NONE},
 };
 
@@ -17,6 +17,8 @@ pub(crate) struct Tries {
     until: BTreeSet<u32>,
     /// The calls that were made again until one of them got the lock.
     repeated: BTreeSet<Option<SiteId>>,
+    /// How often a thread did so for each mutex.
+    waits: BTreeMap<ObjectId, u64>,
 }
 
 impl Tries {
@@ -53,6 +55,25 @@ impl Tries {
         }
         &mutexes - &others
     }
+
+    /// Returns what is to be said of the mutexes that are got so.
+    pub fn structures(&self, trace: &Trace, mutexes: &BTreeSet<ObjectId>) -> Vec<Structure> {
+        let mut sites: BTreeMap<ObjectId, BTreeSet<SiteId>> = BTreeMap::new();
+        for call in &trace.calls {
+            if let (Some(mutex), Some(site)) = (tried(*call), call.site)
+                && self.repeated.contains(&call.site)
+            {
+                sites.entry(mutex).or_default().insert(site);
+            }
+        }
+        let structure = |&mutex: &ObjectId| Structure {
+            object: mutex,
+            pattern: Some(Pattern::Tries),
+            sites: sites.get(&mutex).into_iter().flatten().copied().collect(),
+            waits: self.waits.get(&mutex).copied().unwrap_or(0),
+        };
+        mutexes.iter().map(structure).collect()
+    }
 }
 
 impl Lowering<'_> {
@@ -66,6 +87,7 @@ impl Lowering<'_> {
             return false;
         };
         self.note_repeated(index, end);
+        *self.tries.waits.entry(mutex).or_default() += 1;
         let thread = call.thread.0;
         // The first try, and the work before it.
         self.push(index, thread, Action::Pass);

@@ -250,6 +250,9 @@ fn looking_at_memory_between_tries_is_part_of_the_wait() {
     assert_eq!(count(&program, is_poll), 1);
     assert_eq!(count(&program, is_await), 0);
     assert_eq!(program.tried.len(), 1);
+    assert_eq!(patterns(&program), [Some(Pattern::Tries)]);
+    assert_eq!(program.structures[0].waits, 1);
+    assert_eq!(program.structures[0].sites.len(), 2);
     // One that sleeps when it has looked is another lock.
     let program = recorded("lock m site=prog+0x20");
     assert_eq!(count(&program, is_poll), 0);

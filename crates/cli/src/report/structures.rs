@@ -45,7 +45,7 @@ pub fn table(
     });
     let known = structures.iter().filter(|s| s.pattern.is_some()).count();
     let heading = format!(
-        "Condition variables and polled mutexes: {}, of which {known} with a structure that explains the whole recording",
+        "Condition variables, and mutexes that are polled or tried: {}, of which {known} with a structure that explains the whole recording",
         structures.len()
     );
     let table = render(columns, rows) + &super::info::more(structures.len(), MOST_CONDITIONS);
@@ -57,9 +57,12 @@ fn text(pattern: Pattern) -> String {
     match pattern {
         Pattern::Barrier { threads } => format!("{name} of {threads}"),
         Pattern::Semaphore { initial } => format!("{name}, first {initial}"),
-        Pattern::Gate | Pattern::Polling | Pattern::Progress | Pattern::Rounds | Pattern::Count => {
-            name.to_owned()
-        }
+        Pattern::Gate
+        | Pattern::Polling
+        | Pattern::Tries
+        | Pattern::Progress
+        | Pattern::Rounds
+        | Pattern::Count => name.to_owned(),
         Pattern::Latch { count } => format!("{name} of {count}"),
     }
 }
@@ -96,6 +99,7 @@ pub fn json<'a>(
                 Some(
                     Pattern::Gate
                     | Pattern::Polling
+                    | Pattern::Tries
                     | Pattern::Progress
                     | Pattern::Rounds
                     | Pattern::Count,

@@ -54,6 +54,8 @@ pub enum Pattern {
     },
     /// A mutex under which threads look again and again, until another thread changed what they look at.
     Polling,
+    /// A mutex that threads get by trying alone, again and again until they have it.
+    Tries,
     /// Steps that a thread tells of, which others keep behind.
     Progress,
     /// Threads that let each other go on in turns.
@@ -71,6 +73,7 @@ impl Pattern {
             Self::Gate => "gate",
             Self::Latch { .. } => "latch",
             Self::Polling => "polling",
+            Self::Tries => "tries",
             Self::Progress => "progress",
             Self::Rounds => "rounds",
             Self::Count => "count",

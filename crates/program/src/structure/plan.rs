@@ -130,7 +130,7 @@ impl Plan {
                 Pattern::Semaphore { initial } => (ObjectKind::Semaphore, Some(initial)),
                 Pattern::Latch { .. } | Pattern::Count => (ObjectKind::Semaphore, Some(0)),
                 Pattern::Gate => (ObjectKind::Once, None),
-                Pattern::Polling | Pattern::Progress | Pattern::Rounds => {
+                Pattern::Polling | Pattern::Tries | Pattern::Progress | Pattern::Rounds => {
                     (object.kind, object.initial)
                 }
             };
