@@ -303,12 +303,15 @@ impl<'p> Core<'p> {
         if self.cpus > 1 {
             let is_of_team = |object: ObjectId| self.program.objects[object.index()].is_of_team();
             let slept = state.position.wrapping_sub(state.slept_at) <= MOST_OF_A_WAIT;
+            let is_crowded = self.program.threads.len() > self.cpus as usize;
             let left = state.work_left;
             state.work_left = match self.program.operations.action(state.position) {
                 Action::Rouse(object) if is_of_team(object) => {
                     u64::from(!self.teams.waits_awake_at(object)) * left
                 }
-                // The first half of it, falling asleep, is over before the thread can be let go on.
+                // The first half of it, falling asleep, is over before the thread can be let go on; but where there are more threads than CPUs,
+                // others would have used that time.
+                Action::Rouse(_) if slept && is_crowded => left,
                 Action::Rouse(_) if slept => left / 2,
                 // Where others run meanwhile, polling takes until what they do is done.
                 Action::Rouse(_) | Action::Poll(_) | Action::Linger => 0,
