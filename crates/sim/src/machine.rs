@@ -135,8 +135,8 @@ impl Costs {
         socket_migration: SimTime::ZERO,
     };
 
-    /// What Linux needs, as measured on a virtual machine with two cores: a thread that works lets one on another CPU go on within
-    /// 20 us, one on its own within 2. For how long teams spin is what GCC's library (libgomp, `env.c`) says that it means to; LLVM's
+    /// What Linux needs, as measured on virtual machines with two cores: a thread that works lets one on another CPU go on within
+    /// 20 us, or 7 where that CPU was not idle for long, and one on its own within 2. For how long teams spin is what GCC's library (libgomp, `env.c`) says that it means to; LLVM's
     /// spins for 200 ms, which is the same where nearly all waits are shorter.
     pub const LINUX: Self = Self {
         wake_latency: SimTime::from_nanos(18_000),

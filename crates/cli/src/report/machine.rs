@@ -85,10 +85,12 @@ fn costs(costs: &Costs) -> String {
     if costs.wake_latency.0 == 0 {
         return "idle CPUs wake at once".to_owned();
     }
-    format!(
-        "waking an idle CPU takes {}",
-        brief(costs.wake_latency.as_nanos())
-    )
+    let long = brief(costs.wake_latency.as_nanos());
+    if costs.shallow_idle.0 > 0 && costs.shallow_latency < costs.wake_latency {
+        let short = brief(costs.shallow_latency.as_nanos());
+        return format!("waking an idle CPU takes {short} to {long}");
+    }
+    format!("waking an idle CPU takes {long}")
 }
 
 /// Returns a time without the zeros behind its point.
