@@ -2,10 +2,10 @@
 
 use std::{io, time::Duration};
 
-use crate::{
-    Estimate,
-    wakes::{IDLE_MICROS, Wakes},
-};
+use crate::{Estimate, WORK, wakes::Wakes};
+
+/// For how long the CPU is idle each time, in microseconds.
+const IDLE_MICROS: [u32; 7] = [10, 25, 50, 100, 200, 400, 1_000];
 
 /// Where it takes this many times as long after a long time as after a short one, it makes a difference.
 const DIFFERENCE: f64 = 1.5;
@@ -18,7 +18,9 @@ impl Idle {
     /// Measures up to so many of each, fewer of those that take long.
     pub fn measure(&mut self, cpus: [u32; 2], rounds: usize) -> io::Result<()> {
         for (delays, micros) in self.0.iter_mut().zip(IDLE_MICROS) {
-            let rounds = (rounds * 50 / micros as usize).clamp(8, rounds.max(8));
+            // Those that are longer than usual take as long together.
+            let usual = WORK.as_micros() as usize;
+            let rounds = (rounds * usual / micros as usize).clamp(8, rounds.max(8));
             let mut wakes = Wakes::default();
             wakes.measure(cpus, false, (Duration::from_micros(micros.into()), rounds))?;
             delays.extend(wakes.delays);

@@ -34,7 +34,7 @@ mod wakes;
 use std::{io, time::Duration};
 
 use idle::Idle;
-use wakes::{WORK, Wakes};
+use wakes::Wakes;
 
 pub use {
     balance::spread, estimate::Estimate, memory::Streams, placement::Placement,
@@ -46,7 +46,7 @@ pub use {
 pub enum Effort {
     /// Just to see whether it works: some milliseconds.
     Least,
-    /// A second.
+    /// A second or two.
     Brief,
     /// Some seconds.
     Usual,
@@ -107,7 +107,7 @@ pub struct Between {
     pub hop: Estimate,
     /// From a thread's being let go on to its running on a CPU that was idle for long.
     pub wake_latency: Estimate,
-    /// The same on one that was idle for no longer than `shallow_idle`.
+    /// The same on one that was idle for less than `shallow_idle`.
     pub shallow_latency: Estimate,
     /// For how long that is so; nothing where it makes no difference.
     pub shallow_idle: Duration,
@@ -129,6 +129,9 @@ pub struct Between {
     /// Which of the two threads get that may run on both.
     pub placement: Placement,
 }
+
+/// How long a thread works before each time that it lets another one go on: as programs do that a barrier holds together.
+const WORK: Duration = Duration::from_micros(50);
 
 /// After so long, a thread that waits for a lock has fallen asleep.
 const ASLEEP: Duration = Duration::from_micros(20);

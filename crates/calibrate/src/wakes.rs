@@ -15,13 +15,6 @@ use std::{
 
 use crate::system;
 
-/// How long the thread works before each time that it lets the other one go on, to see how long that takes after the other CPU was idle for
-/// so long, in microseconds.
-pub(crate) const IDLE_MICROS: [u32; 7] = [10, 25, 50, 100, 200, 400, 1_000];
-
-/// The same where it does not matter, or where the other CPU is busy: as programs do that a barrier holds together.
-pub(crate) const WORK: Duration = Duration::from_micros(50);
-
 /// What was measured, in nanoseconds.
 #[derive(Default)]
 pub(crate) struct Wakes {

@@ -13,7 +13,7 @@ use crate::core;
 pub struct Host(Vec<Calibration>);
 
 impl Host {
-    /// Measures what it costs here to let threads go on; takes about a second.
+    /// Measures what it costs here to let threads go on; takes a second or two.
     pub fn calibrate(&mut self) -> anyhow::Result<()> {
         self.0.push(core::calibrate(Effort::Brief)?);
         Ok(())

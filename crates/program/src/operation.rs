@@ -21,7 +21,7 @@ pub enum Action {
     /// Nothing that another thread could notice: a failed try, a nested lock, a signal that woke nobody.
     Pass,
     /// Nothing that another thread could notice. Its work is what it took to fall asleep and to wake up in a wait for this object, right
-    /// before; nothing where the thread does not sleep there.
+    /// before: with several CPUs, nothing where the thread does not sleep there.
     Rouse(ObjectId),
     /// Nothing that another thread could notice. Its work is looking at memory for a while before the thread goes on by itself; nothing where
     /// what it looks for can come meanwhile, on another CPU.

@@ -58,6 +58,9 @@ impl Tries {
 
     /// Returns what is to be said of the mutexes that are got so.
     pub fn structures(&self, trace: &Trace, mutexes: &BTreeSet<ObjectId>) -> Vec<Structure> {
+        if mutexes.is_empty() {
+            return Vec::new();
+        }
         let mut sites: BTreeMap<ObjectId, BTreeSet<SiteId>> = BTreeMap::new();
         for call in &trace.calls {
             if let (Some(mutex), Some(site)) = (tried(*call), call.site)

@@ -78,9 +78,9 @@ pub enum Handover {
 /// switching, which counts wherever it is not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// From a thread's being let go on to its running, on a CPU that was idle.
+    /// From a thread's being let go on to its running, on a CPU that was idle for long.
     pub wake_latency: SimTime,
-    /// The same on a CPU that was idle for no longer than `shallow_idle`: systems choose states from which it wakes sooner, and hosts of
+    /// The same on a CPU that was idle for less than `shallow_idle`, if it is less: systems choose states from which it wakes sooner, and hosts of
     /// virtual machines look for a while whether it is wanted again, before they let it sleep.
     pub shallow_latency: SimTime,
     /// For how long a CPU that is idle wakes in `shallow_latency`.
@@ -136,8 +136,8 @@ impl Costs {
     };
 
     /// What Linux needs, as measured on virtual machines with two cores: a thread that works lets one on another CPU go on within
-    /// 20 us, or 7 where that CPU was not idle for long, and one on its own within 2. For how long teams spin is what GCC's library (libgomp, `env.c`) says that it means to; LLVM's
-    /// spins for 200 ms, which is the same where nearly all waits are shorter.
+    /// 20 us, or 7 where that CPU was not idle for long, and one on its own within 2 (`docs/machine.md`). For how long teams spin is what
+    /// GCC's library (libgomp, `env.c`) says that it means to; LLVM's spins for 200 ms, which is the same where nearly all waits are shorter.
     pub const LINUX: Self = Self {
         wake_latency: SimTime::from_nanos(18_000),
         shallow_latency: SimTime::from_nanos(5_000),
