@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use foretrace_recorder::{clock, process, stack, turns};
+use foretrace_recorder::{KnownCosts, clock, process, stack, turns};
 
 use crate::{
     children, environment, exit, file_locks, io, mpi, next, openmp, pipes, poll, queues, sleep,
@@ -92,7 +92,8 @@ fn wake_up() -> bool {
         // SAFETY: the process has one thread, or its others do not change the environment while libraries are set up.
         unsafe { environment::restore() };
     }
-    if !process::start(directory, cpus, area, falls, began) {
+    let known = known_costs();
+    if !process::start(directory, cpus, area, falls, (began, known)) {
         return false;
     }
     if !clock_known.is_null() && clock::notices() {
@@ -120,6 +121,21 @@ fn restart() -> bool {
     }
     process::stay_passive();
     false
+}
+
+/// Returns what foretrace measured of recording before it ran the program.
+fn known_costs() -> KnownCosts {
+    // SAFETY: as above.
+    let value = unsafe { libc::getenv(c"FORETRACE_COSTS".as_ptr()) };
+    if value.is_null() {
+        return KnownCosts::default();
+    }
+    // SAFETY: as above.
+    let text = unsafe { CStr::from_ptr(value) };
+    text.to_str()
+        .ok()
+        .and_then(KnownCosts::parse)
+        .unwrap_or_default()
 }
 
 /// Reads a number from the environment; 0 where there is none.

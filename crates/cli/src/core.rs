@@ -409,9 +409,10 @@ pub fn read_trace(path: &Path) -> anyhow::Result<Trace> {
     Ok(trace)
 }
 
-/// Reads a directory that a recording was just made in, and when the trace's time began, by `CLOCK_MONOTONIC`.
-pub fn read_recording(path: &Path) -> anyhow::Result<(Trace, Nanos)> {
-    let read = foretrace_trace::read_recording(path);
+/// Reads a directory that a recording was just made in, and when the trace's time began, by `CLOCK_MONOTONIC`. `whole_cpu` is the CPU time of the
+/// program and of all that it waited for.
+pub fn read_recording(path: &Path, whole_cpu: Nanos) -> anyhow::Result<(Trace, Nanos)> {
+    let read = foretrace_trace::read_recording(path, whole_cpu);
     let (mut trace, start) = read.map_err(|error| versions_told(path, error))?;
     note::complete(path, &mut trace.recording);
     Ok((trace, start))

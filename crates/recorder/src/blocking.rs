@@ -221,6 +221,10 @@ pub fn end_of_wait(begun: Begun, target: Target, site: u64) {
         synchronize(state, before, sys::voluntary_switches() + 1)
     };
     call.put_return(state, tsc, OUTCOME_SUCCESS);
+    if let Target::Process(pid, _) = target {
+        let used = sys::children_cpu_micros();
+        buffer::put(state, Kind::Reaped, tsc, u64::from(pid), used);
+    }
 }
 
 /// Says that a call came back with what it was to take, and records it: as one record if it did not block, else as a

@@ -371,9 +371,9 @@ pub(crate) fn room(state: &ThreadState, records: u64) -> Option<u64> {
     }
 }
 
-/// Records the CPU time since `before` as the recorder's own. There must be room.
-pub(crate) fn put_overhead(state: &ThreadState, before: u64) {
-    let spent = sys::clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID).saturating_sub(before);
+/// Records the CPU time since `before` as the recorder's own, and so many nanoseconds beside it. There must be room.
+pub(crate) fn put_overhead(state: &ThreadState, before: u64, beside: u64) {
+    let spent = sys::clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID).saturating_sub(before) + beside;
     let at = state.take(STEP);
     if at + STEP <= state.end.get() {
         fill(at, clock::tsc(), spent, pack_tail(Kind::Overhead, 0, 0));
@@ -385,7 +385,7 @@ pub(crate) fn as_overhead<T>(state: &ThreadState, work: impl FnOnce() -> T) -> T
     let before = sys::clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID);
     let result = work();
     if state.chunk.get() != 0 {
-        put_overhead(state, before);
+        put_overhead(state, before, 0);
     }
     result
 }

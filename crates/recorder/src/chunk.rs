@@ -49,7 +49,7 @@ pub(crate) fn make_room(state: &ThreadState, bytes: u64) -> bool {
     adopt(state, chunk);
     // A process's beginning is counted as a whole, by `process::start`.
     if number != 0 || sequence != 0 {
-        put_overhead(state, before);
+        put_overhead(state, before, 0);
     }
     true
 }

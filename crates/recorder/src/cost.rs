@@ -34,6 +34,52 @@ static COSTS: Costs = Costs {
     message: AtomicU64::new(0),
 };
 
+/// What is known of what recording costs, before a process has measured anything. Zeros for what is not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownCosts {
+    /// What it costs a program that the library is loaded into it, and that its memory is taken down at the end, in nanoseconds.
+    pub loading: u64,
+    /// What it costs a program that a recorded process is copied, as `loading`.
+    pub forking: u64,
+    /// The clock by which the rest was measured, one of the `CLOCK_` constants of the journal's layout.
+    clock: u32,
+    /// What a record costs, a lock and its unlock in one record, and such a pair that is counted, each in sixteenths of a tick.
+    sixteenths: [u64; 3],
+}
+
+impl KnownCosts {
+    /// Reads them as foretrace writes them: six numbers, in this order, with commas between. `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut numbers = text.split(',').map(str::parse);
+        let mut next = || numbers.next()?.ok();
+        Some(Self {
+            loading: next()?,
+            forking: next()?,
+            clock: u32::try_from(next()?).ok()?,
+            sixteenths: [next()?, next()?, next()?],
+        })
+    }
+}
+
+/// What it costs that this process is copied, in nanoseconds.
+static FORKING: AtomicU64 = AtomicU64::new(0);
+
+/// Returns what it cost that this process began as a copy, in nanoseconds.
+pub(crate) fn of_forking() -> u64 {
+    FORKING.load(Ordering::Relaxed)
+}
+
+/// Takes what recording costs from who knows it; what was measured by another clock does not count.
+pub(crate) fn know(known: &KnownCosts, clock: u32) {
+    FORKING.store(known.forking, Ordering::Relaxed);
+    if known.clock == clock {
+        let costs = [&COSTS.record, &COSTS.section, &COSTS.repetition];
+        for (cost, &known) in costs.into_iter().zip(&known.sixteenths) {
+            cost.store(known, Ordering::Relaxed);
+        }
+    }
+}
+
 /// What is recorded for each measurement.
 const RECORDS: u64 = 64;
 

@@ -5,10 +5,10 @@
 //! moments of a thread.
 //!
 //! ```no_run
-//! use foretrace_recorder::{process, record, Kind, OUTCOME_SUCCESS};
+//! use foretrace_recorder::{process, record, Kind, KnownCosts, OUTCOME_SUCCESS};
 //!
 //! let began = process::own_cpu_nanos();
-//! if process::start(c"/tmp/journal", 0, None, false, began) {
+//! if process::start(c"/tmp/journal", 0, None, false, (began, KnownCosts::default())) {
 //!     record(Kind::MutexLock, 0x1234, OUTCOME_SUCCESS, 0x5678);
 //! }
 //! ```
@@ -64,6 +64,7 @@ pub mod vfork;
 
 pub use {
     buffer::{Slot, record, record_extended, returned, spun},
+    cost::KnownCosts,
     foretrace_trace::IoKind,
     foretrace_trace::journal::layout::{
         CPU_DIRECTORY, Kind, OUTCOME_BEGINS, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED,

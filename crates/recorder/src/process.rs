@@ -18,6 +18,7 @@ use foretrace_trace::journal::layout::{
 };
 
 use crate::clock::{self, RseqArea};
+use crate::cost::KnownCosts;
 use crate::state::ThreadState;
 use crate::{buffer, cost, file, maps, pipes, sys, vfork};
 
@@ -130,13 +131,13 @@ pub fn confined() -> bool {
 /// Begins recording into a directory, and returns whether that worked.
 ///
 /// `rseq` is what there is for the best clock, `falls` whether another process found that it works. `began` is the
-/// thread's CPU time when the recorder's own work began, which is not the program's.
+/// thread's CPU time when the recorder's own work began, which is not the program's, and beside it what is known of such work.
 pub fn start(
     directory: &CStr,
     pretended_cpus: u32,
     rseq: Option<RseqArea>,
     falls: bool,
-    began: u64,
+    (began, known): (u64, KnownCosts),
 ) -> bool {
     let bytes = directory.to_bytes_with_nul();
     // SAFETY: no thread records yet, so nobody reads the directory.
@@ -154,7 +155,8 @@ pub fn start(
         unsafe { &*page }.store(INITIALIZING, Ordering::Relaxed);
         STATE.store(page, Ordering::Release);
     }
-    let opened = open(0, began);
+    cost::know(&known, CLOCK.load(Ordering::Relaxed));
+    let opened = open(0, began, known.loading);
     if !opened {
         PRETENDED_CPUS.store(0, Ordering::Relaxed);
     }
@@ -175,7 +177,7 @@ pub fn restart() -> bool {
     maps::forget();
     pipes::forget_all();
     file::abandon();
-    open(FLAG_FORKED, began)
+    open(FLAG_FORKED, began, cost::of_forking())
 }
 
 /// Returns the calling thread's CPU time.
@@ -183,7 +185,8 @@ pub fn own_cpu_nanos() -> u64 {
     sys::clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-fn open(flags: u64, began: u64) -> bool {
+/// Begins a journal. The recorder's own work are the thread's CPU time since `began`, and so many nanoseconds before.
+fn open(flags: u64, began: u64, before: u64) -> bool {
     // SAFETY: the directory was written before recording first began, and not since.
     let buffer = unsafe { &*DIRECTORY.0.get() };
     let birth = file::Birth {
@@ -206,7 +209,7 @@ fn open(flags: u64, began: u64) -> bool {
     if let Some(header) = file::header() {
         cost::note(thread, header);
     }
-    buffer::put_overhead(thread, began);
+    buffer::put_overhead(thread, began, before);
     // The measurement armed the clock anew without a record: had the thread left its CPU before, in a page fault or a
     // full disk queue, that time would count as work.
     buffer::synchronize(thread);
@@ -284,6 +287,10 @@ fn note_end() -> bool {
     header.end_monotonic_nanos.store(monotonic, relaxed);
     let cpu = sys::clock_nanos(libc::CLOCK_PROCESS_CPUTIME_ID);
     header.end_cpu_nanos.store(cpu, relaxed);
+    if !confined() {
+        let children = 1000 * sys::children_cpu_micros();
+        header.end_children_nanos.store(children, relaxed);
+    }
     true
 }
 

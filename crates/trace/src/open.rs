@@ -43,17 +43,19 @@ pub fn read_bytes(bytes: &[u8], source: &str) -> Result<Trace, Error> {
 
 /// Reads the journals in a directory, as [`read`], and returns also when the trace's time began, by `CLOCK_MONOTONIC`.
 ///
+/// `whole_cpu` is the CPU time of the first process and of those that it waited for, as whoever started it was told when it had ended.
+///
 /// # Errors
 ///
 /// As [`read`].
-pub fn read_recording(path: &Path) -> Result<(Trace, Nanos), Error> {
-    let (mut trace, start) = read_directory(path)?;
+pub fn read_recording(path: &Path, whole_cpu: Nanos) -> Result<(Trace, Nanos), Error> {
+    let (mut trace, start) = read_directory(path, Some(whole_cpu))?;
     oddities::warn(&mut trace, validate::event_place);
     Ok((trace, start))
 }
 
-fn read_directory(path: &Path) -> Result<(Trace, Nanos), Error> {
-    let (mut trace, start) = journal::read_dir_and_start(path)?;
+fn read_directory(path: &Path, whole_cpu: Option<Nanos>) -> Result<(Trace, Nanos), Error> {
+    let (mut trace, start) = journal::read_dir_and_start(path, whole_cpu)?;
     // So that it is sealed to the same bytes again and again.
     trace.renumber_calls();
     check(&trace)?;
@@ -81,7 +83,7 @@ impl From<Error> for Failed {
 fn read_any(path: &Path, source: &str) -> Result<Trace, Failed> {
     // A directory is asked for before it is opened: not every system lets one be opened.
     if std::fs::metadata(path)?.is_dir() {
-        return Ok(read_directory(path)?.0);
+        return Ok(read_directory(path, None)?.0);
     }
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;

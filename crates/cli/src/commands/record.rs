@@ -230,7 +230,8 @@ fn seal(
             journal.path.display()
         )
     };
-    let (mut trace, start) = core::read_recording(&journal.path).with_context(kept)?;
+    let (mut trace, start) =
+        core::read_recording(&journal.path, ended.cpu_time).with_context(kept)?;
     trace.source = plan.output.display().to_string();
     core::identify_modules(&mut trace);
     describe(&mut trace, ended);

@@ -11,6 +11,7 @@ pub mod load;
 mod loops;
 mod metronome;
 pub mod note;
+mod probe;
 pub mod resolve;
 mod room;
 mod running;
@@ -161,6 +162,9 @@ fn command_of(launch: &Launch) -> Command {
 /// Runs the program to its end. Signals sent to foretrace go to it.
 pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
     let mut command = command_of(launch);
+    if let Some(costs) = probe::costs(launch) {
+        command.env("FORETRACE_COSTS", costs);
+    }
     let always = launch
         .cpus
         .first()

@@ -208,6 +208,11 @@ pub fn wait_for_child(pid: i32, forwarding: &Forwarding) -> io::Result<Waited> {
         })
     })?;
     forwarding.set_child(0);
+    reap(pid)
+}
+
+/// Waits for the end of a child.
+pub fn reap(pid: i32) -> io::Result<Waited> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     retry_interrupted(|| {

@@ -131,23 +131,27 @@ pub fn thread_clock_id(tid: u32) -> i32 {
 
 /// Returns how often the calling thread left its CPU because it had to wait.
 pub fn voluntary_switches() -> u64 {
+    usage_of(libc::RUSAGE_THREAD).ru_nvcsw as u64
+}
+
+/// Returns the CPU time of the children that were waited for, and of theirs, in microseconds.
+pub fn children_cpu_micros() -> u64 {
+    let usage = usage_of(libc::RUSAGE_CHILDREN);
+    let micros = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
+    micros(usage.ru_utime) + micros(usage.ru_stime)
+}
+
+fn usage_of(whom: i32) -> libc::rusage {
     let mut usage = core::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: on x86_64 the kernel's structure is libc's, and `usage` is one.
     unsafe {
         syscall(
             libc::SYS_getrusage,
-            [
-                libc::RUSAGE_THREAD as usize,
-                usage.as_mut_ptr() as usize,
-                0,
-                0,
-                0,
-                0,
-            ],
+            [whom as usize, usage.as_mut_ptr() as usize, 0, 0, 0, 0],
         );
     }
     // SAFETY: all zeros is a valid usage, whatever the kernel wrote over it too.
-    unsafe { usage.assume_init() }.ru_nvcsw as u64
+    unsafe { usage.assume_init() }
 }
 
 /// Returns the value of a semaphore of a System V set.

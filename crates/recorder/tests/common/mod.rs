@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_void};
 use std::sync::OnceLock;
 
-use foretrace_recorder::{Kind, OUTCOME_SUCCESS, clock, process, record, sys};
+use foretrace_recorder::{Kind, KnownCosts, OUTCOME_SUCCESS, clock, process, record, sys};
 use foretrace_trace::Trace;
 use foretrace_trace::journal::read_dir;
 
@@ -22,7 +22,7 @@ pub fn start(with_rseq: bool) {
         let area = clock::rseq_area(symbol).filter(|_| with_rseq);
         let began = process::own_cpu_nanos();
         assert!(
-            process::start(&path, 0, area, false, began),
+            process::start(&path, 0, area, false, (began, KnownCosts::default())),
             "recording does not begin"
         );
         directory

@@ -11,7 +11,7 @@ use super::file_locks::FileLocks;
 use super::hash::FastMap;
 use super::layout::{Kind, OUTCOME_PENDING};
 use super::limits::Spins;
-use super::lineage::{Lineage, is_successor};
+use super::lineage::Lineage;
 use super::messages::Messages;
 use super::modules::{AddressSpace, Sites};
 use super::names::{outcome, program_name};
@@ -120,9 +120,12 @@ impl<'a> Builder<'a> {
         for index in 0..self.journals.len() {
             self.add_process(index, &mut streams);
         }
+        self.add_endings(&mut streams);
         self.merge(&mut streams);
         self.drop_contradicted();
+        let in_launchers = self.journals.iter().map(|journal| journal.before.recorder);
         let recorder = streams.iter().map(|stream| stream.decoder.recorder_cpu());
+        let recorder = recorder.chain(in_launchers);
         let recorder = Nanos(recorder.fold(0, u64::saturating_add));
         self.trace.sites = std::mem::take(&mut self.sites.table);
         self.trace.modules = std::mem::take(&mut self.sites.modules);
@@ -271,11 +274,7 @@ impl<'a> Builder<'a> {
             (None, None) => None,
         };
         let base = if thread.tid == journal.pid {
-            self.journals[..process]
-                .iter()
-                .filter(|other| is_successor(other, journal))
-                .map(|other| main_cpu(other, self.scale))
-                .sum()
+            journal.before.cpu
         } else {
             0
         };
@@ -290,6 +289,19 @@ impl<'a> Builder<'a> {
             owed: None,
             recent: Recent::default(),
             end,
+        }
+    }
+
+    /// Lets the last thread of each process take what it took to take the process down.
+    fn add_endings(&self, streams: &mut [Stream<'a>]) {
+        for stream in streams {
+            let ending = self.journals[stream.process].ending;
+            if let Some(end) = &mut stream.end
+                && self.lineage.last(stream.process) == Some(stream.thread)
+            {
+                end.tsc += self.scale.ticks(ending);
+                end.cpu = end.cpu.map(|cpu| cpu + ending);
+            }
         }
     }
 
@@ -505,18 +517,4 @@ impl<'a> Builder<'a> {
         self.sites
             .called_from(caller, process, space, event.site, event.tsc)
     }
-}
-
-/// Returns the CPU time of a process's first thread at its last event, as the kernel counts it.
-fn main_cpu(journal: &Journal, scale: Timescale) -> u64 {
-    let Some(main) = journal
-        .threads
-        .iter()
-        .find(|thread| thread.tid == journal.pid)
-    else {
-        return 0;
-    };
-    let mut decoder = Decoder::new(journal, main, scale, 0);
-    while decoder.next().is_some() {}
-    decoder.kernel_cpu()
 }

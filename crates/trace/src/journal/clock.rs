@@ -54,6 +54,16 @@ impl Timescale {
         (ticks as f64 * self.nanos_per_tick + 0.5) as u64
     }
 
+    /// Returns the whole ticks in a number of nanoseconds.
+    #[expect(
+        clippy::cast_sign_loss,
+        clippy::cast_possible_truncation,
+        reason = "a quotient of non-negative numbers, cut off"
+    )]
+    pub fn ticks(self, nanos: u64) -> u64 {
+        (nanos as f64 / self.nanos_per_tick) as u64
+    }
+
     /// Returns the nanoseconds in a part of a tick, or several.
     pub fn exact_nanos(self, ticks: f64) -> f64 {
         ticks * self.nanos_per_tick

@@ -268,7 +268,12 @@ impl<'a> Decoder<'a> {
                     self.resume(record.tsc, unread);
                 }
             }
-            Kind::Stamp | Kind::Final | Kind::Extension | Kind::Stack | Kind::Words => {}
+            Kind::Stamp
+            | Kind::Final
+            | Kind::Extension
+            | Kind::Stack
+            | Kind::Words
+            | Kind::Reaped => {}
             Kind::Terminate => self.terminate = Some(self.decode(record)),
             Kind::Return => {
                 if let Some(unread) = Unread::unpack(record.site) {

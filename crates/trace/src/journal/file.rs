@@ -28,6 +28,14 @@ pub(super) struct Journal {
     pub latest: Stamp,
     /// The exit's moment; `None` when the process did not end by itself.
     pub exit: Option<Stamp>,
+    /// At the exit, the CPU time of the process and of the children that it had waited for, in nanoseconds.
+    pub exit_cpu: u64,
+    /// What it had used before as other programs, in nanoseconds: of its own CPU time, and of that of its children.
+    pub before: Before,
+    /// What it used after its exit was noted, in nanoseconds.
+    pub ending: u64,
+    /// The children that it waited for.
+    pub reaped: Vec<Reaped>,
     /// Whether it began as a copy of its parent.
     pub forked: bool,
     pub stopped: bool,
@@ -57,6 +65,26 @@ pub(super) struct Journal {
     pub holes: u64,
     /// Where what could not be read lies.
     pub damage: Vec<String>,
+}
+
+/// What a process used before, as other programs, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Before {
+    /// Of its first thread's CPU time.
+    pub cpu: u64,
+    /// What the recorder used of that in programs that did nothing but become the next.
+    pub recorder: u64,
+}
+
+/// A child that was waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reaped {
+    /// The counter when the wait was over.
+    pub tsc: u64,
+    /// The child; 0 where its number is not known.
+    pub pid: u32,
+    /// The CPU time of all children that were waited for until then, and of theirs, in nanoseconds.
+    pub all: u64,
 }
 
 /// A moment by two clocks.
@@ -203,6 +231,11 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         start_ticks: long(offset_of!(Header, start_ticks)),
         latest: exit.unwrap_or(start),
         exit,
+        exit_cpu: long(offset_of!(Header, end_cpu_nanos))
+            .saturating_add(long(offset_of!(Header, end_children_nanos))),
+        before: Before::default(),
+        ending: 0,
+        reaped: Vec::new(),
         forked: flags & layout::FLAG_FORKED != 0,
         stopped: flags & layout::FLAG_STOPPED != 0,
         has_tasks: flags & layout::FLAG_TASKS != 0,
@@ -335,6 +368,7 @@ fn first_pass(journal: &mut Journal) {
         latest,
         holes,
         started,
+        reaped,
         ..
     } = journal;
     for thread in threads {
@@ -365,6 +399,11 @@ fn first_pass(journal: &mut Journal) {
                     | Kind::Stack
                     | Kind::Overhead
                     | Kind::Exec => {}
+                    Kind::Reaped => reaped.push(Reaped {
+                        tsc: record.tsc,
+                        pid: record.object as u32,
+                        all: 1000 * record.site,
+                    }),
                     Kind::Terminate => thread.ended = Some(record.tsc),
                     Kind::Fork => {
                         thread.has_events = true;

@@ -143,6 +143,8 @@ pub struct Header {
     pub room_claimed: AtomicU64,
     /// Byte 1448: what recording a call of MPI costs between its return and the next call, as `record_cost`; 0 before MPI has begun.
     pub message_cost: AtomicU64,
+    /// Byte 1456: at exit, the CPU time of the children that were waited for, and of theirs, in nanoseconds.
+    pub end_children_nanos: AtomicU64,
 }
 
 impl Header {
@@ -598,6 +600,9 @@ kinds! {
     Exec = 101,
     /// Waited for a process's end: `object` is its number, or 0 and the extension what that of [`Kind::Fork`] holds.
     WaitProcess = 102,
+    /// Follows the return of a wait for a process's end: `object` is its number, 0 where that is not known, and the call site's place
+    /// holds the CPU time of all children that were waited for until then, and of theirs, in microseconds.
+    Reaped = 103,
     /// Was blocked by input or output; recorded after it, and only then. `object` is the file's inode, the extension
     /// holds what [`io::pack`](crate::io::pack) packs and, in `tsc`, the file's device; 0 of a pipe.
     Io = 105,

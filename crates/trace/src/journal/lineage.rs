@@ -118,6 +118,11 @@ impl<'a> Lineage<'a> {
         self.last[last]
     }
 
+    /// Returns the thread whose end was that of a journal's program.
+    pub fn last(&self, process: usize) -> Option<ThreadId> {
+        self.last[process]
+    }
+
     /// Notes that a thread is about to become another program.
     pub fn becomes(&mut self, process: usize, thread: ThreadId) {
         self.becoming[process] = Some(thread);

@@ -51,6 +51,8 @@ mod shared;
 #[cfg(feature = "std")]
 mod shares;
 #[cfg(feature = "std")]
+mod usage;
+#[cfg(feature = "std")]
 mod warnings;
 #[cfg(feature = "std")]
 mod windows;
@@ -61,5 +63,5 @@ mod tests;
 #[cfg(feature = "std")]
 pub use {
     error::JournalError,
-    read::{read_dir, read_dir_and_start},
+    read::{RecordingCosts, read_costs, read_dir, read_dir_and_start},
 };

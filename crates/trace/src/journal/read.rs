@@ -6,6 +6,7 @@ use super::JournalError;
 use super::build::Builder;
 use super::file::{self, Journal};
 use super::layout;
+use super::usage;
 use crate::{Nanos, Recording, ThreadClock, Trace};
 
 /// Merges the journals of a directory, one a process, into one trace.
@@ -23,15 +24,21 @@ use crate::{Nanos, Recording, ThreadClock, Trace};
 /// When a file cannot be read, is of another version or not a journal at all, or when there is none. What is damaged
 /// or missing within a journal is told by [`Trace::warnings`].
 pub fn read_dir(dir: &Path) -> Result<Trace, JournalError> {
-    read_dir_and_start(dir).map(|(trace, _)| trace)
+    read_dir_and_start(dir, None).map(|(trace, _)| trace)
 }
 
 /// As [`read_dir`]; also returns when the trace's time began, by `CLOCK_MONOTONIC`.
 ///
+/// `whole_cpu` is the CPU time of the first process and of those that it waited for, as whoever started it was told when it had ended. With
+/// it, the first process's last thread has what it took to take the process down, too.
+///
 /// # Errors
 ///
 /// As [`read_dir`].
-pub fn read_dir_and_start(dir: &Path) -> Result<(Trace, Nanos), JournalError> {
+pub fn read_dir_and_start(
+    dir: &Path,
+    whole_cpu: Option<Nanos>,
+) -> Result<(Trace, Nanos), JournalError> {
     let shown = dir.display().to_string();
     let paths = journal_paths(dir)?;
     let found = paths.len();
@@ -48,7 +55,8 @@ pub fn read_dir_and_start(dir: &Path) -> Result<(Trace, Nanos), JournalError> {
         });
     }
     journals.sort_by_key(|journal| (journal.start.tsc, journal.pid));
-    drop_mere_launchers(&mut journals);
+    usage::note_endings(&mut journals, whole_cpu);
+    usage::follow_programs(&mut journals);
     let (mut trace, recorder_cpu) = Builder::new(&journals, shown).build();
     if unfinished > 0 {
         trace.warnings.push(format!(
@@ -62,6 +70,46 @@ pub fn read_dir_and_start(dir: &Path) -> Result<(Trace, Nanos), JournalError> {
     let first = journals.iter().min_by_key(|journal| journal.start.tsc);
     let start = first.map_or(0, |journal| journal.start.monotonic_nanos);
     Ok((trace, Nanos(start)))
+}
+
+/// What recording costs, as a recorded process measured it when it began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordingCosts {
+    /// The clock by which it recorded, one of the `CLOCK_` constants of [`layout`].
+    pub clock: u32,
+    /// A record, a lock and its unlock in one record, and such a pair that is counted, each in sixteenths of a tick of the counter; 0 where
+    /// that could not be told.
+    pub sixteenths: [u64; 3],
+}
+
+/// Returns what recording cost the process that the first journal of a directory is of, by the files' names.
+///
+/// # Errors
+///
+/// As [`read_dir`].
+pub fn read_costs(dir: &Path) -> Result<RecordingCosts, JournalError> {
+    let path = dir.display().to_string();
+    let first = journal_paths(dir)?.into_iter().next();
+    let first = first.ok_or(JournalError::Empty { path: path.clone() })?;
+    let journal = file::read(&first)?.ok_or(JournalError::Truncated { path })?;
+    let costs = [
+        journal.record_cost,
+        journal.section_cost,
+        journal.repetition_cost,
+    ];
+    Ok(RecordingCosts {
+        clock: journal.clock,
+        sixteenths: costs.map(sixteenths),
+    })
+}
+
+#[expect(
+    clippy::cast_sign_loss,
+    clippy::cast_possible_truncation,
+    reason = "it was such a number"
+)]
+fn sixteenths(ticks: f64) -> u64 {
+    (16.0 * ticks) as u64
 }
 
 fn journal_paths(dir: &Path) -> Result<Vec<PathBuf>, JournalError> {
@@ -81,23 +129,6 @@ fn journal_paths(dir: &Path) -> Result<Vec<PathBuf>, JournalError> {
     }
     paths.sort();
     Ok(paths)
-}
-
-/// Drops processes that did nothing but become another program: `env`, `nice`, a shell's child before its `exec`.
-/// Their CPU time is that of the program that they became.
-fn drop_mere_launchers(journals: &mut Vec<Journal>) {
-    let all: Vec<(u32, u64, u32)> = journals
-        .iter()
-        .map(|journal| (journal.pid, journal.start_ticks, journal.predecessors))
-        .collect();
-    journals.retain(|journal| {
-        let next = (
-            journal.pid,
-            journal.start_ticks,
-            journal.predecessors.saturating_add(1),
-        );
-        journal.threads.iter().any(|thread| thread.has_events) || !all.contains(&next)
-    });
 }
 
 fn recording(journals: &[Journal], trace: &Trace) -> Recording {

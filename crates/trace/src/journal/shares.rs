@@ -120,6 +120,7 @@ impl Group {
                 | Kind::Stack
                 | Kind::Overhead
                 | Kind::Stamp
+                | Kind::Reaped
                 | Kind::Final => continue,
                 Kind::Return | Kind::Resume => {
                     if let Some(unread) = Unread::unpack(record.site) {

@@ -4,8 +4,8 @@ use super::super::layout::{
     self, CHUNK_EVENTS, CHUNK_MAGIC, ChunkHeader, Header, Kind, OUTCOME_SUCCESS, PAGE_BYTES,
     pack_tail,
 };
-use super::super::read_dir;
-use crate::Trace;
+use super::super::read_dir_and_start;
+use crate::{Nanos, Trace};
 use std::mem::offset_of;
 use tempfile::TempDir;
 /// Ticks are nanoseconds in these journals, and recording began at this one.
@@ -57,6 +57,13 @@ impl Draft {
         self
     }
 
+    /// Says what it and its children had used of the CPU at its exit.
+    pub(super) fn used(mut self, own: u64, children: u64) -> Self {
+        self.long(offset_of!(Header, end_cpu_nanos), own);
+        self.long(offset_of!(Header, end_children_nanos), children);
+        self
+    }
+
     /// Begins a chunk of a page; records go there from now on.
     pub(super) fn thread(mut self, number: u32, tid: u32, pthread: u64) -> Self {
         let chunk = self.bytes.len();
@@ -104,8 +111,14 @@ pub(super) fn directory(drafts: &[&[u8]]) -> TempDir {
 }
 
 pub(super) fn read(drafts: &[Draft]) -> Trace {
+    read_knowing(drafts, None)
+}
+
+/// Reads as who was told how much of the CPU the first process and its children used.
+pub(super) fn read_knowing(drafts: &[Draft], whole_cpu: Option<Nanos>) -> Trace {
     let bytes: Vec<&[u8]> = drafts.iter().map(|draft| draft.bytes.as_slice()).collect();
-    read_dir(directory(&bytes).path()).expect("it is whole")
+    let read = read_dir_and_start(directory(&bytes).path(), whole_cpu);
+    read.expect("it is whole").0
 }
 
 /// Shows events as `time thread operation`.

@@ -1,8 +1,8 @@
 //! Several processes in one recording.
 
 use super::super::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS};
-use super::draft::{Draft, read};
-use crate::Trace;
+use super::draft::{Draft, read, read_knowing};
+use crate::{Nanos, Trace};
 #[test]
 fn cpu_time_is_not_counted_again_when_a_program_becomes_another() {
     let first = Draft::new(7, 0)
@@ -129,4 +129,83 @@ fn a_program_that_became_another_created_it() {
             "1000 create program-9.1/main"
         ]
     );
+}
+
+/// Shows when threads ended, and how much of the CPU they had used then.
+fn ends(trace: &Trace) -> Vec<String> {
+    let end = |event: &crate::Event| {
+        let call = trace.call(event);
+        let cpu = event.cpu().unwrap_or_default().0;
+        let thread = &trace.threads[call.thread.index()].name;
+        matches!(call.operation, crate::Operation::Terminate)
+            .then(|| format!("{} {thread} {cpu}", { event.time }.0))
+    };
+    trace.events.iter().filter_map(end).collect()
+}
+
+#[test]
+fn the_end_of_a_process_takes_until_it_is_taken_down() {
+    let wait = Kind::WaitProcess as u64;
+    // Its children had used 2 us before as another program; the one that is waited for here used 4 and itself waited for one of 1.
+    let parent = |reaped: u64| {
+        Draft::new(7, 0)
+            .thread(0, 7, 70)
+            .record(0, Kind::Sync, 0, 0, 0)
+            .record(5, Kind::Reaped, 8, 0, 2)
+            .record(10, Kind::Fork, 9, OUTCOME_SUCCESS, 0)
+            .record(12, Kind::WaitProcess, 9, OUTCOME_PENDING, 0)
+            .record(9000, Kind::Sync, 650, 0, 0)
+            .record(9000, Kind::Return, 9, OUTCOME_SUCCESS, wait)
+            .record(9000, Kind::Reaped, 9, 0, reaped)
+            .record(9000, Kind::Final, 700, 0, 7)
+            .exited(9100)
+            .used(800, 6000)
+    };
+    let child = |exited| {
+        child(9, 7, 15, exited)
+            .record(exited, Kind::Final, 2500, 0, 9)
+            .used(2600, 1000)
+    };
+    let read = |reaped, exited, whole| {
+        let trace = read_knowing(&[parent(reaped), child(exited)], whole);
+        crate::validate(&trace).expect("who is waited for ends first");
+        ends(&trace)
+    };
+    let whole = Some(Nanos(7000));
+    assert_eq!(
+        read(6, 4000, whole),
+        ["4400 program-9/main 2900", "9300 main 900"]
+    );
+    assert_eq!(
+        read(6, 8900, None),
+        ["8999 program-9/main 2599", "9100 main 700"],
+        "it was over before the wait for it was"
+    );
+    assert_eq!(
+        read(2, 4000, None),
+        ["4000 program-9/main 2500", "9100 main 700"],
+        "children of whose end the kernel did not tell"
+    );
+}
+
+#[test]
+fn what_recording_cost_a_mere_launcher_is_not_the_program_s() {
+    let launcher = |predecessors| {
+        Draft::new(7, predecessors)
+            .thread(0, 7, 70)
+            .record(0, Kind::Sync, 500, 0, 0)
+            .record(0, Kind::Overhead, 300, 0, 0)
+            .record(1, Kind::Exec, 0, OUTCOME_SUCCESS, 0)
+    };
+    let program = Draft::new(7, 2)
+        .thread(0, 7, 70)
+        .record(1000, Kind::Sync, 2000, 0, 0)
+        .record(1000, Kind::Overhead, 100, 0, 0)
+        .record(1010, Kind::SemPost, 64, OUTCOME_SUCCESS, 0)
+        .exited(2000);
+    let trace = read(&[launcher(0), launcher(1), program]);
+    assert_eq!(trace.threads.len(), 1);
+    assert_eq!(trace.events[0].cpu(), Some(Nanos(1310)));
+    let recorder = trace.recording.map(|facts| facts.recorder_cpu);
+    assert_eq!(recorder, Some(Nanos(700)));
 }

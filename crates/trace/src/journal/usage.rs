@@ -1,0 +1,116 @@
+//! CPU time of processes that their own records do not tell: what they used before as other programs, and while they were taken down.
+
+use std::collections::HashMap;
+
+use super::clock::Timescale;
+use super::decode::Decoder;
+use super::file::{Before, Journal};
+use super::lineage::is_successor;
+use crate::Nanos;
+
+/// Says of each process what it used before as other programs, and drops those that did nothing but become another one: `env`, `nice`, a
+/// shell's child before its `exec`. Their CPU time is that of the program that they became, but for what the recorder used of it.
+///
+/// The journals are in the order of their beginnings.
+pub(super) fn follow_programs(journals: &mut Vec<Journal>) {
+    let scale = Timescale::of(journals);
+    let mut launchers = vec![false; journals.len()];
+    for index in 0..journals.len() {
+        let (earlier, later) = journals.split_at_mut(index);
+        let journal = &mut later[0];
+        let Some(predecessor) = earlier
+            .iter()
+            .rposition(|other| is_successor(other, journal))
+        else {
+            continue;
+        };
+        let other = &earlier[predecessor];
+        journal.before = after(other, scale);
+        launchers[predecessor] = is_idle(other);
+    }
+    let mut launchers = launchers.into_iter();
+    journals.retain(|_| !launchers.next().unwrap_or_default());
+}
+
+/// Returns whether no thread of a process did more than exist.
+fn is_idle(journal: &Journal) -> bool {
+    journal.threads.iter().all(|thread| !thread.has_events)
+}
+
+/// Returns what a process has used when it becomes another program, as the kernel counts it: up to its first thread's last event.
+fn after(journal: &Journal, scale: Timescale) -> Before {
+    let Before { cpu, recorder } = journal.before;
+    let main = journal
+        .threads
+        .iter()
+        .find(|thread| thread.tid == journal.pid);
+    let Some(main) = main else {
+        return journal.before;
+    };
+    let mut decoder = Decoder::new(journal, main, scale, cpu);
+    while decoder.next().is_some() {}
+    if is_idle(journal) {
+        let used = decoder.recorder_cpu();
+        return Before {
+            cpu: cpu + used,
+            recorder: recorder + used,
+        };
+    }
+    Before {
+        cpu: decoder.kernel_cpu(),
+        recorder: 0,
+    }
+}
+
+/// Says of each process what it used after its exit was noted, as far as whoever waited for it was told: the kernel takes its memory down,
+/// and only then is it over. `whole` is the CPU time of the first process and of those that it waited for.
+///
+/// That is no more than the time until the wait for it was over, which it may not be if children were waited for in a way that nobody saw.
+pub(super) fn note_endings(journals: &mut [Journal], whole: Option<Nanos>) {
+    let scale = Timescale::of(journals);
+    if let (Some(Nanos(whole)), Some(first)) = (whole, first_ended(journals)) {
+        journals[first].ending = whole.saturating_sub(journals[first].exit_cpu);
+    }
+    let mut reaped: Vec<_> = journals
+        .iter()
+        .flat_map(|journal| {
+            let parent = (journal.pid, journal.start_ticks);
+            journal.reaped.iter().map(move |&child| (parent, child))
+        })
+        .collect();
+    reaped.sort_by_key(|(_, child)| child.tsc);
+    let mut exits: HashMap<u32, Vec<(u64, usize)>> = HashMap::new();
+    for (index, journal) in journals.iter().enumerate() {
+        if let Some(exit) = journal.exit {
+            exits
+                .entry(journal.pid)
+                .or_default()
+                .push((exit.tsc, index));
+        }
+    }
+    let mut of_children = HashMap::new();
+    for (parent, child) in reaped {
+        let before = of_children.insert(parent, child.all).unwrap_or_default();
+        let ended = exits.get(&child.pid).into_iter().flatten();
+        // Numbers of processes are used again.
+        let latest = ended.filter(|(exit, _)| *exit < child.tsc).max();
+        if let Some(&(exit, index)) = latest {
+            let used = child.all.saturating_sub(before);
+            let until = scale.nanos(child.tsc - exit - 1);
+            let ending = used.saturating_sub(journals[index].exit_cpu);
+            journals[index].ending = ending.min(until);
+        }
+    }
+}
+
+/// Returns the program as which the first process ended.
+fn first_ended(journals: &[Journal]) -> Option<usize> {
+    let first = journals.first()?;
+    (0..journals.len())
+        .filter(|&index| {
+            let journal = &journals[index];
+            (journal.pid, journal.start_ticks) == (first.pid, first.start_ticks)
+        })
+        .max_by_key(|&index| journals[index].predecessors)
+        .filter(|&index| journals[index].exit.is_some())
+}
