@@ -85,10 +85,7 @@ pub fn recognize(program: &Program) -> Result<Fit, NotFound> {
     let fit = fit.ok_or_else(|| {
         not_found("there is no work pool, and no one thread that messages go to or come from")
     })?;
-    if fit.tasks.iter().sum::<f64>() <= 0.0 {
-        return Err(not_found("the tasks took no CPU time"));
-    }
-    Ok(fit)
+    fit.with_work(&program.source)
 }
 
 fn of_pool(program: &Program, pool: &WorkPool) -> Fit {
@@ -307,6 +304,21 @@ fn times(
 }
 
 impl Fit {
+    /// Returns it if its tasks took CPU time; `source` is what they were found in.
+    ///
+    /// # Errors
+    ///
+    /// Where they took none: no rate comes from that.
+    pub fn with_work(self, source: &str) -> Result<Self, NotFound> {
+        if self.tasks.iter().sum::<f64>() > 0.0 {
+            return Ok(self);
+        }
+        Err(NotFound {
+            path: source.to_owned(),
+            reason: "the tasks took no CPU time".to_owned(),
+        })
+    }
+
     /// Returns the mean time of a task, in seconds.
     pub fn mean_task(&self) -> f64 {
         self.tasks.iter().sum::<f64>() / self.tasks.len() as f64

@@ -38,6 +38,23 @@ fn a_forked_child_records_into_its_own_journal() {
 }
 
 #[test]
+fn a_child_has_what_it_took_to_take_it_down() {
+    // What it prints is another number each time.
+    let program = compile("leaves_much_memory.c", "leaves_much_memory", &[]);
+    let run = record_command(&program, &[], &[]);
+    let used: u64 = run.stdout().trim().parse().expect("a number");
+    let recording = run.trace.recording.as_ref().expect("recorded");
+    let child = (run.trace.events.iter())
+        .filter(|event| run.trace.call(event).thread.index() == 1)
+        .filter_map(foretrace_trace::Event::cpu)
+        .max()
+        .expect("its end is recorded");
+    let Nanos(told) = child + recording.recorder_cpu;
+    assert!(told >= used - 2000, "{told} of {used} ns");
+    assert!(child.0 <= used, "{child} of {used} ns");
+}
+
+#[test]
 fn a_fork_that_no_handler_hears_of_is_noticed() {
     let run = record("raw_fork.c");
     assert_eq!(run.lines("main").len(), 2 * 5 + 3);

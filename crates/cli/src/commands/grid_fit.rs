@@ -100,7 +100,9 @@ impl Recording {
     /// Reads a trace and looks for master and slaves in it.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         if let Some(Messages::Program(program)) = messages::load(path)? {
-            let fit = of_ranks(&program).with_context(|| path.display().to_string())?;
+            let source = path.display().to_string();
+            let fit = of_ranks(&program).with_context(|| source.clone())?;
+            let fit = fit.with_work(&source)?;
             let program = Recorded::Ranks(program);
             return Ok(Self { program, fit });
         }

@@ -26,27 +26,33 @@ use super::{
 /// A program that does nothing.
 const IDLE: [&str; 1] = ["true"];
 
-/// A program that makes a copy of itself, which does nothing, and waits for it.
-const FORKING: [&str; 3] = ["sh", "-c", "(:); :"];
+/// A program that makes a copy of itself, which becomes the one above, and waits for it: two into which the library is loaded, and a copy.
+const FORKING: [&str; 3] = ["sh", "-c", "(exec true); :"];
 
-/// How often they are run, alone and recorded in turn; the least CPU time of each counts.
+/// How often both are run, alone and recorded in turn; what is in the middle counts.
 const ROUNDS: usize = 5;
 
 /// Measures what recording costs, for the library, as `KnownCosts::parse` of the recorder reads it. `None` where nothing is recorded, or where that
 /// cannot be measured: then what it costs that the library is loaded counts as the program's own.
 pub fn costs(launch: &Launch) -> Option<String> {
     let journals = launch.journal?.join("probe");
-    let idle = beyond(launch, &IDLE, &journals)?;
-    let forking = beyond(launch, &FORKING, &journals).map_or(Nanos(0), |copied| copied.used);
+    let (mut loading, mut forking, mut records) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let idle = beyond(launch, &IDLE, &journals)?;
+        loading.push(idle.used);
+        records.push(idle.records);
+        if let Some(both) = beyond(launch, &FORKING, &journals) {
+            forking.push(both.used.since(idle.used + idle.used));
+        }
+    }
+    let Nanos(loading) = middle_of(loading);
+    let Nanos(forking) = middle_of(forking);
     let RecordingCosts {
         clock,
         sixteenths: [record, section, repetition],
-    } = idle.records;
-    let loading = idle.used;
-    let forking = forking.since(loading);
+    } = middle(&records)?;
     Some(format!(
-        "{},{},{clock},{record},{section},{repetition}",
-        loading.0, forking.0
+        "{loading},{forking},{clock},{record},{section},{repetition}"
     ))
 }
 
@@ -69,40 +75,35 @@ fn beyond(launch: &Launch, words: &[&str], journals: &Path) -> Option<Beyond> {
         journal: Some(journals),
         ..*launch
     };
-    let mut alone = Nanos(u64::MAX);
-    let mut recorded = alone;
-    let mut records = Vec::new();
-    for _ in 0..ROUNDS {
-        let mut command = Command::new(&program);
-        command.args(&words[1..]);
-        alone = alone.min(run(launch, command).ok()?.cpu_time);
-        let (used, costs) = in_new_directory(journals, || {
-            let waited = run(launch, command_of(&probe)).ok()?;
-            let (trace, _) = read_recording(journals, waited.cpu_time).ok()?;
-            Some((trace.total_cpu(), read_costs(journals).ok()?))
-        })?;
-        recorded = recorded.min(used);
-        records.push(costs);
-    }
-    Some(Beyond {
-        used: recorded.since(alone),
-        records: middle(&records)?,
+    let mut command = Command::new(&program);
+    command.args(&words[1..]);
+    let alone = run(launch, command).ok()?.cpu_time;
+    in_new_directory(journals, || {
+        let whole = run(launch, command_of(&probe)).ok()?.cpu_time;
+        let (trace, _) = read_recording(journals, whole).ok()?;
+        Some(Beyond {
+            used: trace.total_cpu().since(alone),
+            records: read_costs(journals).ok()?,
+        })
     })
 }
 
-/// Returns the middle of what was measured of each, without what could not be told. A record's cost hangs on what is done around it: the least is of
-/// nobody's.
+/// Returns the middle of what was measured of each, without what could not be told.
 fn middle(measured: &[RecordingCosts]) -> Option<RecordingCosts> {
-    let middle_of = |index: usize| {
+    let of = |index: usize| {
         let costs = measured.iter().map(|costs| costs.sixteenths[index]);
-        let mut costs: Vec<u64> = costs.filter(|&cost| cost > 0).collect();
-        costs.sort_unstable();
-        costs.get(costs.len() / 2).copied().unwrap_or_default()
+        middle_of(costs.filter(|&cost| cost > 0).collect())
     };
     Some(RecordingCosts {
         clock: measured.first()?.clock,
-        sixteenths: [0, 1, 2].map(middle_of),
+        sixteenths: [0, 1, 2].map(of),
     })
+}
+
+/// Returns the middle one of several; 0 of none.
+fn middle_of<T: Ord + Copy + Default>(mut several: Vec<T>) -> T {
+    several.sort_unstable();
+    several.get(several.len() / 2).copied().unwrap_or_default()
 }
 
 /// Runs a program to its end where the one to be recorded is going to run.
