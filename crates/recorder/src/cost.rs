@@ -49,6 +49,14 @@ pub struct KnownCosts {
 
 impl KnownCosts {
     /// Reads them as foretrace writes them: six numbers, in this order, with commas between. `None` for anything else.
+    ///
+    /// ```
+    /// use foretrace_recorder::KnownCosts;
+    ///
+    /// let known = KnownCosts::parse("250000,90000,1,85,230,340");
+    /// assert_eq!(known.map(|known| (known.loading, known.forking)), Some((250_000, 90_000)));
+    /// assert_eq!(KnownCosts::parse("250000,90000"), None);
+    /// ```
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split(',').map(str::parse);
         let mut next = || numbers.next()?.ok();

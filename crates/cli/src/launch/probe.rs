@@ -6,7 +6,7 @@
 
 use std::{
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs, io,
     path::Path,
     process::{Command, Stdio},
@@ -79,7 +79,9 @@ fn beyond(launch: &Launch, words: &[&str], journals: &Path) -> Option<Beyond> {
     command.args(&words[1..]);
     let alone = run(launch, command).ok()?.cpu_time;
     in_new_directory(journals, || {
-        let whole = run(launch, command_of(&probe)).ok()?.cpu_time;
+        let mut command = command_of(&probe);
+        command.env("LD_PRELOAD", launch.preload);
+        let whole = run(launch, command).ok()?.cpu_time;
         let (trace, _) = read_recording(journals, whole).ok()?;
         Some(Beyond {
             used: trace.total_cpu().since(alone),
@@ -106,8 +108,13 @@ fn middle_of<T: Ord + Copy + Default>(mut several: Vec<T>) -> T {
     several.get(several.len() / 2).copied().unwrap_or_default()
 }
 
-/// Runs a program to its end where the one to be recorded is going to run.
+/// Runs a program to its end where the one to be recorded is going to run, without the user's environment: what the libraries and settings do that it
+/// names, they are to do in the user's program alone.
 fn run(launch: &Launch, mut command: Command) -> io::Result<Waited> {
+    let own = |(name, value): (&OsStr, Option<&OsStr>)| Some((name.to_owned(), value?.to_owned()));
+    let mut variables: Vec<_> = command.get_envs().filter_map(own).collect();
+    variables.extend(env::var_os("PATH").map(|path| (OsString::from("PATH"), path)));
+    command.env_clear().envs(variables);
     let mask = SignalMask::block_all();
     mask.restore();
     system::prepare(&mut command, launch.cpus, None, mask);

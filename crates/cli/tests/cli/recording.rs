@@ -433,3 +433,44 @@ fn tries_that_fail_again_and_again_are_told_with_their_line() {
         "{shown}"
     );
 }
+
+#[test]
+fn what_recording_costs_is_measured_before_the_program_runs() {
+    let environment = TestEnvironment::new();
+    // The user's own library, which is not there, is the program's business alone.
+    let recorded = output(
+        record(
+            &environment,
+            &["-q"],
+            &["sh", "-c", "echo $FORETRACE_COSTS"],
+        )
+        .env("LD_PRELOAD", "/nowhere/of_the_user.so"),
+    );
+    let numbers = text(&recorded.stdout);
+    let numbers: Vec<u64> = numbers.trim().split(',').flat_map(str::parse).collect();
+    assert_eq!(numbers.len(), 6, "{recorded:?}");
+    assert!(
+        numbers[0] > 0,
+        "loading the library takes time: {numbers:?}"
+    );
+    let complaints = text(&recorded.stderr);
+    let told = complaints.matches("of_the_user.so").count();
+    let alone = output(
+        Command::new("sh")
+            .args(["-c", "echo"])
+            .env("LD_PRELOAD", "/nowhere/of_the_user.so"),
+    );
+    let usual = text(&alone.stderr).matches("of_the_user.so").count();
+    // foretrace itself is told of it, too.
+    assert_eq!(told, 2 * usual, "{complaints}");
+    assert!(!environment.path("out.ftrace.journal").exists());
+}
+
+#[test]
+fn a_program_is_recorded_where_nothing_can_be_measured_before() {
+    let environment = TestEnvironment::new();
+    let shell = ["/bin/sh", "-c", "echo ${FORETRACE_COSTS-none}"];
+    let recorded = output(record(&environment, &["-q"], &shell).env("PATH", "/nowhere"));
+    assert_eq!(text(&recorded.stdout), "none\n", "{recorded:?}");
+    assert_eq!(recorded.status.code(), Some(0));
+}
