@@ -279,6 +279,9 @@ fn does_anything(trace: &Trace) -> bool {
 /// What recording an event takes at most beyond what the recorder measured; it is not in the threads' CPU times.
 const RECORDING_NANOS_PER_EVENT: u64 = 1_000;
 
+/// What the kernel and the recorder take at most to end a thread, after its last event.
+const ENDING_NANOS_PER_THREAD: u64 = 30_000;
+
 /// Warns where much of the CPU time is of nobody who was recorded: of programs that it ran and that could not be.
 fn unrecorded(trace: &Trace, cpu_time: Nanos, ended: &Ended) -> Option<String> {
     if let ExitStatus::Signal(_) = ended.exit {
@@ -286,8 +289,9 @@ fn unrecorded(trace: &Trace, cpu_time: Nanos, ended: &Ended) -> Option<String> {
         return None;
     }
     let measured = trace.recording.as_ref().map(|facts| facts.recorder_cpu);
-    let recording =
-        measured.unwrap_or_default() + Nanos(trace.events.len() as u64 * RECORDING_NANOS_PER_EVENT);
+    let recording = measured.unwrap_or_default()
+        + Nanos(trace.events.len() as u64 * RECORDING_NANOS_PER_EVENT)
+        + Nanos(trace.threads.len() as u64 * ENDING_NANOS_PER_THREAD);
     let missing = ended.cpu_time.since(cpu_time + recording);
     (missing > Nanos(ended.cpu_time.0 / 10) && missing > Nanos(20_000_000)).then(|| {
         format!(
