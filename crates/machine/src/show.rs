@@ -280,6 +280,6 @@ fn line(text: &mut String, said: &str, about: &str) {
     let _ = if about.is_empty() {
         writeln!(text, "{said}")
     } else {
-        writeln!(text, "{said:<24} # {about}")
+        writeln!(text, "{said:<26} # {about}")
     };
 }

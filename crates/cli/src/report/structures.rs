@@ -21,7 +21,7 @@ pub fn table(
         return None;
     }
     let columns = [
-        ("condition", Align::Left),
+        ("object", Align::Left),
         ("replayed as", Align::Left),
         ("waits", Align::Right),
         ("function", Align::Left),
