@@ -1,11 +1,14 @@
 //! The end of the sweep: what was found is put in its place, and what had to be assumed is told.
 
-use std::{collections::BTreeSet, sync::OnceLock};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::OnceLock,
+};
 
 use foretrace_trace::{Object, ObjectId, ObjectKind, Operation as Call, ThreadId};
 
 use crate::{
-    Action, Operation, Operations, Program, Thread, answers,
+    Action, Operation, Operations, Program, Thread, answers, asides,
     idle::Busy,
     links::{Links, LinksBuilder},
     lower::{Lowering, ObjectLog},
@@ -56,6 +59,11 @@ impl Lowering<'_> {
                 &mut objects,
             );
         }
+        let asides = if self.trace.recording.is_some() {
+            asides::find(self.trace, &threads, &operations)
+        } else {
+            BTreeMap::new()
+        };
         let ends = std::mem::take(&mut self.ends);
         let tried = self.tries.mutexes(self.trace);
         let structures = self.tries.structures(self.trace, &tried);
@@ -84,6 +92,7 @@ impl Lowering<'_> {
             slice: self.spins.slice(),
             progress: self.sleeps.progress,
             tried,
+            asides,
             structures: self.structures,
             pools,
             no_pools: others,

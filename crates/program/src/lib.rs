@@ -18,6 +18,7 @@
 
 mod ahead;
 mod answers;
+mod asides;
 mod asked;
 mod calls;
 mod conditions;

@@ -1,6 +1,10 @@
 //! The whole of a program.
 
-use std::{collections::BTreeSet, ops::Range, sync::OnceLock};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    sync::OnceLock,
+};
 
 use foretrace_trace::{Object, ObjectId, ObjectKind, Process, ProcessId, ThreadId, Trace};
 
@@ -36,6 +40,8 @@ pub struct Program {
     pub slice: Option<u64>,
     /// The mutexes that whoever wants one tries to get again and again until it has it, on its CPU.
     pub tried: BTreeSet<ObjectId>,
+    /// By operation, of a try that succeeded in the recording: the token that its thread gives up while it has to wait in it, and takes again.
+    pub asides: BTreeMap<u32, ObjectId>,
     /// The condition variables that are waited on, and what each was found to be.
     pub structures: Vec<Structure>,
     /// Threads that take tasks from a shared queue, so that the Pool model can let any of them run any task.

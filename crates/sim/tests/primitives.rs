@@ -215,6 +215,38 @@ fn what_it_took_to_sleep_is_needed_by_those_that_sleep() {
 }
 
 #[test]
+fn who_only_tried_gives_up_what_others_need_while_it_waits() {
+    // Semaphore g lets one thread run, s is a lock. A fails to get s once, and waits for it without g, then gets it by its first try; on two CPUs B
+    // has s when A tries, and needs g before it gives s up.
+    let rows = |site: u32| {
+        format!(
+            "foretrace-text 1\nunit 1us\nreturns explicit\nrecording command prog\nrecording cpu 0\nsemaphore g 1\nsemaphore s 1\nprocess A\nprocess B\n\
+             0 A sem_wait g cpu=0\n0 A create B cpu=0\n\
+             0 B sem_trywait s ok site=prog+0x30 cpu=0\n\
+             1 A sem_trywait s busy site=prog+0x10 cpu=1\n1 A sem_post g cpu=1\n1 A sem_wait s cpu=1\n\
+             11 B sem_post s cpu=10\n11 A return cpu=1\n11 A sem_wait g cpu=1\n\
+             12 A sem_post s cpu=2\n\
+             22 A sem_trywait s ok site=prog+{site:#x} cpu=12\n23 A sem_post s cpu=13\n24 A sem_post g cpu=14\n24 A terminate cpu=14\n\
+             27 B sem_trywait s ok site=prog+0x30 cpu=13\n37 B sem_wait g cpu=23\n38 B sem_post g cpu=24\n39 B sem_post s cpu=25\n\
+             39 B terminate cpu=25\n"
+        )
+    };
+    let outcome = |site: u32, cpus: u32| {
+        let program = Program::from_trace(&trace(&rows(site)));
+        let machine = Machine {
+            costs: Costs::NONE,
+            ..Machine::new(cpus, &program)
+        };
+        let run = run(&program, &machine, ModelKind::Direct);
+        (run.outcome == Outcome::Completed).then(|| run.end.as_nanos() / 1_000)
+    };
+    // B has s from 13 to 25, A waits for it from 21 on, and goes on with g when B has given both up: for two more.
+    assert_eq!(outcome(0x10, 2), Some(27));
+    assert_eq!(outcome(0x20, 2), None, "nothing is known of tries there");
+    assert_eq!(outcome(0x10, 1), Some(39));
+}
+
+#[test]
 fn a_lock_that_is_given_up_goes_to_whoever_comes_first() {
     // A holds the lock from 0 to 100 and again from 110 to 150; B asks for it at 23 or so.
     let rows = "process A priority 2\nprocess B priority 1\n0 A create B\n0 A lock m\n100 A unlock m\n110 A lock m\n\

@@ -31,8 +31,12 @@ pub(crate) struct Direct {
     asks: bool,
     /// The CPU time of asking the kernel to wake one that waits where none does, in picoseconds.
     wakes_nobody: u64,
-    /// The mutex that a thread, let go on from a condition variable, has to acquire again before it goes on.
+    /// The mutex that a thread, let go on from a condition variable, has to acquire again before it goes on; or what it gave up while it waited.
     regaining: Vec<Option<ObjectId>>,
+    /// What a thread gave up for as long as it waits for something else.
+    given_up: Vec<Option<ObjectId>>,
+    /// Whether any does so.
+    any_asides: bool,
     /// The mutex that a condition variable is used with.
     mutex_of_condition: Vec<Option<ObjectId>>,
     /// Who wakes whom, where the program uses futexes.
@@ -109,6 +113,8 @@ impl Model for Direct {
             asks: costs.call_cost.0 > 0,
             wakes_nobody: costs.wakes_nobody().0,
             regaining: vec![None; program.threads.len()],
+            given_up: vec![None; program.threads.len()],
+            any_asides: machine.handover == Handover::Barging && !program.asides.is_empty(),
             mailboxes: vec![Mailbox::default(); program.threads.len()],
             mutex_of_condition,
         }
@@ -156,18 +162,12 @@ impl Direct {
             Action::Unlock(id) => self.unlock(core, thread, id),
             Action::TakeToken(id) => {
                 let taken = self.semaphore(id).take(thread);
+                if self.any_asides {
+                    return self.take_without(core, thread, (id, taken));
+                }
                 next_or_block(taken, WaitKind::Semaphore, id)
             }
-            Action::GiveToken(id) => {
-                if self.handover == Handover::Barging {
-                    if let Some(next) = self.semaphore(id).offer() {
-                        core.retry(next, thread);
-                    }
-                    return Flow::Next;
-                }
-                let next = self.semaphore(id).give();
-                wake_all(core, thread, next)
-            }
+            Action::GiveToken(id) => self.give(core, thread, id),
             Action::AwaitWake(id) | Action::Poll(id) => {
                 let operation = core.threads[thread as usize].position;
                 let woken = self.wakes.as_ref();
@@ -212,6 +212,46 @@ impl Direct {
                 next_or_block(activator.is_some(), WaitKind::Wait, event)
             }
             action => core.perform(thread, action),
+        }
+    }
+
+    fn give(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
+        if self.handover == Handover::Barging {
+            if let Some(next) = self.semaphore(id).offer() {
+                core.retry(next, thread);
+            }
+            return Flow::Next;
+        }
+        let next = self.semaphore(id).give();
+        wake_all(core, thread, next)
+    }
+
+    /// A thread took a token, or waits for it: what it only tried to get it waits for without the one that others may need meanwhile, and takes that
+    /// again before it goes on.
+    fn take_without(
+        &mut self,
+        core: &mut Core<'_>,
+        thread: u32,
+        (id, is_there): (ObjectId, bool),
+    ) -> Flow {
+        let position = core.threads[thread as usize].position;
+        let given_up = self.given_up[thread as usize].take();
+        match (is_there, core.program.asides.get(&position)) {
+            (true, _) => {
+                self.regaining[thread as usize] = given_up;
+                match given_up {
+                    Some(token) => self.try_to_regain(core, thread, token),
+                    None => Flow::Next,
+                }
+            }
+            (false, Some(&token)) => {
+                if given_up.is_none() {
+                    self.give(core, thread, token);
+                }
+                self.given_up[thread as usize] = Some(token);
+                Flow::block(WaitKind::Semaphore, Some(id.0))
+            }
+            (false, None) => Flow::block(WaitKind::Semaphore, Some(id.0)),
         }
     }
 
@@ -382,8 +422,13 @@ impl Direct {
         }
     }
 
-    fn try_to_regain(&mut self, core: &mut Core<'_>, thread: u32, mutex: ObjectId) -> Flow {
-        let flow = self.lock(core, thread, mutex);
+    fn try_to_regain(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
+        let flow = if matches!(self.objects[id.index()], Object::Semaphore(_)) {
+            let taken = self.semaphore(id).take(thread);
+            next_or_block(taken, WaitKind::Semaphore, id)
+        } else {
+            self.lock(core, thread, id)
+        };
         if flow == Flow::Next {
             self.regaining[thread as usize] = None;
         }
