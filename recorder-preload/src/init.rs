@@ -92,8 +92,7 @@ fn wake_up() -> bool {
         // SAFETY: the process has one thread, or its others do not change the environment while libraries are set up.
         unsafe { environment::restore() };
     }
-    let known = known_costs();
-    if !process::start(directory, cpus, area, falls, (began, known)) {
+    if !process::start(directory, cpus, area, falls, began, &known_costs()) {
         return false;
     }
     if !clock_known.is_null() && clock::notices() {

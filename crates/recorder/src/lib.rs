@@ -8,7 +8,7 @@
 //! use foretrace_recorder::{process, record, Kind, KnownCosts, OUTCOME_SUCCESS};
 //!
 //! let began = process::own_cpu_nanos();
-//! if process::start(c"/tmp/journal", 0, None, false, (began, KnownCosts::default())) {
+//! if process::start(c"/tmp/journal", 0, None, false, began, &KnownCosts::default()) {
 //!     record(Kind::MutexLock, 0x1234, OUTCOME_SUCCESS, 0x5678);
 //! }
 //! ```

@@ -131,13 +131,14 @@ pub fn confined() -> bool {
 /// Begins recording into a directory, and returns whether that worked.
 ///
 /// `rseq` is what there is for the best clock, `falls` whether another process found that it works. `began` is the
-/// thread's CPU time when the recorder's own work began, which is not the program's, and beside it what is known of such work.
+/// thread's CPU time when the recorder's own work began, which is not the program's; `known` is what is known of such work.
 pub fn start(
     directory: &CStr,
     pretended_cpus: u32,
     rseq: Option<RseqArea>,
     falls: bool,
-    (began, known): (u64, KnownCosts),
+    began: u64,
+    known: &KnownCosts,
 ) -> bool {
     let bytes = directory.to_bytes_with_nul();
     // SAFETY: no thread records yet, so nobody reads the directory.
@@ -155,7 +156,7 @@ pub fn start(
         unsafe { &*page }.store(INITIALIZING, Ordering::Relaxed);
         STATE.store(page, Ordering::Release);
     }
-    cost::know(&known, CLOCK.load(Ordering::Relaxed));
+    cost::know(known, CLOCK.load(Ordering::Relaxed));
     let opened = open(0, began, known.loading);
     if !opened {
         PRETENDED_CPUS.store(0, Ordering::Relaxed);

@@ -162,17 +162,18 @@ fn command_of(launch: &Launch) -> Command {
 /// Runs the program to its end. Signals sent to foretrace go to it.
 pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
     let mut command = command_of(launch);
-    if let Some(costs) = probe::costs(launch) {
+    let forwarding = Forwarding::start();
+    // Signals wait until it is known whom to forward them to.
+    let mask = SignalMask::block_all();
+    if let Some(costs) = probe::costs(launch, mask) {
         command.env("FORETRACE_COSTS", costs);
     }
+    // Not before the programs that were just measured with.
     let always = launch
         .cpus
         .first()
         .filter(|_| launch.find_spins)
         .map(|&cpu| Watch::always(cpu));
-    let forwarding = Forwarding::start();
-    // Signals wait until it is known whom to forward them to.
-    let mask = SignalMask::block_all();
     let slice = launch.slice.map(|slice| slice.max(KERNEL_SLICE));
     system::prepare(&mut command, launch.cpus, slice, mask);
     let load = launch.cpus.first().map(|&cpu| Load::start_on(cpu));

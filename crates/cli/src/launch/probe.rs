@@ -33,15 +33,15 @@ const FORKING: [&str; 3] = ["sh", "-c", "(exec true); :"];
 const ROUNDS: usize = 5;
 
 /// Measures what recording costs, for the library, as `KnownCosts::parse` of the recorder reads it. `None` where nothing is recorded, or where that
-/// cannot be measured: then what it costs that the library is loaded counts as the program's own.
-pub fn costs(launch: &Launch) -> Option<String> {
+/// cannot be measured: then what it costs that the library is loaded counts as the program's own. The programs start with `mask`.
+pub fn costs(launch: &Launch, mask: SignalMask) -> Option<String> {
     let journals = launch.journal?.join("probe");
     let (mut loading, mut forking, mut records) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let idle = beyond(launch, &IDLE, &journals)?;
+        let idle = beyond((launch, mask), &IDLE, &journals)?;
         loading.push(idle.used);
         records.push(idle.records);
-        if let Some(both) = beyond(launch, &FORKING, &journals) {
+        if let Some(both) = beyond((launch, mask), &FORKING, &journals) {
             forking.push(both.used.since(idle.used + idle.used));
         }
     }
@@ -64,7 +64,11 @@ struct Beyond {
     records: RecordingCosts,
 }
 
-fn beyond(launch: &Launch, words: &[&str], journals: &Path) -> Option<Beyond> {
+fn beyond(
+    (launch, mask): (&Launch, SignalMask),
+    words: &[&str],
+    journals: &Path,
+) -> Option<Beyond> {
     let search_path = env::var_os("PATH");
     let program = resolve::resolve(words.first()?.as_ref(), search_path.as_deref()).ok()?;
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
@@ -77,11 +81,11 @@ fn beyond(launch: &Launch, words: &[&str], journals: &Path) -> Option<Beyond> {
     };
     let mut command = Command::new(&program);
     command.args(&words[1..]);
-    let alone = run(launch, command).ok()?.cpu_time;
+    let alone = run(launch, mask, command).ok()?.cpu_time;
     in_new_directory(journals, || {
         let mut command = command_of(&probe);
         command.env("LD_PRELOAD", launch.preload);
-        let whole = run(launch, command).ok()?.cpu_time;
+        let whole = run(launch, mask, command).ok()?.cpu_time;
         let (trace, _) = read_recording(journals, whole).ok()?;
         Some(Beyond {
             used: trace.total_cpu().since(alone),
@@ -110,13 +114,11 @@ fn middle_of<T: Ord + Copy + Default>(mut several: Vec<T>) -> T {
 
 /// Runs a program to its end where the one to be recorded is going to run, without the user's environment: what the libraries and settings do that it
 /// names, they are to do in the user's program alone.
-fn run(launch: &Launch, mut command: Command) -> io::Result<Waited> {
+fn run(launch: &Launch, mask: SignalMask, mut command: Command) -> io::Result<Waited> {
     let own = |(name, value): (&OsStr, Option<&OsStr>)| Some((name.to_owned(), value?.to_owned()));
     let mut variables: Vec<_> = command.get_envs().filter_map(own).collect();
     variables.extend(env::var_os("PATH").map(|path| (OsString::from("PATH"), path)));
     command.env_clear().envs(variables);
-    let mask = SignalMask::block_all();
-    mask.restore();
     system::prepare(&mut command, launch.cpus, None, mask);
     command
         .stdin(Stdio::null())

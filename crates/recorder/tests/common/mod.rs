@@ -22,7 +22,7 @@ pub fn start(with_rseq: bool) {
         let area = clock::rseq_area(symbol).filter(|_| with_rseq);
         let began = process::own_cpu_nanos();
         assert!(
-            process::start(&path, 0, area, false, (began, KnownCosts::default())),
+            process::start(&path, 0, area, false, began, &KnownCosts::default()),
             "recording does not begin"
         );
         directory
