@@ -8,7 +8,10 @@ use foretrace_machine::{Description, Share};
 use foretrace_program::{Program, Structure};
 use foretrace_schedule::{Details, Schedule, SimTime};
 use foretrace_sim::{Attempt, Choice, Costs, Course, Machine, ModelKind, Rate, Run, SchedulerKind};
-use foretrace_trace::{Error, Nanos, Trace, journal::JournalError};
+use foretrace_trace::{
+    Error, Nanos, Trace,
+    journal::{JournalError, ProcessUsage},
+};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::args::{Bind, Model, ModelArgs, Scheduler};
@@ -409,10 +412,10 @@ pub fn read_trace(path: &Path) -> anyhow::Result<Trace> {
     Ok(trace)
 }
 
-/// Reads a directory that a recording was just made in, and when the trace's time began, by `CLOCK_MONOTONIC`. `whole_cpu` is the CPU time of the
-/// program and of all that it waited for.
-pub fn read_recording(path: &Path, whole_cpu: Nanos) -> anyhow::Result<(Trace, Nanos)> {
-    let read = foretrace_trace::read_recording(path, whole_cpu);
+/// Reads a directory that a recording was just made in, and when the trace's time began, by `CLOCK_MONOTONIC`. `first` is of the
+/// process that it was started with.
+pub fn read_recording(path: &Path, first: ProcessUsage) -> anyhow::Result<(Trace, Nanos)> {
+    let read = foretrace_trace::read_recording(path, first);
     let (mut trace, start) = read.map_err(|error| versions_told(path, error))?;
     note::complete(path, &mut trace.recording);
     Ok((trace, start))

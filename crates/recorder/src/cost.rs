@@ -25,7 +25,7 @@ struct Costs {
     message: AtomicU64,
 }
 
-/// As measured by this process, or by the one that it was forked from.
+/// As measured by this process, or by the one that it was forked from, or by foretrace before the program ran.
 static COSTS: Costs = Costs {
     record: AtomicU64::new(0),
     section: AtomicU64::new(0),

@@ -7,7 +7,8 @@ use std::{
 };
 
 use crate::{
-    Error, Nanos, Trace, journal, oddities, sealed, text, validate, validate::validate as check,
+    Error, Nanos, Trace, journal, journal::ProcessUsage, oddities, sealed, text, validate,
+    validate::validate as check,
 };
 
 /// Reads a trace from a sealed trace, a journal or a text trace, told by its first bytes.
@@ -43,19 +44,19 @@ pub fn read_bytes(bytes: &[u8], source: &str) -> Result<Trace, Error> {
 
 /// Reads the journals in a directory, as [`read`], and returns also when the trace's time began, by `CLOCK_MONOTONIC`.
 ///
-/// `whole_cpu` is the CPU time of the first process and of those that it waited for, as whoever started it was told when it had ended.
+/// `first` is of the process that the recording was started with.
 ///
 /// # Errors
 ///
 /// As [`read`].
-pub fn read_recording(path: &Path, whole_cpu: Nanos) -> Result<(Trace, Nanos), Error> {
-    let (mut trace, start) = read_directory(path, Some(whole_cpu))?;
+pub fn read_recording(path: &Path, first: ProcessUsage) -> Result<(Trace, Nanos), Error> {
+    let (mut trace, start) = read_directory(path, Some(first))?;
     oddities::warn(&mut trace, validate::event_place);
     Ok((trace, start))
 }
 
-fn read_directory(path: &Path, whole_cpu: Option<Nanos>) -> Result<(Trace, Nanos), Error> {
-    let (mut trace, start) = journal::read_dir_and_start(path, whole_cpu)?;
+fn read_directory(path: &Path, first: Option<ProcessUsage>) -> Result<(Trace, Nanos), Error> {
+    let (mut trace, start) = journal::read_dir_and_start(path, first)?;
     // So that it is sealed to the same bytes again and again.
     trace.renumber_calls();
     check(&trace)?;

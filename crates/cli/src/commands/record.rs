@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use foretrace_trace::{ExitStatus, Nanos, Operation, Recording, Trace};
+use foretrace_trace::{ExitStatus, Nanos, Operation, Recording, Trace, journal::ProcessUsage};
 
 use super::record_series;
 use crate::{
@@ -230,8 +230,11 @@ fn seal(
             journal.path.display()
         )
     };
-    let (mut trace, start) =
-        core::read_recording(&journal.path, ended.cpu_time).with_context(kept)?;
+    let first = ProcessUsage {
+        pid: ended.pid,
+        cpu: ended.cpu_time,
+    };
+    let (mut trace, start) = core::read_recording(&journal.path, first).with_context(kept)?;
     trace.source = plan.output.display().to_string();
     core::identify_modules(&mut trace);
     describe(&mut trace, ended);

@@ -82,6 +82,8 @@ pub struct Launch<'a> {
 pub struct Ended {
     /// How it ended.
     pub exit: ExitStatus,
+    /// Its number.
+    pub pid: u32,
     /// Its CPU time and that of all that it waited for.
     pub cpu_time: Nanos,
     /// How long it took.
@@ -202,6 +204,7 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
     drop(room);
     Ok(Ended {
         exit: waited.exit,
+        pid: pid.cast_unsigned(),
         cpu_time: waited.cpu_time,
         wall: Nanos(wall),
         foreign_load: load.and_then(|load| load.of_others(waited.cpu_time)),

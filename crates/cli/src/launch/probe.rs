@@ -1,4 +1,4 @@
-//! What recording costs here, measured before the program runs, by one that does nothing.
+//! What recording costs here, measured before the program runs, by others that do nothing.
 //!
 //! Of what it costs that the library is loaded, a program cannot tell from within: the dynamic linker has done its work before the library's
 //! first instruction, and takes longer with all other libraries; the kernel takes its memory down after the last. And what a record costs
@@ -14,13 +14,13 @@ use std::{
 
 use foretrace_trace::{
     Nanos,
-    journal::{RecordingCosts, read_costs},
+    journal::{ProcessUsage, RecordingCosts, read_costs},
     read_recording,
 };
 
 use super::{
     Launch, command_of, resolve,
-    system::{self, SignalMask, Waited},
+    system::{self, SignalMask},
 };
 
 /// A program that does nothing.
@@ -38,10 +38,10 @@ pub fn costs(launch: &Launch, mask: SignalMask) -> Option<String> {
     let journals = launch.journal?.join("probe");
     let (mut loading, mut forking, mut records) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let idle = beyond((launch, mask), &IDLE, &journals)?;
+        let idle = beyond(launch, mask, &IDLE, &journals)?;
         loading.push(idle.used);
         records.push(idle.records);
-        if let Some(both) = beyond((launch, mask), &FORKING, &journals) {
+        if let Some(both) = beyond(launch, mask, &FORKING, &journals) {
             forking.push(both.used.since(idle.used + idle.used));
         }
     }
@@ -64,11 +64,7 @@ struct Beyond {
     records: RecordingCosts,
 }
 
-fn beyond(
-    (launch, mask): (&Launch, SignalMask),
-    words: &[&str],
-    journals: &Path,
-) -> Option<Beyond> {
+fn beyond(launch: &Launch, mask: SignalMask, words: &[&str], journals: &Path) -> Option<Beyond> {
     let search_path = env::var_os("PATH");
     let program = resolve::resolve(words.first()?.as_ref(), search_path.as_deref()).ok()?;
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
@@ -81,11 +77,11 @@ fn beyond(
     };
     let mut command = Command::new(&program);
     command.args(&words[1..]);
-    let alone = run(launch, mask, command).ok()?.cpu_time;
+    let alone = run(launch, mask, command).ok()?.cpu;
     in_new_directory(journals, || {
         let mut command = command_of(&probe);
         command.env("LD_PRELOAD", launch.preload);
-        let whole = run(launch, mask, command).ok()?.cpu_time;
+        let whole = run(launch, mask, command).ok()?;
         let (trace, _) = read_recording(journals, whole).ok()?;
         Some(Beyond {
             used: trace.total_cpu().since(alone),
@@ -114,7 +110,7 @@ fn middle_of<T: Ord + Copy + Default>(mut several: Vec<T>) -> T {
 
 /// Runs a program to its end where the one to be recorded is going to run, without the user's environment: what the libraries and settings do that it
 /// names, they are to do in the user's program alone.
-fn run(launch: &Launch, mask: SignalMask, mut command: Command) -> io::Result<Waited> {
+fn run(launch: &Launch, mask: SignalMask, mut command: Command) -> io::Result<ProcessUsage> {
     let own = |(name, value): (&OsStr, Option<&OsStr>)| Some((name.to_owned(), value?.to_owned()));
     let mut variables: Vec<_> = command.get_envs().filter_map(own).collect();
     variables.extend(env::var_os("PATH").map(|path| (OsString::from("PATH"), path)));
@@ -124,8 +120,9 @@ fn run(launch: &Launch, mask: SignalMask, mut command: Command) -> io::Result<Wa
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let child = command.spawn()?;
-    system::reap(child.id().cast_signed())
+    let pid = command.spawn()?.id();
+    let cpu = system::reap(pid.cast_signed())?.cpu_time;
+    Ok(ProcessUsage { pid, cpu })
 }
 
 /// Does something while there is a directory.

@@ -64,4 +64,5 @@ mod tests;
 pub use {
     error::JournalError,
     read::{RecordingCosts, read_costs, read_dir, read_dir_and_start},
+    usage::ProcessUsage,
 };

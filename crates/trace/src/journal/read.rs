@@ -6,7 +6,7 @@ use super::JournalError;
 use super::build::Builder;
 use super::file::{self, Journal};
 use super::layout;
-use super::usage;
+use super::usage::{self, ProcessUsage};
 use crate::{Nanos, Recording, ThreadClock, Trace};
 
 /// Merges the journals of a directory, one a process, into one trace.
@@ -29,15 +29,14 @@ pub fn read_dir(dir: &Path) -> Result<Trace, JournalError> {
 
 /// As [`read_dir`]; also returns when the trace's time began, by `CLOCK_MONOTONIC`.
 ///
-/// `whole_cpu` is the CPU time of the first process and of those that it waited for, as whoever started it was told when it had ended. With
-/// it, the first process's last thread has what it took to take the process down, too.
+/// With `first`, the last thread of the process that it is of has what it took to take the process down, too.
 ///
 /// # Errors
 ///
 /// As [`read_dir`].
 pub fn read_dir_and_start(
     dir: &Path,
-    whole_cpu: Option<Nanos>,
+    first: Option<ProcessUsage>,
 ) -> Result<(Trace, Nanos), JournalError> {
     let shown = dir.display().to_string();
     let paths = journal_paths(dir)?;
@@ -55,7 +54,7 @@ pub fn read_dir_and_start(
         });
     }
     journals.sort_by_key(|journal| (journal.start.tsc, journal.pid));
-    usage::note_endings(&mut journals, whole_cpu);
+    usage::note_endings(&mut journals, first);
     usage::follow_programs(&mut journals);
     let (mut trace, recorder_cpu) = Builder::new(&journals, shown).build();
     if unfinished > 0 {

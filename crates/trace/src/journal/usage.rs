@@ -8,6 +8,15 @@ use super::file::{Before, Journal};
 use super::lineage::is_successor;
 use crate::Nanos;
 
+/// What whoever started a process was told of it when it had ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessUsage {
+    /// Its number.
+    pub pid: u32,
+    /// Its CPU time and that of the processes that it had waited for.
+    pub cpu: Nanos,
+}
+
 /// Says of each process what it used before as other programs, and drops those that did nothing but become another one: `env`, `nice`, a
 /// shell's child before its `exec`. Their CPU time is that of the program that they became, but for what the recorder used of it.
 ///
@@ -63,13 +72,16 @@ fn after(journal: &Journal, scale: Timescale) -> Before {
 }
 
 /// Says of each process what it used after its exit was noted, as far as whoever waited for it was told: the kernel takes its memory down,
-/// and only then is it over. `whole` is the CPU time of the first process and of those that it waited for.
+/// and only then is it over. `first` is of the process that foretrace started, which need not be among those that were recorded.
 ///
 /// That is no more than the time until the wait for it was over, which it may not be if children were waited for in a way that nobody saw.
-pub(super) fn note_endings(journals: &mut [Journal], whole: Option<Nanos>) {
+pub(super) fn note_endings(journals: &mut [Journal], first: Option<ProcessUsage>) {
     let scale = Timescale::of(journals);
-    if let (Some(Nanos(whole)), Some(first)) = (whole, first_ended(journals)) {
-        journals[first].ending = whole.saturating_sub(journals[first].exit_cpu);
+    if let Some(ProcessUsage { pid, cpu }) = first
+        && let Some(journal) = last_of_first(journals, pid)
+        && journal.exit.is_some()
+    {
+        journal.ending = cpu.0.saturating_sub(journal.exit_cpu);
     }
     let mut reaped: Vec<_> = journals
         .iter()
@@ -103,14 +115,12 @@ pub(super) fn note_endings(journals: &mut [Journal], whole: Option<Nanos>) {
     }
 }
 
-/// Returns the program as which the first process ended.
-fn first_ended(journals: &[Journal]) -> Option<usize> {
-    let first = journals.first()?;
-    (0..journals.len())
-        .filter(|&index| {
-            let journal = &journals[index];
-            (journal.pid, journal.start_ticks) == (first.pid, first.start_ticks)
-        })
-        .max_by_key(|&index| journals[index].predecessors)
-        .filter(|&index| journals[index].exit.is_some())
+/// Returns the program as which the first process of a number ended. Numbers of processes are used again.
+fn last_of_first(journals: &mut [Journal], pid: u32) -> Option<&mut Journal> {
+    let first = journals.iter().find(|journal| journal.pid == pid)?;
+    let started = first.start_ticks;
+    journals
+        .iter_mut()
+        .filter(|journal| (journal.pid, journal.start_ticks) == (pid, started))
+        .max_by_key(|journal| journal.predecessors)
 }

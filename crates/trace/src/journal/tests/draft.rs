@@ -4,8 +4,8 @@ use super::super::layout::{
     self, CHUNK_EVENTS, CHUNK_MAGIC, ChunkHeader, Header, Kind, OUTCOME_SUCCESS, PAGE_BYTES,
     pack_tail,
 };
-use super::super::read_dir_and_start;
-use crate::{Nanos, Trace};
+use super::super::{ProcessUsage, read_dir_and_start};
+use crate::Trace;
 use std::mem::offset_of;
 use tempfile::TempDir;
 /// Ticks are nanoseconds in these journals, and recording began at this one.
@@ -114,10 +114,10 @@ pub(super) fn read(drafts: &[Draft]) -> Trace {
     read_knowing(drafts, None)
 }
 
-/// Reads as who was told how much of the CPU the first process and its children used.
-pub(super) fn read_knowing(drafts: &[Draft], whole_cpu: Option<Nanos>) -> Trace {
+/// Reads as who was told of the process that it started.
+pub(super) fn read_knowing(drafts: &[Draft], first: Option<ProcessUsage>) -> Trace {
     let bytes: Vec<&[u8]> = drafts.iter().map(|draft| draft.bytes.as_slice()).collect();
-    let read = read_dir_and_start(directory(&bytes).path(), whole_cpu);
+    let read = read_dir_and_start(directory(&bytes).path(), first);
     read.expect("it is whole").0
 }
 

@@ -1,5 +1,6 @@
 //! Several processes in one recording.
 
+use super::super::ProcessUsage;
 use super::super::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS};
 use super::draft::{Draft, read, read_knowing};
 use crate::{Nanos, Trace};
@@ -171,10 +172,20 @@ fn the_end_of_a_process_takes_until_it_is_taken_down() {
         crate::validate(&trace).expect("who is waited for ends first");
         ends(&trace)
     };
-    let whole = Some(Nanos(7000));
+    let whole = |pid| {
+        Some(ProcessUsage {
+            pid,
+            cpu: Nanos(7000),
+        })
+    };
     assert_eq!(
-        read(6, 4000, whole),
+        read(6, 4000, whole(7)),
         ["4400 program-9/main 2900", "9300 main 900"]
+    );
+    assert_eq!(
+        read(6, 4000, whole(1)),
+        ["4400 program-9/main 2900", "9100 main 700"],
+        "the process that was started is not among those that were recorded"
     );
     assert_eq!(
         read(6, 8900, None),
