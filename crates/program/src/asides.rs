@@ -54,6 +54,11 @@ pub(crate) fn find(
     if given_up.is_empty() {
         return asides;
     }
+    // Where no try failed, what others of the process give up tells.
+    let mut of_process: BTreeMap<ProcessId, BTreeSet<ObjectId>> = BTreeMap::new();
+    for ((process, _), tokens) in &given_up {
+        of_process.entry(*process).or_default().extend(tokens);
+    }
     for thread in threads {
         let mut held: BTreeMap<ObjectId, i64> = BTreeMap::new();
         for position in thread.operations.clone() {
@@ -63,7 +68,8 @@ pub(crate) fn find(
                     if let Some(call) = call_of(position)
                         && matches!(call.operation, Operation::SemTryWait(_))
                         && let Some(place) = place_of(thread, call)
-                        && let Some(tokens) = given_up.get(&place)
+                        && let Some(tokens) =
+                            given_up.get(&place).or_else(|| of_process.get(&place.0))
                         && let Some(&token) = tokens.first()
                         && tokens.len() == 1
                         && held.get(&token).is_some_and(|&held| held > 0)

@@ -68,6 +68,10 @@ impl Lowering<'_> {
         let tried = self.tries.mutexes(self.trace);
         let structures = self.tries.structures(self.trace, &tried);
         self.structures.extend(structures);
+        for structure in &mut self.structures {
+            let gives_up = |token: &&ObjectId| **token == structure.object;
+            structure.given_up = asides.values().filter(gives_up).count() as u64;
+        }
         let laid_out = with_pools.then_some(LaidOut {
             trace: self.trace,
             next: &self.next,

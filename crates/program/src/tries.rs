@@ -74,6 +74,7 @@ impl Tries {
             pattern: Some(Pattern::Tries),
             sites: sites.get(&mutex).into_iter().flatten().copied().collect(),
             waits: self.waits.get(&mutex).copied().unwrap_or(0),
+            given_up: 0,
         };
         mutexes.iter().map(structure).collect()
     }

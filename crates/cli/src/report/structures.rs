@@ -35,9 +35,7 @@ pub fn table(
         };
         [
             trace.objects[structure.object.index()].name.clone(),
-            structure
-                .pattern
-                .map_or_else(|| "recorded".to_owned(), text),
+            replayed_as(structure),
             structure.waits.to_string(),
             place.map_or_else(|| "-".to_owned(), |place| shortened_name(&place.name())),
             place.and_then(source).unwrap_or_else(|| "-".to_owned()) + &more,
@@ -50,6 +48,15 @@ pub fn table(
     );
     let table = render(columns, rows) + &super::info::more(structures.len(), MOST_CONDITIONS);
     Some((heading, table))
+}
+
+fn replayed_as(structure: &Structure) -> String {
+    let pattern = structure.pattern.map(text);
+    let given_up = match structure.given_up {
+        0 => String::new(),
+        tries => format!(", given up by {tries} tries"),
+    };
+    pattern.unwrap_or_else(|| "recorded".to_owned()) + &given_up
 }
 
 fn text(pattern: Pattern) -> String {
@@ -75,6 +82,8 @@ pub struct StructureJson<'a> {
     /// The threads of a barrier, what a semaphore holds at first, what a latch waits for.
     count: Option<u32>,
     waits: u64,
+    /// How many tries that succeeded in the recording give it up where they have to wait in a replay.
+    given_up: u64,
     /// Where threads lock the mutex to wait, or to look whether they have to.
     sites: Vec<PlaceJson<'a>>,
 }
@@ -107,6 +116,7 @@ pub fn json<'a>(
                 | None => None,
             },
             waits: structure.waits,
+            given_up: structure.given_up,
             sites: structure
                 .sites
                 .iter()

@@ -93,6 +93,8 @@ pub struct Structure {
     pub sites: Vec<SiteId>,
     /// How often a thread waited.
     pub waits: u64,
+    /// How many tries that succeeded in the recording give it up where they have to wait in a replay ([`Program::asides`](crate::Program::asides)).
+    pub given_up: u64,
 }
 
 /// Looks at every condition variable of a trace that says who waited, and from where.
@@ -138,6 +140,7 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
             pattern: found,
             sites: sections.waiting_sites(cond),
             waits: sections.waits(cond),
+            given_up: 0,
         });
     }
     let (uses, places): (Vec<_>, Vec<_>) = unexplained.into_iter().unzip();
@@ -147,6 +150,7 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
         pattern: Some(Pattern::Progress),
         sites,
         waits: 0,
+        given_up: 0,
     }));
     for ((uses, place), is_progress) in uses.iter().zip(places).zip(progress) {
         let found = if is_progress {

@@ -61,6 +61,7 @@ pub(super) fn recognize(trace: &Trace, structures: &mut Vec<Structure>, plan: &m
             pattern: Some(pattern),
             sites: vec![place.1],
             waits: waits().count() as u64,
+            given_up: 0,
         });
     }
 }
