@@ -66,7 +66,24 @@ impl Rows {
         Program::from_trace(&trace(&text))
     }
 
+    /// Lowers the recording as far as it would have come where the process, or one of its threads, was killed after any of its events.
+    fn lower_with_any_end(&self) {
+        let rows: Vec<&str> = self.text.split_inclusive('\n').collect();
+        for end in 2..rows.len() {
+            let lower = |ends: &dyn Fn(&str) -> bool| {
+                let later = rows[end..].iter().filter(|row| !ends(row));
+                let kept = rows[..end].iter().chain(later);
+                Program::from_trace(&trace(&kept.copied().collect::<String>()))
+            };
+            lower(&|_| true);
+            for thread in ["A", "B", "C"] {
+                lower(&|row| row.split(' ').nth(1) == Some(thread));
+            }
+        }
+    }
+
     fn patterns(&self) -> Vec<Option<Pattern>> {
+        self.lower_with_any_end();
         let program = self.program();
         program
             .structures

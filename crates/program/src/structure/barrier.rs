@@ -51,6 +51,6 @@ pub(super) fn test(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
         }
     }
     let pattern = Pattern::Barrier { threads };
-    plan.found(uses.cond, pattern);
+    plan.found(uses, pattern);
     Some(pattern)
 }

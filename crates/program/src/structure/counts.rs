@@ -61,6 +61,6 @@ pub(super) fn test(
             plan.give(uses, section, Gift::Tokens(uses.cond, count));
         }
     }
-    plan.found(uses.cond, Pattern::Count);
+    plan.found(uses, Pattern::Count);
     Some(Pattern::Count)
 }

@@ -146,39 +146,71 @@ impl Plan {
         objects
     }
 
-    /// Notes what a condition variable is.
-    pub(super) fn found(&mut self, cond: ObjectId, pattern: Pattern) {
+    /// Notes what a condition variable stays that is one.
+    pub(super) fn stays(&mut self, cond: ObjectId, pattern: Pattern) {
         self.patterns.push((cond, pattern));
+    }
+
+    /// Notes what a condition variable is instead. What happens to it, and has no part in that, is nothing of its own any more: the end of a
+    /// recording may cut off what would have told.
+    pub(super) fn found(&mut self, uses: &Uses<'_>, pattern: Pattern) {
+        self.patterns.push((uses.cond, pattern));
+        let mut signals: Vec<u32> = uses.bare.iter().map(|&(event, _)| event).collect();
+        for section in &uses.sections {
+            signals.extend(uses.signals(section).map(|(event, _)| event));
+            match section.waits.last() {
+                Some((_, back)) if uses.waits(section) && !self.roles.contains_key(back) => {
+                    self.pass(section);
+                }
+                _ => {}
+            }
+        }
+        for signal in signals {
+            self.roles.entry(signal).or_insert(Role::Nothing);
+        }
+    }
+
+    /// A section's wait is nothing; where the section never ended, nor is the section.
+    fn pass(&mut self, section: &Section) {
+        if section.unlock == NONE {
+            self.look(section);
+        } else {
+            self.begin_after_wait(section, Vec::new());
+        }
     }
 
     /// A section needs something before it begins.
     pub(super) fn take(&mut self, section: &Section, need: Need) {
-        let Some(&(_, back)) = section.waits.last() else {
+        if section.waits.is_empty() {
             self.add_need(section.lock, need);
-            return;
-        };
-        // It begins when its wait is over; what it did before was to look.
-        self.roles.insert(section.lock, Role::Nothing);
+        } else {
+            self.begin_after_wait(section, vec![need]);
+        }
+    }
+
+    /// A section begins when its last wait is over, if it has what it needs by then; what it did before was to look.
+    fn begin_after_wait(&mut self, section: &Section, needs: Vec<Need>) {
+        self.look(section);
+        let mutex = section.mutex;
+        if let Some(&(_, back)) = section.waits.last()
+            && back != NONE
+        {
+            self.roles.insert(back, Role::TakeAndLock { needs, mutex });
+        }
+    }
+
+    /// What a section does up to the end of its last wait is nothing.
+    fn look(&mut self, section: &Section) {
+        self.silence(section.lock);
         if section.held != section.lock {
-            self.roles.insert(section.held, Role::Nothing);
+            self.silence(section.held);
         }
         for &(wait, back) in &section.waits {
-            self.roles.insert(wait, Role::Nothing);
+            self.silence(wait);
             if back != NONE {
-                self.roles.insert(back, Role::Nothing);
+                self.silence(back);
             }
         }
-        if back == NONE {
-            return;
-        }
-        let mutex = section.mutex;
-        self.roles.insert(
-            back,
-            Role::TakeAndLock {
-                needs: vec![need],
-                mutex,
-            },
-        );
     }
 
     fn add_need(&mut self, lock: u32, need: Need) {

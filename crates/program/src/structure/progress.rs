@@ -158,7 +158,7 @@ fn explains(trace: &Trace, group: &[&Uses<'_>], plan: &mut Plan) -> bool {
     }
     for uses in group {
         plan.tell(uses);
-        plan.found(uses.cond, Pattern::Progress);
+        plan.stays(uses.cond, Pattern::Progress);
     }
     true
 }

@@ -89,7 +89,7 @@ pub(super) fn test(trace: &Trace, uses: &Uses<'_>, plan: &mut Plan) -> Option<Pa
     for (section, other) in needs {
         plan.follow(section, other);
     }
-    plan.found(uses.cond, Pattern::Rounds);
+    plan.stays(uses.cond, Pattern::Rounds);
     Some(Pattern::Rounds)
 }
 

@@ -202,9 +202,8 @@ fn semaphore(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Opt
             Step::Wait => {}
         }
     }
-    forget_endless(uses, plan);
     let pattern = Pattern::Semaphore { initial };
-    plan.found(uses.cond, pattern);
+    plan.found(uses, pattern);
     Some(pattern)
 }
 
@@ -220,24 +219,6 @@ fn initial_tokens(steps: &[(u32, Step<'_>)]) -> Option<u32> {
         }
     }
     None
-}
-
-/// Plans nothing for sections whose wait never ended: their threads end there.
-fn forget_endless(uses: &Uses<'_>, plan: &mut Plan) {
-    for section in &uses.sections {
-        if uses.waits(section) && section.unlock == NONE {
-            plan.silence(section.lock);
-            if section.held != section.lock {
-                plan.silence(section.held);
-            }
-            for &(wait, back) in &section.waits {
-                plan.silence(wait);
-                if back != NONE {
-                    plan.silence(back);
-                }
-            }
-        }
-    }
 }
 
 /// Closed until a broadcast opens it for good: before that all wait, after it none.
@@ -275,8 +256,7 @@ fn gate(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Option<P
             _ => {}
         }
     }
-    forget_endless(uses, plan);
-    plan.found(uses.cond, Pattern::Gate);
+    plan.found(uses, Pattern::Gate);
     Some(Pattern::Gate)
 }
 
@@ -313,7 +293,7 @@ fn latch(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Option<
         }
     }
     let pattern = Pattern::Latch { count };
-    plan.found(uses.cond, pattern);
+    plan.found(uses, pattern);
     Some(pattern)
 }
 
@@ -379,6 +359,6 @@ fn latch_looked_at(
         }
     }
     let pattern = Pattern::Latch { count };
-    plan.found(uses.cond, pattern);
+    plan.found(uses, pattern);
     Some(pattern)
 }
