@@ -189,19 +189,31 @@ impl ThreadRule {
 
 /// Returns whether a name is one that a pattern stands for, in which `*` is any letters and `?` any letter.
 fn matches(glob: &str, name: &str) -> bool {
-    let Some(first) = glob.chars().next() else {
-        return name.is_empty();
-    };
-    let rest = &glob[first.len_utf8()..];
-    if first == '*' {
-        let starts = name.char_indices().map(|(at, _)| at).chain([name.len()]);
-        return starts.into_iter().any(|at| matches(rest, &name[at..]));
+    let glob: Vec<char> = glob.chars().collect();
+    let name: Vec<char> = name.chars().collect();
+    let (mut in_glob, mut in_name) = (0, 0);
+    // Behind the last `*` passed, and where in the name the letters begin that it does not stand for: fewer are of no use to those before.
+    let mut star = None;
+    while in_name < name.len() {
+        match glob.get(in_glob) {
+            Some('*') => {
+                in_glob += 1;
+                star = Some((in_glob, in_name));
+            }
+            Some(&letter) if letter == '?' || letter == name[in_name] => {
+                in_glob += 1;
+                in_name += 1;
+            }
+            _ => {
+                let Some((behind, from)) = star else {
+                    return false;
+                };
+                star = Some((behind, from + 1));
+                (in_glob, in_name) = (behind, from + 1);
+            }
+        }
     }
-    let mut letters = name.chars();
-    letters
-        .next()
-        .is_some_and(|letter| first == '?' || first == letter)
-        && matches(rest, letters.as_str())
+    glob[in_glob..].iter().all(|&letter| letter == '*')
 }
 
 #[cfg(test)]
@@ -215,6 +227,8 @@ mod tests {
             ("*", ""),
             ("w*r?", "worker7"),
             ("*:T1", "a:b:T1"),
+            ("*ab*b", "aabab"),
+            ("a*", "a"),
         ] {
             assert!(matches(glob, name), "{glob} {name}");
         }

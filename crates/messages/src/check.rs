@@ -82,7 +82,8 @@ impl Program {
                         last: ranks - 1,
                     });
                 }
-                if op.request != BLOCKING && op.request > MOST_REQUESTS {
+                let has_request = op.request != BLOCKING || op.kind == Kind::Wait;
+                if has_request && op.request > MOST_REQUESTS {
                     return Err(ProgramError::Requests {
                         path: self.source.clone(),
                         rank,

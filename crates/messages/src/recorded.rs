@@ -129,33 +129,29 @@ pub(crate) fn owners(trace: &Trace) -> Result<(u32, Vec<Option<u32>>), NoRanks> 
         return Ok((ranks, (0..ranks).map(Some).collect()));
     };
     let mut owners = HashMap::new();
-    let mut found = vec![false; ranks as usize];
+    let mut found = HashSet::new();
     for (process, rank, of) in begun {
         // A recording may hold several programs one after the other; the first is meant.
-        if of == ranks && !std::mem::replace(&mut found[rank as usize], true) {
+        if of == ranks && rank < ranks && found.insert(rank) {
             owners.insert(process, rank);
         }
     }
-    let missing: Vec<String> = (0..ranks)
-        .filter(|rank| !found[*rank as usize])
-        .map(|rank| rank.to_string())
-        .collect();
-    if missing.is_empty() {
+    let missing = ranks as usize - found.len();
+    if missing == 0 {
         let of = |thread: &foretrace_trace::Thread| owners.get(&thread.process).copied();
         return Ok((ranks, trace.threads.iter().map(of).collect()));
     }
+    let of_missing = (0..ranks).filter(|rank| !found.contains(rank));
+    let first: Vec<String> = of_missing.take(8).map(|rank| rank.to_string()).collect();
+    let first = first.join(", ");
     Err(NoRanks::Missing {
         source_name,
         ranks,
-        verb: if missing.len() == 1 { "was" } else { "were" },
-        missing: match missing.as_slice() {
-            [one] => format!("rank {one}"),
-            few if few.len() <= 8 => format!("ranks {}", few.join(", ")),
-            many => format!(
-                "ranks {} and {} others",
-                many[..8].join(", "),
-                many.len() - 8
-            ),
+        verb: if missing == 1 { "was" } else { "were" },
+        missing: match missing {
+            1 => format!("rank {first}"),
+            2..=8 => format!("ranks {first}"),
+            more => format!("ranks {first} and {} others", more - 8),
         },
     })
 }

@@ -527,3 +527,12 @@ fn peers_that_are_not_there_are_told_with_rank_and_operation() {
         "test: rank 0, operation 2 (send): there is no rank 7; ranks are 0 to 1"
     );
 }
+
+#[test]
+fn requests_whose_numbers_are_too_large_are_told() {
+    let program = program(&[&[work(1), Operation::wait(u32::MAX)], &[]]);
+    assert_eq!(
+        program.check().unwrap_err().to_string(),
+        "test: rank 0 uses request number 4294967295; number them from 0, and use numbers again"
+    );
+}

@@ -147,14 +147,18 @@ impl Lowering<'_> {
                 let send = self.push(index, thread, Action::Send { to, event });
                 self.rendezvous.entry((to, event)).or_default().send(send);
             }
-            Op::Join(_) if self.is_cut_short(index) => {
-                let until = self.until_cancelled(thread);
-                self.push(index, thread, until);
-            }
             Op::Join(child) => {
                 let gate = self.gate_of(Opener::End(child));
-                let join = self.push(index, thread, Action::Await(gate));
-                self.set_open(join, OpenKind::Other);
+                if self.return_of(index).is_none() && self.has_ended(child) {
+                    // It did not block.
+                    self.push(index, thread, Action::Await(gate));
+                } else if self.is_cut_short(index) {
+                    let until = self.until_cancelled(thread);
+                    self.push(index, thread, until);
+                } else {
+                    let join = self.push(index, thread, Action::Await(gate));
+                    self.set_open(join, OpenKind::Other);
+                }
             }
             _ => {
                 self.push(index, thread, Action::Pass);
@@ -429,6 +433,12 @@ impl Lowering<'_> {
             Some(back) => back.outcome == CANCELLED,
             None => self.is_explicit() && !self.is_last_call(index),
         }
+    }
+
+    /// Returns whether a thread has ended by now.
+    fn has_ended(&self, thread: ThreadId) -> bool {
+        let last = self.lists[thread.index()].last();
+        last.is_some_and(|operation| operation.action == Action::Terminate)
     }
 
     /// Returns whether a thread made no further call: nothing follows, or its end.

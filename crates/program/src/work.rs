@@ -22,6 +22,8 @@ pub(crate) struct Work {
     carries_cpu: Vec<bool>,
     /// The CPU time of each thread by its last event.
     last_cpu: Vec<u64>,
+    /// Whether each thread's last call gave the CPU up for a time of its own; of threads without CPU times.
+    sleeps: Vec<bool>,
 }
 
 impl Work {
@@ -36,6 +38,7 @@ impl Work {
             born: vec![false; threads],
             carries_cpu: threads_with_cpu_times(trace),
             last_cpu: vec![0; threads],
+            sleeps: vec![false; threads],
         }
     }
 
@@ -49,6 +52,13 @@ impl Work {
         let mut last = self.last_cpu[thread];
         self.before = self.before(trace, event, &mut last);
         self.last_cpu[thread] = last;
+        if !self.carries_cpu[thread] {
+            let call = trace.call(&trace.events[event]);
+            let slept = std::mem::replace(&mut self.sleeps[thread], sleeps(call));
+            if slept && call.operation == Operation::Return {
+                self.before = 0;
+            }
+        }
         self.left = self.before;
         self.event = event;
     }
@@ -99,6 +109,12 @@ impl Work {
 /// Returns whether an event is the return of a wait whose time ran out: the time before it was spent asleep.
 fn returns_by_timeout(call: &Call) -> bool {
     call.operation == Operation::Return && call.outcome == Outcome::TimedOut
+}
+
+/// Returns whether a call lets time pass by itself, without the CPU.
+fn sleeps(call: &Call) -> bool {
+    let is_io = matches!(call.operation, Operation::Io { .. });
+    is_io || call.outcome == Outcome::TimedOut || call.operation.is_sleep(call.outcome)
 }
 
 fn threads_with_cpu_times(trace: &Trace) -> Vec<bool> {

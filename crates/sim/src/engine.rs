@@ -16,7 +16,7 @@ mod turns;
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use foretrace_program::Program;
+use foretrace_program::{Action, Program};
 use foretrace_schedule::{SimTime, State, WaitKind};
 
 use self::looks::Seen;
@@ -32,6 +32,8 @@ use crate::{
     models::Model,
     observer::Observer,
     processors::Processors,
+    report,
+    scheme::Overruled,
     speed::Speeds,
 };
 
@@ -77,6 +79,8 @@ pub(crate) struct Engine<'p, M, O> {
     called: u64,
     /// Whether all that is left are threads that look at memory for what will not come.
     is_stuck: bool,
+    /// Waits that are over as the recording says so alone.
+    pub overruled: Vec<Overruled>,
 }
 
 /// Returns who ran last on each CPU: nobody, and no list where it does not matter.
@@ -135,6 +139,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             vacated: vec![0; machine.cpus as usize],
             called: 0,
             is_stuck: false,
+            overruled: Vec::new(),
         }
     }
 
@@ -152,10 +157,47 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             while let Some(thread) = self.next_due() {
                 self.operate(thread);
             }
-            if self.is_stuck || self.observer.is_cancelled() || !self.advance() {
+            if self.is_stuck || self.observer.is_cancelled() {
+                return;
+            }
+            if !self.advance() && !self.go_on_as_recorded() {
                 return;
             }
         }
+    }
+
+    /// Nobody can go on. Where no further model is to be tried, the one does that waited first of those that went on in the recording, although
+    /// nothing there ends its wait: such a recording contradicts itself. Returns whether there is one.
+    fn go_on_as_recorded(&mut self) -> bool {
+        if !M::IS_LAST {
+            return false;
+        }
+        let program = self.core.program;
+        let threads = self.core.threads.iter().zip(&program.threads);
+        let waits = threads.zip(0..).filter(|((state, thread), _)| {
+            state.status == Status::Blocked && state.position + 1 < thread.operations.end
+        });
+        let waits =
+            waits.map(|((state, _), thread)| (program.operations.event(state.position), thread));
+        let Some((event, thread)) = waits.min() else {
+            return false;
+        };
+        let wait = report::blocked_thread(self, thread);
+        self.overruled.push(Overruled { event, wait });
+        match self.core.action(thread) {
+            Action::Await(gate) => {
+                self.core.open_gate(gate, thread);
+                self.release_others(thread);
+            }
+            action => {
+                if let Action::Barrier(barrier) = action {
+                    self.core.barriers.leave(barrier, thread);
+                }
+                self.resume(thread, thread);
+            }
+        }
+        self.share_out();
+        true
     }
 
     /// Returns the next thread that can do an operation now.

@@ -55,6 +55,6 @@ pub use {
     machine::{Bind, Costs, Handover, LINUX_TICK, Machine, SchedulerKind, ThreadSetting},
     memory::Memory,
     models::ModelKind,
-    scheme::{Attempt, Choice, Prediction, Run, predict, predict_all, run, schedule},
+    scheme::{Attempt, Choice, Overruled, Prediction, Run, predict, predict_all, run, schedule},
     speed::{Processor, Rate},
 };

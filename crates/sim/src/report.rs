@@ -1,4 +1,4 @@
-//! The report of a deadlock: who waits for what since when.
+//! Who waits for what since when: in a deadlock, or for what the trace says nothing of.
 
 use foretrace_program::{Action, Program};
 use foretrace_schedule::{BlockedThread, SimTime};
@@ -23,19 +23,29 @@ pub(crate) fn blocked_threads<M: Model, O: Observer>(
                 since: SimTime::ZERO,
             }),
             Status::Ready | Status::Waking | Status::Running | Status::Blocked => {
-                let action = program.operations.action(state.position);
-                let culprit = engine.culprit(index as u32);
-                blocked.push(BlockedThread {
-                    thread,
-                    operation: program.operation_name(state.position).to_owned(),
-                    object: program.subject(action).map(ToOwned::to_owned),
-                    waits_for: culprit.map(|thread| program.threads[thread as usize].name.clone()),
-                    since: SimTime(state.since),
-                });
+                blocked.push(blocked_thread(engine, index as u32));
             }
         }
     }
     blocked
+}
+
+/// Tells what a thread waits for.
+pub(crate) fn blocked_thread<M: Model, O: Observer>(
+    engine: &Engine<'_, M, O>,
+    thread: u32,
+) -> BlockedThread {
+    let program = engine.core.program;
+    let name = |thread: u32| program.threads[thread as usize].name.clone();
+    let state = &engine.core.threads[thread as usize];
+    let action = program.operations.action(state.position);
+    BlockedThread {
+        thread: name(thread),
+        operation: program.operation_name(state.position).to_owned(),
+        object: program.subject(action).map(ToOwned::to_owned),
+        waits_for: engine.culprit(thread).map(name),
+        since: SimTime(state.since),
+    }
 }
 
 fn creator(program: &Program, child: u32) -> Option<String> {

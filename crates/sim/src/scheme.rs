@@ -45,6 +45,17 @@ pub struct Run {
     pub end: SimTime,
     /// When each thread ended.
     pub finish: Vec<Option<SimTime>>,
+    /// Waits that nothing ended, of threads that went on in the recording: under the last model they are over when nothing else can happen.
+    pub overruled: Vec<Overruled>,
+}
+
+/// A wait that was over in the recording, though nothing there ends it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overruled {
+    /// The event of the trace that the wait began with.
+    pub event: u32,
+    /// Who waited for what.
+    pub wait: BlockedThread,
 }
 
 impl Run {
@@ -251,6 +262,7 @@ fn finish<M: Model, O: Observer>(mut engine: Engine<'_, M, O>) -> (Run, O) {
         },
         end: SimTime(engine.core.now),
         finish: finish.collect(),
+        overruled: engine.overruled,
     };
     (run, engine.observer)
 }

@@ -427,7 +427,7 @@ pub struct ValidateArgs {
     /// How to predict.
     pub how: ModelArgs,
     /// Exit with 4 where a speed-up is predicted wrong by more than so many percent
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     pub fail_if: Option<f64>,
     /// Print one JSON document
     #[arg(long)]

@@ -119,6 +119,14 @@ fn parse_count(text: &str) -> Result<u32, String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seeds(pub Vec<u64>);
 
+/// Reads a share in percent, of any size.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok();
+    let possible = number.filter(|number| number.is_finite() && *number >= 0.0);
+    possible
+        .ok_or_else(|| format!("`{text}` is no share; write a number of percent, for instance 8"))
+}
+
 /// As many seeds as can be asked for at once.
 const MOST_SEEDS: usize = 10_000;
 
@@ -134,8 +142,12 @@ impl FromStr for Seeds {
         for part in text.split(',') {
             match part.split_once("..") {
                 Some((first, last)) => {
+                    let (first, last) = (number(first)?, number(last)?);
+                    if first > last {
+                        return Err(format!("{part} is empty; write for instance 7 or 1..20"));
+                    }
                     // One more than allowed is enough to tell that it is too many.
-                    seeds.extend((number(first)?..=number(last)?).take(MOST_SEEDS + 1));
+                    seeds.extend((first..=last).take(MOST_SEEDS + 1));
                 }
                 None => seeds.push(number(part)?),
             }
@@ -145,9 +157,6 @@ impl FromStr for Seeds {
         }
         seeds.sort_unstable();
         seeds.dedup();
-        if seeds.is_empty() {
-            return Err(format!("{text} is empty; write for instance 7 or 1..20"));
-        }
         Ok(Self(seeds))
     }
 }

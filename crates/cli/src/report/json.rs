@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use foretrace_schedule::{BlockedThread, Outcome};
-use foretrace_sim::{Attempt, Run};
+use foretrace_sim::{Attempt, Overruled, Run};
 use foretrace_trace::{ExitStatus, Recording, ThreadClock, Trace};
 use serde::Serialize;
 
@@ -324,6 +324,9 @@ struct AttemptJson<'a> {
 enum OutcomeJson<'a> {
     Completed {
         makespan_ns: u64,
+        /// Waits that the trace says were over, though nothing in it ends them.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        overruled: Vec<OverruledJson<'a>>,
     },
     Deadlock {
         at_ns: u64,
@@ -337,7 +340,15 @@ impl<'a> AttemptJson<'a> {
         Self {
             model: attempt.model.name(),
             outcome: match &attempt.run.outcome {
-                Outcome::Completed => OutcomeJson::Completed { makespan_ns: end },
+                Outcome::Completed => OutcomeJson::Completed {
+                    makespan_ns: end,
+                    overruled: attempt
+                        .run
+                        .overruled
+                        .iter()
+                        .map(OverruledJson::new)
+                        .collect(),
+                },
                 Outcome::Deadlock(blocked) => OutcomeJson::Deadlock {
                     at_ns: end,
                     blocked: blocked.iter().map(BlockedJson::new).collect(),
@@ -346,6 +357,23 @@ impl<'a> AttemptJson<'a> {
             makespan_range_ns: attempt
                 .spread
                 .map(|(least, most)| [least.as_nanos(), most.as_nanos()]),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct OverruledJson<'a> {
+    /// The event's number, from 1.
+    event: u32,
+    #[serde(flatten)]
+    wait: BlockedJson<'a>,
+}
+
+impl<'a> OverruledJson<'a> {
+    fn new(overruled: &'a Overruled) -> Self {
+        Self {
+            event: overruled.event + 1,
+            wait: BlockedJson::new(&overruled.wait),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use foretrace_schedule::{BlockedThread, Outcome};
-use foretrace_sim::Attempt;
+use foretrace_sim::{Attempt, Overruled};
 
 use crate::{
     core::Prediction,
@@ -39,7 +39,8 @@ pub fn text(predictions: &[Prediction]) -> String {
 fn below<'a>(predictions: impl IntoIterator<Item = &'a Prediction> + Clone) -> String {
     let mut text = machine(predictions.clone());
     text += &spreads(predictions.clone());
-    text += &deadlocks(predictions);
+    text += &deadlocks(predictions.clone());
+    text += &overruled(predictions);
     text
 }
 
@@ -199,6 +200,30 @@ fn deadlocks<'a>(predictions: impl IntoIterator<Item = &'a Prediction>) -> Strin
             text,
             "\n{more} more deadlock{plural} on the way to these answers (all of them with --json)"
         );
+    }
+    text
+}
+
+/// Tells which waits were over as the trace says so, though nothing in it ends them: of the answers, as far as there are such.
+fn overruled<'a>(predictions: impl IntoIterator<Item = &'a Prediction>) -> String {
+    let of = |prediction: &'a Prediction| Some(&prediction.result.answer()?.overruled);
+    let most = predictions
+        .into_iter()
+        .filter_map(of)
+        .max_by_key(|waits| waits.len());
+    let Some(waits) = most.filter(|waits| !waits.is_empty()) else {
+        return String::new();
+    };
+    let mut text = "\nThe trace contradicts itself: its threads went on, though nothing in it ends these waits. They are taken to be over \
+                    when nothing else can happen:\n"
+        .to_owned();
+    for Overruled { event, wait } in waits.iter().take(MOST_BLOCKED) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  event {}: {}", event + 1, blocked_text(wait));
+    }
+    if waits.len() > MOST_BLOCKED {
+        let more = waits.len() - MOST_BLOCKED;
+        let _ = writeln!(text, "  and {more} more (all of them with --json)");
     }
     text
 }

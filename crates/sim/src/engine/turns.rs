@@ -195,11 +195,14 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         // One that nobody had yet was idle for long.
         let idle = SimTime(self.core.now.checked_sub(vacated).unwrap_or(u64::MAX));
         let latency = self.machine.costs.latency_after(idle).0;
-        if latency == 0 || !was_idle || self.machine.cpus == 1 || polled || awake {
+        if !was_idle || self.machine.cpus == 1 || polled || awake {
+            return self.begin_turn(thread);
+        }
+        self.called += 1;
+        if latency == 0 {
             return self.begin_turn(thread);
         }
         state.status = Status::Waking;
-        self.called += 1;
         self.set_alarm(self.core.now.saturating_add(latency), cpu);
     }
 

@@ -40,4 +40,10 @@ impl Barriers {
         }
         Some(barrier.arrived.drain(..))
     }
+
+    /// A thread that arrived goes on without the others.
+    pub fn leave(&mut self, barrier: ObjectId, thread: u32) {
+        let arrived = &mut self.barriers[barrier.index()].arrived;
+        arrived.retain(|&other| other != thread);
+    }
 }

@@ -307,8 +307,13 @@ pub(super) fn action(
 }
 
 fn begin(words: &mut Words<'_, '_>) -> Result<Action, Problem> {
-    let rank = count(words, "a rank")?;
+    let token = words.required("a rank")?;
+    let rank = number(token, "a rank")?;
     let ranks = count(words, "how many ranks there are")?;
+    if rank >= ranks {
+        let remedy = "ranks count from 0: correct it, or how many there are";
+        return Err(token.not(format!("a rank of {ranks}"), remedy));
+    }
     let Some(token) = words.optional() else {
         return Ok(Action::Begin { rank, ranks });
     };
