@@ -14,6 +14,12 @@ const OURS: &[u8] = b"FORETRACE_";
 /// What the user had in `LD_PRELOAD`, where there was such a variable. Behind our prefix stands the user's own.
 const KEPT: &[u8] = b"FORETRACE_LD_PRELOAD=";
 
+/// Returns whether the C library has been told of the environment by now.
+pub fn is_there() -> bool {
+    // SAFETY: the pointer alone is read.
+    !unsafe { environ }.is_null()
+}
+
 /// Takes our variables out, in place, and puts `LD_PRELOAD` back as the user had it.
 ///
 /// # Safety

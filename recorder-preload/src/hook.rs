@@ -54,6 +54,11 @@ impl Pending {
         returned_from_wait(self.kind, self.object, outcome, self.since);
         core::mem::forget(self);
     }
+
+    /// What came of it is recorded already.
+    pub fn was_over(self) {
+        core::mem::forget(self);
+    }
 }
 
 impl Drop for Pending {

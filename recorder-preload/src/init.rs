@@ -55,6 +55,11 @@ fn wake_up() -> bool {
         // A forked child, whose handler did not run: its fork was a raw one.
         return restart();
     }
+    if !environment::is_there() {
+        // Functions of `.preinit_array` run before the C library has it; what they do is not recorded.
+        process::disclaim();
+        return false;
+    }
     let began = process::own_cpu_nanos();
     next::look_up_all();
     children::look_up_all();

@@ -8,17 +8,19 @@ use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock, release, try_mutex};
 use crate::next;
 
-/// Which of a mutex's integers is its kind in glibc, and the bit in it that says robust.
+/// Which of a mutex's integers is its kind in glibc, and the bits in it that say robust and that it lends its priority.
 const KIND_INDEX: usize = 4;
 const ROBUST: c_int = 16;
+const PROTECT: c_int = 64;
 
 /// Returns whether a try may go before a lock. Not with robust mutexes: glibc's try of one that is not recoverable
-/// leaves it locked, and the lock after it would wait for ever.
+/// leaves it locked, and the lock after it would wait for ever. Nor with those that lend their priority: whether the thread may have that is found
+/// out once, and a try would hear of it in place of the lock.
 #[inline]
 fn may_try(mutex: *mut pthread_mutex_t) -> bool {
     // SAFETY: the kind lies within the mutex, and does not change while it is in use.
     let kind = unsafe { mutex.cast::<c_int>().add(KIND_INDEX).read() };
-    kind & ROBUST == 0
+    kind & (ROBUST | PROTECT) == 0
 }
 
 pub unsafe extern "C-unwind" fn init(

@@ -31,6 +31,15 @@ fn writing(stream: *mut FILE) -> Target {
     Target::Stream(Write, stream.cast(), descriptor)
 }
 
+/// What writing out what a stream holds waits for; without one, those of all streams that are open.
+fn flushing(stream: *mut FILE) -> Target {
+    if stream.is_null() {
+        Target::Other(Write)
+    } else {
+        writing(stream)
+    }
+}
+
 hooks! {
     fread(buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
         = reading(stream);
@@ -60,8 +69,8 @@ hooks! {
         = writing(stream);
     fputs(text: *const c_char, stream: *mut FILE) -> c_int = writing(stream);
     fputs_unlocked(text: *const c_char, stream: *mut FILE) -> c_int = writing(stream);
-    fflush(stream: *mut FILE) -> c_int = writing(stream);
-    fflush_unlocked(stream: *mut FILE) -> c_int = writing(stream);
+    fflush(stream: *mut FILE) -> c_int = flushing(stream);
+    fflush_unlocked(stream: *mut FILE) -> c_int = flushing(stream);
     __overflow(stream: *mut FILE, byte: c_int) -> c_int = writing(stream);
     puts(text: *const c_char) -> c_int = Target::File(Write, libc::STDOUT_FILENO);
 }

@@ -70,11 +70,16 @@ pub fn recording() -> bool {
     current() == RECORDING
 }
 
-/// Claims the right to initialize; whoever gets it must call [`start`], [`restart`] or [`stay_passive`].
+/// Claims the right to initialize; whoever gets it must call [`start`], [`restart`], [`stay_passive`] or [`disclaim`].
 pub fn claim() -> bool {
     state()
         .compare_exchange(UNBORN, INITIALIZING, Ordering::AcqRel, Ordering::Acquire)
         .is_ok()
+}
+
+/// Gives the right to initialize back: it is too early.
+pub fn disclaim() {
+    state().store(UNBORN, Ordering::Release);
 }
 
 /// Decides not to record.
@@ -157,11 +162,7 @@ pub fn start(
         STATE.store(page, Ordering::Release);
     }
     cost::know(known, CLOCK.load(Ordering::Relaxed));
-    let opened = open(0, began, known.loading);
-    if !opened {
-        PRETENDED_CPUS.store(0, Ordering::Relaxed);
-    }
-    opened
+    open(0, began, known.loading)
 }
 
 /// Begins recording anew, in the child of a fork.
@@ -199,7 +200,8 @@ fn open(flags: u64, began: u64, before: u64) -> bool {
         .ok()
         .and_then(|directory| file::create(directory, birth).ok());
     if journal.is_none() {
-        pretend_only(0);
+        // It stays on the CPU that recordings are made on, so it goes on believing in as many.
+        stay_passive();
         return false;
     }
     state().store(RECORDING, Ordering::Release);

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 
 use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS, OUTCOME_WAITED_FOR_ALL};
 
-use super::region::{Member, Team};
+use super::region::{AtBarrier, Member, Team, aside};
 use super::{functions, pass, recording, tasks};
 use crate::hook::Pending;
 
@@ -14,6 +14,26 @@ fn wait<T>(site: u64, call: impl FnOnce() -> T, outcome: impl FnOnce(&T) -> u8) 
         return pass(site, call);
     };
     wait_in((Kind::BarrierWait, barrier), barrier, site, call, outcome)
+}
+
+/// Records a wait at the team's barrier that has no result.
+fn wait_plainly<T>(site: u64, call: impl FnOnce() -> T) -> T {
+    let Some(barrier) = Member::barrier().filter(|_| recording(site)) else {
+        return pass(site, call);
+    };
+    let Some(here) = AtBarrier::next() else {
+        let recorded_as = (Kind::BarrierWait, barrier);
+        return wait_in(recorded_as, barrier, site, call, |_| OUTCOME_SUCCESS);
+    };
+    let pending = Pending::record(Kind::BarrierWait, barrier, site);
+    let (result, is_over) = here.during(call);
+    tasks::mark_unseen(barrier);
+    if is_over {
+        pending.was_over();
+    } else {
+        pending.returned(OUTCOME_SUCCESS);
+    }
+    result
 }
 
 /// Records a wait for all tasks that are made in a call, and for those that these make.
@@ -39,7 +59,7 @@ fn wait_in<T>(
     outcome: impl FnOnce(&T) -> u8,
 ) -> T {
     let pending = Pending::record(kind, object, site);
-    let result = call();
+    let result = aside(core::ptr::null(), call);
     tasks::mark_unseen(barrier);
     pending.returned(outcome(&result));
     result
@@ -54,7 +74,7 @@ macro_rules! barriers {
         $(
             pub unsafe extern "C-unwind" fn $name(site: u64) {
                 // SAFETY: the program's own call.
-                wait(site, || unsafe { functions::$next(site) }, |()| OUTCOME_SUCCESS);
+                wait_plainly(site, || unsafe { functions::$next(site) });
             }
         )*
         $(
@@ -65,7 +85,7 @@ macro_rules! barriers {
                 if unsafe { functions::omp_get_cancellation(site) } != 0 {
                     return call();
                 }
-                wait(site, call, |_| OUTCOME_SUCCESS)
+                wait_plainly(site, call)
             }
         )*
     };

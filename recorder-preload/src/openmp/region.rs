@@ -186,6 +186,8 @@ struct Region {
     limit: u32,
     /// The members that it has, once its master is among them.
     size: AtomicU32,
+    /// How many barriers in it some member is back from.
+    passed: AtomicU32,
 }
 
 /// A thread's part in a region.
@@ -196,12 +198,92 @@ pub struct Member {
     size: u32,
     /// How many regions the thread is in.
     depth: u32,
+    /// How many barriers of the region it came to.
+    barriers: Cell<u32>,
+    /// How many of these some member is back from; null where the team has no other members.
+    passed: *const AtomicU32,
+    /// Where the thread waits, doing nothing else yet; null if it does not.
+    waits_at: Cell<*const AtBarrier>,
     outer: *const Member,
+}
+
+/// A wait at a barrier in a region. The library lets a thread that has not noticed yet that all have come do tasks that others made since.
+pub struct AtBarrier {
+    /// The barrier's address.
+    address: u64,
+    /// Which of the region's barriers it is, from 1.
+    number: u32,
+    /// How many some member is back from.
+    passed: *const AtomicU32,
+    /// Whether it is recorded that the wait is over.
+    is_over: Cell<bool>,
+}
+
+impl AtBarrier {
+    /// Returns one for the next barrier that the calling thread comes to; `None` where its team has no other members, or it does a task.
+    pub fn next() -> Option<Self> {
+        let member = Member::current()?;
+        let does_task = ThreadState::current().task_barrier.get() != 0;
+        if member.size < 2 || member.passed.is_null() || does_task {
+            return None;
+        }
+        let number = member.barriers.get() + 1;
+        member.barriers.set(number);
+        Some(Self {
+            address: member.barrier,
+            number,
+            passed: member.passed,
+            is_over: Cell::new(false),
+        })
+    }
+
+    /// Records that the calling thread's wait at a barrier is over, if another member is back from that: what it does from now on is not done
+    /// before all have come.
+    pub fn leave_if_passed() {
+        // SAFETY: null, or set by `aside`, which waits in a frame below this one.
+        let here = Member::current().and_then(|member| unsafe { member.waits_at.get().as_ref() });
+        let Some(here) = here else {
+            return;
+        };
+        // SAFETY: the region lasts until all its members are through.
+        let passed = unsafe { &*here.passed }.load(Ordering::Acquire);
+        if passed >= here.number && !here.is_over.replace(true) {
+            returned(Kind::BarrierWait, here.address, OUTCOME_SUCCESS);
+        }
+    }
+
+    /// Waits, and returns whether it is recorded already that the wait is over.
+    pub fn during<T>(&self, call: impl FnOnce() -> T) -> (T, bool) {
+        let result = aside(self, call);
+        // SAFETY: as above.
+        unsafe { &*self.passed }.fetch_max(self.number, Ordering::AcqRel);
+        (result, self.is_over.get())
+    }
+}
+
+/// Calls a function while the calling thread waits at this barrier; where it is null, at none that it may leave meanwhile.
+pub fn aside<T>(waits_at: *const AtBarrier, call: impl FnOnce() -> T) -> T {
+    /// Restores what was before, however the call is left.
+    struct Guard<'m>(&'m Member, *const AtBarrier);
+    impl Drop for Guard<'_> {
+        fn drop(&mut self) {
+            self.0.waits_at.set(self.1);
+        }
+    }
+    let member = Member::current();
+    let guard = member.map(|member| Guard(member, member.waits_at.replace(waits_at)));
+    let result = call();
+    drop(guard);
+    result
 }
 
 impl Member {
     /// Calls a function with the calling thread being a member.
-    fn during<T>(barrier: u64, size: u32, call: impl FnOnce() -> T) -> T {
+    fn during<T>(
+        (barrier, size): (u64, u32),
+        passed: *const AtomicU32,
+        call: impl FnOnce() -> T,
+    ) -> T {
         /// Restores what was before, however the call is left.
         struct Guard(*const Member, u64);
         impl Drop for Guard {
@@ -217,6 +299,9 @@ impl Member {
             barrier,
             size,
             depth: depth() + 1,
+            barriers: Cell::new(0),
+            passed,
+            waits_at: Cell::new(core::ptr::null()),
             outer,
         };
         // A task may begin a region.
@@ -237,19 +322,22 @@ impl Member {
         if of_task != 0 {
             return Some(of_task);
         }
-        let member: *const Self = state.member.get().cast();
-        // SAFETY: null, or set by `during`, which waits in a frame below this one.
-        unsafe { member.as_ref() }
+        Self::current()
             .filter(|member| member.size > 1)
             .map(|member| member.barrier)
+    }
+
+    /// Returns the calling thread's part in its innermost region.
+    fn current<'m>() -> Option<&'m Self> {
+        let member: *const Self = ThreadState::current().member.get().cast();
+        // SAFETY: null, or set by `during`, which waits in a frame below this one.
+        unsafe { member.as_ref() }
     }
 }
 
 /// Returns how many regions the calling thread is in.
 fn depth() -> u32 {
-    let member: *const Member = ThreadState::current().member.get().cast();
-    // SAFETY: as above.
-    unsafe { member.as_ref() }.map_or(0, |member| member.depth)
+    Member::current().map_or(0, |member| member.depth)
 }
 
 /// Returns the most members that the library may give a team.
@@ -294,7 +382,7 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
         region.team.enter(region.site);
     }
     let barrier = region.team.barrier(size);
-    Member::during(barrier, size, || {
+    Member::during((barrier, size), &raw const region.passed, || {
         // SAFETY: the program's own function, with what it asked for.
         unsafe { (region.body)(region.data) }
     });
@@ -334,7 +422,7 @@ pub unsafe fn begin<T>(
     let limit = limit(asked, site);
     if limit <= 1 {
         // Barriers in there are for this thread alone.
-        return Member::during(0, 1, || call(body, data));
+        return Member::during((0, 1), core::ptr::null(), || call(body, data));
     }
     let team = Team::of_current(depth());
     let region = Region {
@@ -345,6 +433,7 @@ pub unsafe fn begin<T>(
         team,
         limit,
         size: AtomicU32::new(0),
+        passed: AtomicU32::new(0),
     };
     team.begin(limit, site);
     let result = call(run, (&raw const region).cast_mut().cast());

@@ -13,7 +13,7 @@ use foretrace_recorder::{
 };
 
 use super::functions::{self, Body, Copy};
-use super::region::{Member, Team};
+use super::region::{AtBarrier, Member, Team, aside};
 use super::{pieces, recording};
 use crate::hook;
 
@@ -135,12 +135,13 @@ impl Task {
             return call();
         };
         let site = self.body as usize as u64;
+        AtBarrier::leave_if_passed();
         match self.number {
             Some(number) => number.begin(team, site),
             None => pieces::begin(team, site),
         }
         let outer = ThreadState::current().task_barrier.replace(self.barrier);
-        call();
+        aside(core::ptr::null(), call);
         ThreadState::current().task_barrier.set(outer);
         match self.number {
             Some(number) => number.end(team, site),

@@ -220,10 +220,11 @@ fn no_puts_by_others(
         }
         let mut before = None;
         for (position, operation) in program.operations_of(thread) {
-            let looks = waits_inside(program, position) || before == Some(operation.event);
+            // Who waits in the section, or did just before it, looks at something.
             if matches!(operation.action, Action::Lock(mutex) if mutexes.contains(&mutex))
                 && (first..=last).contains(&operation.event)
-                && !looks
+                && before != Some(operation.event)
+                && !waits_inside(program, position)
             {
                 return Err(format!(
                     "{} locks the queue's mutex meanwhile, perhaps to put tasks there",
