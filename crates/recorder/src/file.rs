@@ -209,6 +209,10 @@ pub(crate) fn new_chunk(bytes: usize, present: bool) -> Result<*mut u8, Errno> {
         return Err(libc::EPERM);
     }
     let fd = usable_fd()?;
+    if sys::stat(fd)?.st_nlink == 0 {
+        // The recording is over, and nobody will read what a process does that was left behind.
+        return Err(libc::ENOENT);
+    }
     let (offset, is_ready) = header.take_place(bytes as u64);
     if !is_ready {
         sys::allocate(fd, offset, bytes)?;

@@ -2,13 +2,14 @@
 
 use std::{
     fs, io,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
 use anyhow::Context as _;
 use foretrace_trace::journal::layout::CPU_DIRECTORY;
 
-use super::note;
+use super::{note, system};
 use crate::output;
 
 /// The directory in which the recorder writes while the program runs: `FILE.journal`, beside the trace to be.
@@ -45,6 +46,10 @@ impl Journal {
                 given.display()
             )
         })?;
+        if system::is_root() {
+            // A program that root runs may become another user's, whose processes have journals, too. Where that is refused, they have none.
+            let _ = fs::set_permissions(&path, fs::Permissions::from_mode(0o1777));
+        }
         Ok(Self { path })
     }
 

@@ -128,6 +128,11 @@ fn loader(program: &Path) -> Option<PathBuf> {
     super::elf::loader(&data)
 }
 
+/// Returns whether a program has GCC's or LLVM's address sanitizer as a library, which wants to be the first of all.
+pub fn wants_sanitizer_first(program: &Path) -> bool {
+    called(program).iter().any(|name| name == "__asan_init")
+}
+
 /// Returns the functions of others that a file calls.
 fn called(path: &Path) -> Vec<String> {
     let Ok(file) = File::open(path) else {

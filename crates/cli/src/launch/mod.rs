@@ -151,6 +151,10 @@ fn command_of(launch: &Launch) -> Command {
     if env::var_os("KMP_AFFINITY").is_none() {
         command.env("KMP_AFFINITY", "disabled");
     }
+    if launch.journal.is_some() && (launch.children || links::wants_sanitizer_first(launch.program))
+    {
+        command.env("ASAN_OPTIONS", with_any_order(env::var_os("ASAN_OPTIONS")));
+    }
     if launch.children {
         for (name, value) in ONE_CPU_FOR_RANKS {
             if env::var_os(name).is_none() {
@@ -159,6 +163,18 @@ fn command_of(launch: &Launch) -> Command {
         }
     }
     command
+}
+
+/// Returns the options of address sanitizers, the user's among them, with one by which they run although another library comes before theirs.
+fn with_any_order(options: Option<OsString>) -> OsString {
+    let mut all = options
+        .filter(|own| !own.is_empty())
+        .map_or_else(OsString::new, |mut own| {
+            own.push(":");
+            own
+        });
+    all.push("verify_asan_link_order=0");
+    all
 }
 
 /// Runs the program to its end. Signals sent to foretrace go to it.

@@ -66,8 +66,14 @@ pub fn has_file_capabilities(path: &Path) -> bool {
     unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), ptr::null_mut(), 0) > 0 }
 }
 
+/// Returns whether this process may do as any user.
+pub fn is_root() -> bool {
+    // SAFETY: asks for a number.
+    unsafe { libc::geteuid() == 0 }
+}
+
 /// Arranges that a command, once forked, pins itself to `cpus` and asks for a scheduler slice before it becomes the
-/// program, and that the program starts with the signal mask and the treatment of `SIGPIPE` that foretrace was
+/// program, and that the program starts with the signal mask and the treatment of signals that foretrace was
 /// started with.
 pub fn prepare(
     command: &mut Command,
@@ -76,15 +82,17 @@ pub fn prepare(
     original_mask: SignalMask,
 ) {
     let affinity = mask_of(cpus);
-    let sigpipe = ORIGINAL_SIGPIPE.load(Ordering::Relaxed);
     let before_exec = move || {
         pin(&affinity)?;
         if let Some(slice) = slice {
             // Kernels before 6.12 and sandboxes refuse; the parent looks at what came of it.
             let _ = set_slice(slice);
         }
-        // SAFETY: `sigpipe` was the disposition of this process when it started.
-        unsafe { libc::signal(libc::SIGPIPE, sigpipe) };
+        for inherited in &INHERITED {
+            let original = inherited.original.load(Ordering::Relaxed);
+            // SAFETY: it was the disposition of this process when it started.
+            unsafe { libc::signal(inherited.signal, original) };
+        }
         original_mask.restore();
         Ok(())
     };
@@ -245,24 +253,53 @@ fn nanos_of(time: libc::timeval) -> Nanos {
     Nanos(time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1_000)
 }
 
-/// The disposition of `SIGPIPE` that foretrace was started with. Rust's runtime changes it before `main`.
-static ORIGINAL_SIGPIPE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
+/// A signal that foretrace treats in its own way, and how it was treated when foretrace was started: so the program treats it.
+struct Inherited {
+    signal: i32,
+    /// What foretrace itself does; `None` where Rust's runtime sees to that, before `main`.
+    own: Option<usize>,
+    original: AtomicUsize,
+}
 
-extern "C" fn remember_sigpipe() {
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: a null new action only asks; the old one is written to where it fits.
-    let result = unsafe { libc::sigaction(libc::SIGPIPE, ptr::null(), action.as_mut_ptr()) };
-    if result == 0 {
-        // SAFETY: zeroes are a valid value, and sigaction wrote another.
-        let action = unsafe { action.assume_init() };
-        ORIGINAL_SIGPIPE.store(action.sa_sigaction, Ordering::Relaxed);
+impl Inherited {
+    const fn new(signal: i32, own: Option<usize>) -> Self {
+        Self {
+            signal,
+            own,
+            original: AtomicUsize::new(libc::SIG_DFL),
+        }
+    }
+}
+
+/// Those signals: where children's ends are ignored, nobody can wait for them, and a limit of files' sizes is an error to be told of.
+static INHERITED: [Inherited; 3] = [
+    Inherited::new(libc::SIGPIPE, None),
+    Inherited::new(libc::SIGCHLD, Some(libc::SIG_DFL)),
+    Inherited::new(libc::SIGXFSZ, Some(libc::SIG_IGN)),
+];
+
+extern "C" fn remember_signals() {
+    for inherited in &INHERITED {
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: a null new action only asks; the old one is written to where it fits.
+        let result = unsafe { libc::sigaction(inherited.signal, ptr::null(), action.as_mut_ptr()) };
+        if result == 0 {
+            // SAFETY: zeroes are a valid value, and sigaction wrote another.
+            let action = unsafe { action.assume_init() };
+            let original = action.sa_sigaction;
+            inherited.original.store(original, Ordering::Relaxed);
+        }
+        if let Some(own) = inherited.own {
+            // SAFETY: the default action, and to ignore a signal, are always valid.
+            unsafe { libc::signal(inherited.signal, own) };
+        }
     }
 }
 
 // SAFETY: the C library calls each pointer of this section before Rust's runtime starts; the function needs nothing of it.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static REMEMBER_SIGPIPE: extern "C" fn() = remember_sigpipe;
+static REMEMBER_SIGNALS: extern "C" fn() = remember_signals;
 
 /// A set of blocked signals.
 #[derive(Clone, Copy)]
@@ -298,7 +335,7 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    const SIGNALS: [i32; 7] = [
+    const SIGNALS: [i32; 14] = [
         libc::SIGHUP,
         libc::SIGINT,
         libc::SIGQUIT,
@@ -306,6 +343,13 @@ impl Forwarding {
         libc::SIGUSR1,
         libc::SIGUSR2,
         libc::SIGALRM,
+        libc::SIGVTALRM,
+        libc::SIGPROF,
+        libc::SIGXCPU,
+        libc::SIGIO,
+        libc::SIGPWR,
+        libc::SIGSTKFLT,
+        libc::SIGWINCH,
     ];
 
     /// Begins to forward. A signal that foretrace was told to ignore stays ignored, for the child as well.
@@ -355,8 +399,9 @@ extern "C" fn forward(signal: i32, info: *const libc::siginfo_t, _context: *cons
     let child = CHILD.load(Ordering::Relaxed);
     // SAFETY: the kernel passes a valid structure to a handler installed with SA_SIGINFO.
     let sent_by_process = unsafe { (*info).si_code } <= 0;
-    // What the terminal sends, it sends to the child as well.
-    if child > 0 && sent_by_process {
+    // What the terminal sends, it sends to the child as well. An alarm that was set before foretrace was started is meant for the program: a
+    // child does not inherit it.
+    if child > 0 && (sent_by_process || signal == libc::SIGALRM) {
         // SAFETY: errno is this thread's own.
         let errno = unsafe { libc::__errno_location() };
         // SAFETY: as above.
