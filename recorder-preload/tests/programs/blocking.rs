@@ -7,6 +7,14 @@ use foretrace_trace::Operation;
 
 use crate::harness::{Run, compile, record, record_command};
 
+#[test]
+fn calls_that_are_seldom_made_do_as_they_do_unrecorded() {
+    let run = record("unusual_calls.c");
+    assert!(run.stdout().starts_with("flushed 0, read 300000\n"));
+    assert_eq!(run.count("create T1"), 1);
+    assert_eq!(run.count("io write"), 1, "the flush waited for the reader");
+}
+
 /// What the first thread of `blocked_calls.c` is blocked in.
 const BLOCKED: [&str; 19] = [
     "create T1",

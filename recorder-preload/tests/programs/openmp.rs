@@ -234,6 +234,13 @@ fn a_thread_arrives_at_a_barrier_when_it_has_done_its_tasks() {
 }
 
 #[test]
+fn tasks_that_are_done_on_the_way_back_from_a_barrier_come_after_it() {
+    // Every model gets through: no task waits for who has not come to the barrier before it.
+    let run = record("openmp_late_tasks.c");
+    assert_eq!(run.stdout(), "done\n");
+}
+
+#[test]
 fn a_library_that_was_opened_finds_its_own_libgomp() {
     let program = compile(
         "openmp_opens_library.c",
