@@ -255,6 +255,26 @@ fn who_only_tried_gives_up_what_others_need_while_it_waits() {
 }
 
 #[test]
+fn who_went_on_in_the_trace_does_so_under_the_last_model_though_nothing_ends_its_wait() {
+    // Half of a barrier's threads come to it, and A goes on.
+    let rows = "unit 1us\n0 A create B\n1 A barrier_wait b 2\n2 A lock m\n3 A unlock m\n4 A terminate\n5 B terminate\n";
+    let program = Program::from_trace(&trace(&format!("foretrace-text 1\n{rows}")));
+    let machine = Machine::new(1, &program);
+    for model in [ModelKind::Direct, ModelKind::ClientServer] {
+        assert!(!run(&program, &machine, model).is_complete());
+    }
+    let strict = run(&program, &machine, ModelKind::Strict);
+    assert!(strict.is_complete());
+    assert_eq!(strict.end.as_nanos(), 5_000);
+    let [overruled] = &strict.overruled[..] else {
+        panic!("one wait: {:?}", strict.overruled)
+    };
+    assert_eq!(overruled.event, 1);
+    assert_eq!(overruled.wait.operation, "barrier_wait");
+    assert_eq!(overruled.wait.thread, "A");
+}
+
+#[test]
 fn a_lock_that_is_given_up_goes_to_whoever_comes_first() {
     // A holds the lock from 0 to 100 and again from 110 to 150; B asks for it at 23 or so.
     let rows = "process A priority 2\nprocess B priority 1\n0 A create B\n0 A lock m\n100 A unlock m\n110 A lock m\n\
