@@ -115,10 +115,6 @@ fn parse_count(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Seeds, each once: `7`, `1..20`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seeds(pub Vec<u64>);
-
 /// Reads a share in percent, of any size.
 pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok();
@@ -126,6 +122,10 @@ pub fn percent(text: &str) -> Result<f64, String> {
     possible
         .ok_or_else(|| format!("`{text}` is no share; write a number of percent, for instance 8"))
 }
+
+/// Seeds, each once: `7`, `1..20`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seeds(pub Vec<u64>);
 
 /// As many seeds as can be asked for at once.
 const MOST_SEEDS: usize = 10_000;
