@@ -255,9 +255,11 @@ impl<'t> Lowering<'t> {
             Call::Cancel(victim) => Some(victim),
             _ => None,
         });
+        let busy = Busy::of(trace, &next);
         Self {
             trace,
-            busy: Busy::of(trace, &next),
+            spins: Spins::of(trace, &busy),
+            busy,
             pipes: Pipes::of(trace, &next),
             sections_as_one: sections::as_one(trace),
             retries: Retries::of(trace, &next, &is_answered),
@@ -292,7 +294,6 @@ impl<'t> Lowering<'t> {
             tries: Tries::default(),
             polls: Vec::new(),
             sleeps: Sleeps::default(),
-            spins: Spins::of(trace),
             taking: vec![Vec::new(); threads],
             structures,
             roles: plan.into_roles(),
@@ -319,7 +320,8 @@ impl<'t> Lowering<'t> {
             if self.sleeps.are_awaited() {
                 self.pass_over(index);
             }
-            self.carried[thread as usize] += self.work.left() + self.lingered_among_tries(call);
+            let worked = self.spins.without_looks(thread, self.work.left());
+            self.carried[thread as usize] += worked + self.lingered_among_tries(call);
             return;
         }
         if self.lists[thread as usize].is_empty() {

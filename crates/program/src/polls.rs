@@ -6,7 +6,7 @@ use crate::lower::{Lowering, NONE};
 
 /// A thread that waits again after a time-out did nothing of its own meanwhile if it worked less than the wait took,
 /// divided by this.
-const POLL_RATIO: u64 = 20;
+pub(crate) const POLL_RATIO: u64 = 20;
 
 /// Of as many looks one may use what they may, where those before it used less.
 const MOST_SHARES: u64 = 4;

@@ -2,11 +2,14 @@
 //!
 //! A thread's CPU time is known at its own events. In between, on one CPU, it ran while no other did. So the time between two events of a
 //! recording goes to the thread of the second one as far as that used so much, and the rest to the others that had something left to do until their
-//! own next events: each as it has to hurry, by what is left and how long until then. Of two threads that is exact.
+//! own next events: each as it has to hurry, by what is left and how long until then. Of two threads that is exact where no other program wants that CPU.
+//!
+//! Where the ends of a thread's turns are told (by a [`Operation::Linger`] of no time), it had the CPU right before its next event for as long as it
+//! worked until then.
 
 use std::collections::BTreeMap;
 
-use foretrace_trace::{Event, Operation, Trace};
+use foretrace_trace::{Event, Nanos, Operation, Trace};
 
 /// The CPU times of all threads at some events, in nanoseconds.
 #[derive(Default)]
@@ -26,6 +29,8 @@ struct Way {
     next: usize,
     /// Whether that is a return: until then it waits, and the CPU time in it is what coming back takes.
     waits: bool,
+    /// Whether the ends of its turns are told.
+    is_told: bool,
 }
 
 impl Way {
@@ -33,8 +38,16 @@ impl Way {
         self.next_cpu.saturating_sub(self.cpu)
     }
 
+    /// Returns how much it had the CPU in a time before its next event, where the ends of its turns are told.
+    fn within(&self, time: u64, now: u64) -> u64 {
+        let begun = self.next_at.saturating_sub(self.left()).max(now);
+        (now + time).min(self.next_at).saturating_sub(begun)
+    }
+
     /// Goes on to the event after the next one.
     fn go_on(&mut self, trace: &Trace, events: &[u32]) {
+        let event = &trace.events[events[self.next] as usize];
+        self.is_told |= trace.call(event).operation == Operation::Linger(Nanos(0));
         self.next += 1;
         if let Some(&event) = events.get(self.next) {
             let event = &trace.events[event as usize];
@@ -56,6 +69,7 @@ impl Shares {
                 next_at: first.map_or(0, |first| first.time.0),
                 next: 0,
                 waits: false,
+                is_told: false,
             }
         };
         let mut ways: Vec<Way> = events.iter().map(start).collect();
@@ -95,15 +109,30 @@ impl Shares {
     pub fn of(&self, event: u32, thread: u32) -> Option<u64> {
         self.at.get(&event)?.get(thread as usize).copied()
     }
+
+    /// Returns the CPU times of all threads at two events that were wanted.
+    pub fn between(&self, from: u32, to: u32) -> Option<(&[u64], &[u64])> {
+        Some((self.at.get(&from)?, self.at.get(&to)?))
+    }
 }
 
 /// Gives a time to those that have something left, as they have to hurry from now on.
-fn share_out(ways: &mut [Way], time: u64, now: u64) {
+fn share_out(ways: &mut [Way], mut time: u64, now: u64) {
     if time == 0 {
         return;
     }
+    let length = time;
+    for way in ways.iter_mut().filter(|way| way.is_told && !way.waits) {
+        let had = way.within(length, now).min(time);
+        way.cpu += had;
+        time -= had;
+    }
     let hurry = |way: &Way| {
-        let left = if way.waits { 0 } else { way.left() };
+        let left = if way.waits || way.is_told {
+            0
+        } else {
+            way.left()
+        };
         left as f64 / way.next_at.saturating_sub(now).max(1) as f64
     };
     let all: f64 = ways.iter().map(hurry).sum();
@@ -149,5 +178,17 @@ mod tests {
         let shares = Shares::at(&trace, &events, &[1, 2]);
         let of_other = |event| shares.of(event, 0).map(|cpu| cpu / 1_000);
         assert_eq!((of_other(1), of_other(2)), (Some(0), Some(100)));
+    }
+    #[test]
+    fn where_the_ends_of_turns_are_told_a_thread_ran_right_before_them() {
+        // A and B share the CPU with another program: from 0 to 100 A has 60 and from 300 to 400 again; B sleeps from 100 on.
+        let listing = "foretrace-text 1\nunit 1us\nreturns explicit\nprocess A\nprocess B\n0 A create B cpu=0\n\
+                       60 A linger looked=0 cpu=60\n100 B sleep cpu=10\n200 B return cpu=11\n210 B sleep cpu=12\n\
+                       400 A linger looked=0 cpu=160\n410 B return cpu=13\n500 A terminate cpu=200\n520 B terminate cpu=20\n";
+        let trace = text::parse(listing, "test").expect("it is well formed");
+        let events = vec![vec![0, 1, 5, 7], vec![2, 3, 4, 6, 8]];
+        let shares = Shares::at(&trace, &events, &[3, 6]);
+        let of_a = |event| shares.of(event, 0).map(|cpu| cpu / 1_000);
+        assert_eq!((of_a(3), of_a(6)), (Some(60), Some(160)));
     }
 }

@@ -25,10 +25,10 @@ use crate::{
 };
 
 /// Threads that sleep fewer times than this in a row are taken by their word.
-const LEAST: u32 = 4;
+pub(crate) const LEAST: u32 = 4;
 
 /// Others have to be busy for one part in so many of the time at least.
-const BUSY: u64 = 2;
+pub(crate) const BUSY: u64 = 2;
 
 /// A thread that worked less than one part in so many of what others did on average is none that is waited for.
 pub(crate) const WORKS: u64 = 4;
@@ -63,10 +63,32 @@ struct Opening {
 }
 
 impl Sleeps {
+    /// Notes that a thread waited by so many naps, the shortest so many nanoseconds long, until an event.
+    pub fn note_naps(&mut self, thread: u32, count: u32, (back, shortest): (u32, u64)) {
+        *self.counts.entry(thread).or_default() += u64::from(count);
+        self.beats.insert(back, shortest);
+    }
+
     /// Returns whether gates are to be opened or waited for at events to come.
     pub fn are_awaited(&self) -> bool {
         !(self.opens.is_empty() && self.awaits.is_empty())
     }
+}
+
+/// Returns whether a call begins a wait for another thread, where it is not over at once.
+pub(crate) fn begins_wait(operation: Op) -> bool {
+    matches!(
+        operation,
+        Op::CondWait { .. }
+            | Op::CondTimedWait { .. }
+            | Op::FutexWait(_)
+            | Op::FutexTimedWait(_)
+            | Op::SemWait(_)
+            | Op::SemTimedWait(_)
+            | Op::QueueReceive(_)
+            | Op::BarrierWait(_)
+            | Op::Join(_)
+    )
 }
 
 /// Sleeps between which a thread only looks.
@@ -112,13 +134,8 @@ struct Other {
 impl Lowering<'_> {
     /// Lowers a sleep, or a wait for files that timed out; with those that follow it, where all of them are one wait for others.
     pub fn sleep(&mut self, begin: usize, thread: u32) {
-        if self
-            .trace
-            .call(&self.trace.events[begin])
-            .operation
-            .is_spin()
-        {
-            return self.spin(begin, thread);
+        if let Some(row) = self.spins.row_from(thread, begin as u32) {
+            return self.spin(row, thread);
         }
         let site = self.trace.call(&self.trace.events[begin]).site;
         match self.naps_for_others(begin, thread, Waited::Asleep(site)) {
@@ -249,11 +266,6 @@ impl Lowering<'_> {
     }
 
     /// Returns the sleeps, from one on, between which a thread only looks.
-    pub fn sleeps_on(&self, begin: usize) -> Slept {
-        let site = self.trace.call(&self.trace.events[begin]).site;
-        self.looks_on(begin, Waited::Asleep(site))
-    }
-
     fn looks_on(&self, begin: usize, waited: Waited) -> Slept {
         let call = self.trace.call(&self.trace.events[begin]);
         let mut looks = Looks::after(self.work.last_cpu(call.thread.0));
@@ -313,22 +325,11 @@ impl Lowering<'_> {
 
     /// Returns whether an event is its thread's end, or begins a wait that was not over at another event.
     fn stops_at(&self, index: usize, then: usize) -> bool {
-        match self.trace.call(&self.trace.events[index]).operation {
-            Op::Terminate => true,
-            Op::CondWait { .. }
-            | Op::CondTimedWait { .. }
-            | Op::FutexWait(_)
-            | Op::FutexTimedWait(_)
-            | Op::SemWait(_)
-            | Op::SemTimedWait(_)
-            | Op::QueueReceive(_)
-            | Op::BarrierWait(_)
-            | Op::Join(_) => {
-                let next = self.next.after(index);
-                self.is_answered.contains(index) && next != NONE && next as usize > then
-            }
-            _ => false,
-        }
+        let operation = self.trace.call(&self.trace.events[index]).operation;
+        let next = self.next.after(index);
+        let goes_on = next == NONE || next as usize <= then;
+        operation == Op::Terminate
+            || !goes_on && self.is_answered.contains(index) && begins_wait(operation)
     }
 
     /// Returns a gate that opens when the thread of an event has come to it.

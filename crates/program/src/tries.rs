@@ -8,13 +8,14 @@ use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, SiteId, Trace};
 use crate::{
     Action, Pattern, Structure,
     lower::{Lowering, NONE},
+    polls::SPIN,
 };
 
 /// Tries that failed until one succeeded, as far as the sweep has come.
 #[derive(Default)]
 pub(crate) struct Tries {
-    /// The events at which threads that tried get the lock.
-    until: BTreeSet<u32>,
+    /// The events at which threads that tried get the lock, and how often each failed before.
+    until: BTreeMap<u32, u64>,
     /// The calls that were made again until one of them got the lock.
     repeated: BTreeSet<Option<SiteId>>,
     /// How often a thread did so for each mutex.
@@ -87,7 +88,7 @@ impl Lowering<'_> {
         let Some(mutex) = tried(call) else {
             return false;
         };
-        let Some(end) = self.success_after(index, call, mutex) else {
+        let Some((end, failures)) = self.success_after(index, call, mutex) else {
             return false;
         };
         self.note_repeated(index, end);
@@ -96,16 +97,21 @@ impl Lowering<'_> {
         // The first try, and the work before it.
         self.push(index, thread, Action::Pass);
         self.resumes_at[thread as usize] = end;
-        self.tries.until.insert(end);
+        self.tries.until.insert(end, failures);
         true
     }
 
-    /// Where a call gets the lock after others failed: what they took was waiting.
+    /// Where a call gets the lock after others failed: what they took was waiting, unless the thread did something else in between.
     pub fn got_after_tries(&mut self, index: usize, call: Call) {
         if let Some(mutex) = tried(call).or_else(|| locked(call))
-            && self.tries.until.remove(&(index as u32))
+            && let Some(failures) = self.tries.until.remove(&(index as u32))
         {
-            let poll = self.push(index, call.thread.0, Action::Poll(mutex));
+            let thread = call.thread.0;
+            let worked = self.work.left() + self.carried[thread as usize];
+            if worked > failures.saturating_mul(SPIN) {
+                self.push(index, thread, Action::Pass);
+            }
+            let poll = self.push(index, thread, Action::Poll(mutex));
             self.set_waited(poll, true);
         }
     }
@@ -115,7 +121,7 @@ impl Lowering<'_> {
         match call.operation {
             Op::Linger(looked) | Op::Spin(looked) => {
                 let end = self.resumes_at[call.thread.index()];
-                looked.0 * u64::from(self.tries.until.contains(&end))
+                looked.0 * u64::from(self.tries.until.contains_key(&end))
             }
             _ => 0,
         }
@@ -136,7 +142,8 @@ impl Lowering<'_> {
         }
     }
 
-    fn success_after(&self, index: usize, first: Call, mutex: ObjectId) -> Option<u32> {
+    /// Returns the event at which a thread gets a lock that it tried to get before, and how often that failed.
+    fn success_after(&self, index: usize, first: Call, mutex: ObjectId) -> Option<(u32, u64)> {
         let mut at = self.next.after(index);
         let (mut failures, mut site, mut paused) = (failures(first), first.site, false);
         while at != NONE {
@@ -152,7 +159,7 @@ impl Lowering<'_> {
                 Outcome::Success => {
                     let gets_it = is_tried || locked(call) == Some(mutex);
                     let is_loop = is_tried && (call.site == site || paused);
-                    return (gets_it && (is_loop || failures >= LEAST)).then_some(at);
+                    return (gets_it && (is_loop || failures >= LEAST)).then_some((at, failures));
                 }
                 _ => return None,
             }

@@ -248,3 +248,72 @@ fn waits_for_what_nobody_tells_are_naps() {
         .rposition(|action| matches!(action, Action::Lock(_)));
     assert!(unlock < waits && waits < relock, "{actions:?}");
 }
+
+/// A recording on one CPU in which A sleeps, now often, now once, until the main thread has made something for it, and works on that. B works
+/// meanwhile, too. It is told when turns end.
+fn fed_by_main() -> Program {
+    const NAP: u64 = 200_000;
+    const TURN_ENDS: &str = "linger looked=0";
+    let mut rows = vec![
+        "0 main create A cpu=0".to_owned(),
+        "0 main create B cpu=0".to_owned(),
+    ];
+    let threads = ["main", "A", "B"];
+    let (mut time, mut cpu) = (1_000, [0, 0, 0]);
+    let mut add = |time: u64, thread: usize, what: &str, cpu: u64| {
+        rows.push(format!("{time} {} {what} cpu={cpu}", threads[thread]));
+    };
+    for round in 0..12 {
+        let naps = if round % 2 == 0 { 7 } else { 1 };
+        for nap in 0..naps {
+            let runs = if nap + 1 == naps { 0 } else { 2 };
+            add(time, 1, "sleep site=prog+0x10", cpu[1]);
+            cpu[runs] += NAP;
+            add(time + NAP, runs, TURN_ENDS, cpu[runs]);
+            time += NAP + 1_000;
+            add(time, 1, "return", cpu[1]);
+            time += 1_000;
+            cpu[1] += 1_000;
+        }
+        time += 5 * NAP;
+        cpu[1] += 5 * NAP;
+    }
+    for thread in [1, 2, 0] {
+        time += 1_000;
+        cpu[thread] += 1_000;
+        add(time, thread, "terminate", cpu[thread]);
+    }
+    let text = format!(
+        "foretrace-text 1\nreturns explicit\n{RECORDING}module prog /prog\nthread main\nthread A\nthread B\n{}\n",
+        rows.join("\n")
+    );
+    Program::from_trace(&trace(&text))
+}
+
+#[test]
+fn who_worked_in_all_last_naps_is_waited_for_and_nobody_else() {
+    let program = fed_by_main();
+    let a = program.threads[1].operations.clone();
+    let awaited: Vec<usize> = program
+        .operations
+        .range(a.clone())
+        .filter_map(|operation| match operation.action {
+            Action::Await(gate) => Some(program.opener(gate)),
+            _ => None,
+        })
+        .map(|opener| match opener {
+            Opener::Progress(progress) => program.progress[progress as usize].thread.index(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(awaited, [0; 12]);
+    // What it looked in between is no work where others run meanwhile.
+    let looked = program
+        .operations
+        .range(a)
+        .filter(|operation| operation.action == Action::Linger);
+    assert_eq!(
+        looked.map(|looked| looked.work_nanos).sum::<u64>(),
+        6 * 6 * 1_000
+    );
+}

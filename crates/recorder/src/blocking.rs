@@ -260,6 +260,9 @@ struct Call {
 }
 
 fn call(target: Target) -> Call {
+    if matches!(target, Target::Time(_) | Target::Other(IoKind::Yield)) {
+        process::note_nap();
+    }
     match target {
         Target::Time(nanos) => Call {
             kind: Kind::Sleep,

@@ -14,7 +14,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use foretrace_trace::journal::layout::{
-    FLAG_BYPASSED, FLAG_CLEAN_EXIT, FLAG_FORKED, FLAG_STOPPED, FLAG_TASKS, Kind,
+    FLAG_BYPASSED, FLAG_CLEAN_EXIT, FLAG_FORKED, FLAG_NAPS, FLAG_STOPPED, FLAG_TASKS, Kind,
 };
 
 use crate::clock::{self, RseqArea};
@@ -234,6 +234,20 @@ pub fn note_tasks() {
         && header.flags.load(Ordering::Relaxed) & FLAG_TASKS == 0
     {
         header.flags.fetch_or(FLAG_TASKS, Ordering::Relaxed);
+    }
+}
+
+/// As many naps may be of threads that look for something in between.
+const NAPS: u32 = 16;
+
+/// Notes that a thread sleeps.
+pub fn note_nap() {
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    if TAKEN.load(Ordering::Relaxed) < NAPS
+        && TAKEN.fetch_add(1, Ordering::Relaxed) + 1 == NAPS
+        && let Some(header) = file::header()
+    {
+        header.flags.fetch_or(FLAG_NAPS, Ordering::Relaxed);
     }
 }
 

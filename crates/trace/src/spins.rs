@@ -71,7 +71,8 @@ pub fn take_out(trace: &mut Trace, seen: &Seen) -> Nanos {
         events: Vec::new(),
         calls: HashMap::new(),
         seen,
-        any_spins: seen.turns.values().flatten().any(|turn| turn.looked.0 > 0),
+        others_look: seen.turns.values().flatten().any(|turn| turn.looked.0 > 0)
+            || trace.calls.iter().any(|call| naps(call.operation)),
     };
     let mut all = Nanos(0);
     for (thread, events) in own.iter().enumerate() {
@@ -88,6 +89,11 @@ pub fn take_out(trace: &mut Trace, seen: &Seen) -> Nanos {
     all
 }
 
+/// Returns whether a thread sleeps by a call, and may look for something then.
+fn naps(operation: Operation) -> bool {
+    operation.is_spin() || matches!(operation, Operation::Sleep | Operation::SleepFor(_))
+}
+
 /// Returns the whole microseconds of a time, so that calls are alike.
 fn whole(time: Nanos) -> Nanos {
     Nanos(time.0 / 1_000 * 1_000)
@@ -98,8 +104,8 @@ struct Found<'s> {
     events: Vec<Event>,
     calls: HashMap<Call, CallId>,
     seen: &'s Seen,
-    /// Whether any thread looked at memory until it lost the CPU.
-    any_spins: bool,
+    /// Whether any thread looked at memory until it lost the CPU, or slept between looks.
+    others_look: bool,
 }
 
 /// What samples say is taken from the time around them, where that between two events is shorter: from that of so many samples at most.
@@ -208,7 +214,7 @@ impl Found<'_> {
                 let spin = Operation::Spin(whole(looked));
                 self.add(trace, gap.thread, (begin, at), (spin, turn.site));
                 self.add(trace, gap.thread, (next.on, at), (Operation::Return, None));
-            } else if self.any_spins {
+            } else if self.others_look {
                 // How far it had come then is known: others may have looked meanwhile.
                 let mark = Operation::Linger(Nanos(0));
                 self.add(trace, gap.thread, (begin, at), (mark, None));

@@ -10,6 +10,7 @@ pub mod links;
 pub mod load;
 mod loops;
 mod metronome;
+mod naps;
 pub mod note;
 mod probe;
 pub mod resolve;
@@ -36,6 +37,7 @@ use foretrace_trace::{ExitStatus, Nanos};
 
 use self::{
     load::Load,
+    naps::Naps,
     room::Room,
     spins::{Found, Watch},
     system::{Forwarding, SignalMask},
@@ -210,8 +212,9 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
     })?;
     let pid = child.id().cast_signed();
     let watch = always.or_else(|| {
-        let &cpu = launch.cpus.first().filter(|_| launch.journal.is_some())?;
-        Watch::now_and_then(cpu, child.id()).ok().map(Ok)
+        let (&cpu, journal) = launch.cpus.first().zip(launch.journal)?;
+        let naps = Naps::in_journals(journal);
+        Watch::now_and_then(cpu, child.id(), naps).ok().map(Ok)
     });
     let room = launch.journal.map(Room::make_in);
     let in_force = system::slice_of(pid);

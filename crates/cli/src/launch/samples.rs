@@ -27,6 +27,8 @@ pub enum Pace {
     Loosely,
     /// Also when threads get the CPU and lose it; of threads that these create, too.
     Closely,
+    /// Nothing but when they get the CPU and lose it.
+    Turns,
 }
 
 impl Pace {
@@ -36,13 +38,21 @@ impl Pace {
         match self {
             Self::Loosely => 1_037_117,
             Self::Closely => 253_117,
+            Self::Turns => 0,
+        }
+    }
+
+    fn event(self) -> u64 {
+        match self {
+            Self::Loosely | Self::Closely => TASK_CLOCK,
+            Self::Turns => DUMMY,
         }
     }
 
     fn flags(self) -> u64 {
         match self {
             Self::Loosely => ALWAYS,
-            Self::Closely => ALWAYS | INHERITED | SWITCHES,
+            Self::Closely | Self::Turns => ALWAYS | INHERITED | SWITCHES,
         }
     }
 }
@@ -79,9 +89,10 @@ struct Attributes {
     callchain: u32,
 }
 
-/// `PERF_TYPE_SOFTWARE` and its `PERF_COUNT_SW_TASK_CLOCK`.
+/// `PERF_TYPE_SOFTWARE` and its `PERF_COUNT_SW_TASK_CLOCK` and `PERF_COUNT_SW_DUMMY`, which never happens.
 const SOFTWARE: u32 = 1;
 const TASK_CLOCK: u64 = 1;
+const DUMMY: u64 = 9;
 
 /// `PERF_COUNT_SW_CONTEXT_SWITCHES`.
 const CONTEXT_SWITCHES: u64 = 3;
@@ -180,7 +191,8 @@ pub fn share_of_samples() -> f64 {
     for _ in 0..MEASUREMENTS {
         for (with, least) in [false, true].into_iter().zip(&mut least) {
             let pace = Pace::Closely;
-            let event = || open_with(0, ANY_CPU, MEASURED_PERIOD, pace.flags());
+            let period = MEASURED_PERIOD;
+            let event = || open_with(0, ANY_CPU, (pace.event(), period), pace.flags());
             let _samples = with.then(|| Samples::of(vec![event()?]));
             let begun = thread_cpu_nanos();
             for round in 0..ROUNDS {
@@ -338,16 +350,21 @@ fn lead(event: &OwnedFd, first: &OwnedFd) {
 
 /// Makes an event of a thread, or of the caller (0), on a CPU.
 fn open(thread: u32, cpu: u32, pace: Pace, flags: u64) -> io::Result<OwnedFd> {
-    open_with(thread, cpu, pace.period(), flags)
+    open_with(thread, cpu, (pace.event(), pace.period()), flags)
 }
 
 /// Stands for whichever CPU.
 const ANY_CPU: u32 = u32::MAX;
 
-/// As [`open`], with so much time between samples.
-fn open_with(thread: u32, cpu: u32, period: u64, flags: u64) -> io::Result<OwnedFd> {
+/// As [`open`], of so many events of a kind between samples.
+fn open_with(
+    thread: u32,
+    cpu: u32,
+    (event, period): (u64, u64),
+    flags: u64,
+) -> io::Result<OwnedFd> {
     let attributes = Attributes {
-        config: TASK_CLOCK,
+        config: event,
         period,
         sample: WHERE_WHO_AND_WHEN,
         flags,

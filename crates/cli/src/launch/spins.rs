@@ -19,6 +19,7 @@ use foretrace_trace::{
 use super::{
     loops::waiting_loop,
     metronome::{Metronome, cost_of_beat},
+    naps::Naps,
     running::{LongTurns, all_threads},
     samples::{Pace, Samples, Seen, Sight, share_of_samples},
     watched::{self, Turns},
@@ -143,7 +144,8 @@ impl Found {
 impl Costs {
     /// Returns what a turn had of its CPU time for that.
     fn of(self, turn: &watched::Turn) -> Nanos {
-        let samples = turn.off.saturating_sub(turn.on) as f64 * self.share;
+        let length = turn.off.saturating_sub(turn.on) * u64::from(turn.is_sampled);
+        let samples = length as f64 * self.share;
         let beat = if turn.is_beaten { self.beat } else { 0.0 };
         #[expect(clippy::cast_sign_loss, reason = "no cost is negative")]
         let nanos = (samples + beat) as u64;
@@ -167,6 +169,7 @@ impl Watch {
     pub fn always(cpu: u32) -> io::Result<Self> {
         let mut samples = Samples::of_next_child(cpu)?;
         Self::start(cpu, move |on, tally| {
+            tally.found.turns.set_samples(true);
             while stays(on, INTERVAL) {
                 tally.take_closely(&mut samples);
             }
@@ -176,22 +179,23 @@ impl Watch {
 
     /// Begins to look now and then at a program that runs on a CPU, and at those that it starts: where several threads want the
     /// CPU, which one that spins takes from the others, those that keep it for long. Where that is not so, it costs nothing; of others a look
-    /// would make each switch between threads some microseconds longer, in a virtual machine.
+    /// would make each switch between threads some microseconds longer, in a virtual machine. When threads get the CPU and lose it is seen from when
+    /// they take many naps on, which costs each switch a tenth of a microsecond.
     ///
     /// # Errors
     ///
     /// Where there can be no further thread.
-    pub fn now_and_then(cpu: u32, pid: u32) -> io::Result<Self> {
+    pub fn now_and_then(cpu: u32, pid: u32, naps: Naps) -> io::Result<Self> {
         Self::start(cpu, move |on, tally| {
             let mut since = Instant::now();
             let mut pause = FIRST_PAUSE;
             let mut turns = LongTurns::default();
-            while stays(on, pause) {
+            while tally.watch_turns_for(pause, on, (pid, &naps)) {
                 let threads = turns.threads(pid);
                 if !threads.is_empty()
                     && let Ok(mut samples) = Samples::of_threads(cpu, &threads, Pace::Loosely)
                 {
-                    let goes_on = stays(on, INTERVAL);
+                    let goes_on = tally.watch_turns_for(INTERVAL, on, (pid, &naps));
                     let share = (pause + INTERVAL).as_millis() / INTERVAL.as_millis();
                     let found = tally.take(&mut samples, Pace::Loosely.period() * share as u64);
                     if found > 1 && goes_on {
@@ -243,7 +247,15 @@ struct Tally {
     metronome: Option<Metronome>,
     /// For how many intervals none was seen to.
     quiet: u32,
+    /// When threads get the CPU and lose it.
+    switches: Option<Samples>,
+    /// For how long it has been asked whether they take naps.
+    asked: Duration,
 }
+
+/// How often it is asked whether threads take naps, at first, and for how long that is, and then.
+const OFTEN: Duration = Duration::from_millis(4);
+const AT_FIRST: Duration = Duration::from_millis(200);
 
 impl Tally {
     fn on(cpu: u32) -> Self {
@@ -253,26 +265,63 @@ impl Tally {
             found: Found::default(),
             metronome: None,
             quiet: 0,
+            switches: None,
+            asked: Duration::ZERO,
         }
+    }
+
+    /// Sees for some time when threads get the CPU and lose it, if they take many naps. Returns whether the watch still goes on then.
+    fn watch_turns_for(
+        &mut self,
+        time: Duration,
+        on: &Receiver<()>,
+        (pid, naps): (u32, &Naps),
+    ) -> bool {
+        let mut left = time;
+        while !left.is_zero() {
+            let is_new = self.asked < AT_FIRST && self.switches.is_none();
+            let step = left.min(if is_new { OFTEN } else { INTERVAL });
+            let goes_on = stays(on, step);
+            self.asked += step;
+            left -= step;
+            if let Some(switches) = &mut self.switches {
+                switches.take(|sight| self.found.turns.add(sight, None, false));
+            } else if goes_on && naps.are_taken() {
+                self.switches = self.samples_of_all(pid, Pace::Turns);
+            }
+            if !goes_on {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Begins to look at all threads of a program.
+    fn samples_of_all(&self, pid: u32, pace: Pace) -> Option<Samples> {
+        let threads = all_threads(pid);
+        let mut samples = Samples::of_threads(self.cpu, &threads, pace).ok()?;
+        // Whoever was created meanwhile, by a thread that was not looked at yet.
+        let mut late = all_threads(pid);
+        late.retain(|thread| !threads.contains(thread));
+        samples.add(self.cpu, &late, pace);
+        Some(samples)
     }
 
     /// Looks at a program closely until no thread of it spins any longer.
     fn watch_closely(&mut self, on: &Receiver<()>, pid: u32) {
-        let cpu = self.cpu;
-        let threads = all_threads(pid);
-        let Ok(mut samples) = Samples::of_threads(cpu, &threads, Pace::Closely) else {
+        self.switches = None;
+        self.found.turns.look_away();
+        let Some(mut samples) = self.samples_of_all(pid, Pace::Closely) else {
             return;
         };
-        // Whoever was created meanwhile, by a thread that was not looked at yet.
-        let mut late = all_threads(pid);
-        late.retain(|thread| !threads.contains(thread));
-        samples.add(cpu, &late, Pace::Closely);
+        self.found.turns.set_samples(true);
         self.quiet = 0;
         while self.quiet < QUIET && stays(on, INTERVAL) {
             self.take_closely(&mut samples);
         }
         self.take_closely(&mut samples);
         self.found.turns.look_away();
+        self.found.turns.set_samples(false);
     }
 
     /// Takes samples and turns. While some of the former are in loops of the program's out of which nothing but others leads, a metronome beats.

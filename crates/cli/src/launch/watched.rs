@@ -13,6 +13,8 @@ pub struct Turn {
     pub place: Option<usize>,
     /// Whether a metronome may have ended it.
     pub is_beaten: bool,
+    /// Whether samples were taken in it.
+    pub is_sampled: bool,
 }
 
 /// As many turns are kept: 160 megabytes. What threads did after that is taken for work.
@@ -25,6 +27,8 @@ pub struct Turns {
     count: usize,
     /// Whether a metronome beats.
     beats: bool,
+    /// Whether samples are taken.
+    samples: bool,
 }
 
 /// Less time than so much in a loop is not told by samples, in nanoseconds.
@@ -77,7 +81,12 @@ impl Turns {
                     && self.count < MOST
                 {
                     let is_beaten = self.beats && could_go_on;
-                    thread.turns.push(Turn { is_beaten, ..turn });
+                    let is_sampled = self.samples;
+                    thread.turns.push(Turn {
+                        is_beaten,
+                        is_sampled,
+                        ..turn
+                    });
                     self.count += 1;
                 }
             }
@@ -87,6 +96,11 @@ impl Turns {
     /// Notes whether a metronome beats from now on.
     pub fn set_beats(&mut self, beats: bool) {
         self.beats = beats;
+    }
+
+    /// Notes whether samples are taken from now on.
+    pub fn set_samples(&mut self, samples: bool) {
+        self.samples = samples;
     }
 
     /// Forgets what the threads are in the midst of: they are not looked at for a while.
@@ -162,6 +176,7 @@ impl Watched {
             looked: looks.map_or(0, |(since, _)| at.saturating_sub(since)),
             place: self.looked,
             is_beaten: false,
+            is_sampled: false,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Threads that look at memory again and again until others have changed it, and give up the CPU in between, or lose it.
+//! Threads that look at memory again and again until others have changed it, and give up the CPU in between, or lose it; or sleep in between.
 //!
 //! How often such a thread looks depends on how long the others take. While it is recorded, it takes a short nap between two looks, or keeps
 //! the CPU until its slice is over, and what the others have come to meanwhile is known (`shares`). So it waits until those that worked
@@ -14,24 +14,29 @@
 //!
 //! `docs/models.md`, "What is assumed, and said".
 
+mod deciders;
 mod meetings;
+mod naps;
+mod rows;
 mod stretches;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use foretrace_trace::{Event, Operation as Op, SiteId, Trace};
+use foretrace_trace::{Call, Event, Nanos, Operation as Op, SiteId, Trace};
 
 use self::{
+    deciders::Deciders,
     meetings::Meetings,
+    rows::{Row, rows},
     stretches::{Stretch, returns},
 };
 use crate::{
-    Action,
+    Action, GateId,
+    idle::Busy,
     lower::{Lowering, OpenKind},
-    polls::SPIN,
     program::Waiting,
     shares::Shares,
-    sleeps::{Place, Slept, WORKS},
+    sleeps::{Place, WORKS},
 };
 
 /// A nap tells when in it its thread could have gone on, if another worked no more in it than one part in so many of what that does from one
@@ -40,6 +45,10 @@ const TELLING: u64 = 5;
 
 /// So many of these tell where others mostly come to in their work when a thread may go on.
 const ENOUGH: usize = 5;
+
+/// Where it is told when turns end, they tell so if they differ by no more than such a part of the work. Else those who wait themselves have just done what
+/// the other waits for.
+const ALIKE: f64 = 0.2;
 
 /// The naps of a thread that waits by spinning last for one part in so many of its own CPU time at least.
 const LEAST_SHARE: u64 = 8;
@@ -60,15 +69,25 @@ pub(crate) struct Spins {
     events: Vec<Vec<u32>>,
     /// At which places of these each thread returned from a wait.
     returns: Vec<Vec<u32>>,
+    /// The looks of each thread between which it did nothing else.
+    rows: Vec<Vec<Row>>,
     shares: Shares,
     /// Whether each thread's spins are taken for waits.
     waits: Vec<bool>,
+    /// From which event on it is told when turns end.
+    told_from: Option<u32>,
+    deciders: Deciders,
+    /// What threads wait for that were about to look when they lost the CPU, by the event at which they do.
+    early: BTreeMap<u32, Awaited>,
+    /// How much CPU time each thread looks in the row that is passed over that an operation tells of, in nanoseconds.
+    told: Vec<u64>,
     /// How often each thread looked in those.
     looks: BTreeMap<u32, u64>,
     /// At which events of each thread naps began that tell where in its work another was when the thread could go on, and where that was.
     telling: Vec<Vec<(u32, f64)>>,
-    /// The last naps of those that keep the CPU, by the call that looks: the event that ends each, and the one at which it began, in order.
-    looking: BTreeMap<Option<SiteId>, Vec<(u32, u32)>>,
+    /// The rows of looks that are over of those that keep the CPU, or of whom it is told when turns end, by the call that looks, in the order in which they are
+    /// over.
+    looking: BTreeMap<Option<SiteId>, Vec<Row>>,
     /// The times at which threads met by looking.
     meetings: Meetings,
     /// How long the turns were that began after a look in vain and ended in another, in nanoseconds, the shortest first.
@@ -77,19 +96,34 @@ pub(crate) struct Spins {
 
 impl Spins {
     /// Goes through a trace.
-    pub fn of(trace: &Trace) -> Self {
-        if !trace.calls.iter().any(|call| call.operation.is_spin()) {
+    pub fn of(trace: &Trace, busy: &Busy) -> Self {
+        let has = |is: fn(Op) -> bool| trace.calls.iter().any(|call| is(call.operation));
+        let told_from = told_from(trace);
+        // Without that, who did what another looks for is a guess.
+        let may_nap = told_from.is_some() && trace.recording.is_some() && has(naps::is_nap);
+        if !may_nap && !has(Op::is_spin) {
             return Self::default();
         }
         let mut events = vec![Vec::new(); trace.threads.len()];
         for (number, event) in (0..).zip(&trace.events) {
             events[trace.call(event).thread.index()].push(number);
         }
+        let sites = if may_nap {
+            naps::sites_of_waits(trace, &events, busy)
+        } else {
+            BTreeSet::new()
+        };
+        let looks = |call: &Call| {
+            call.operation.is_spin()
+                || naps::is_nap(call.operation)
+                    && call.site.is_some_and(|site| sites.contains(&site))
+        };
+        let rows: Vec<Vec<Row>> = events.iter().map(|own| rows(trace, own, looks)).collect();
+        if rows.iter().all(Vec::is_empty) {
+            return Self::default();
+        }
         let waits = events.iter().map(|own| waits(trace, own)).collect();
-        let mut wanted: Vec<u32> = events
-            .iter()
-            .flat_map(|own| ends_of_spins(trace, own))
-            .collect();
+        let mut wanted: Vec<u32> = rows.iter().flatten().flat_map(Row::ends).collect();
         wanted.sort_unstable();
         wanted.dedup();
         let mut turns: Vec<u64> = events.iter().flat_map(|own| turns(trace, own)).collect();
@@ -98,10 +132,15 @@ impl Spins {
         let mut spins = Self {
             turns,
             returns,
+            rows,
             shares: Shares::at(trace, &events, &wanted),
             events,
             waits,
             telling: Vec::new(),
+            told: vec![0; trace.threads.len()],
+            told_from,
+            deciders: Deciders::default(),
+            early: BTreeMap::new(),
             looks: BTreeMap::new(),
             looking: BTreeMap::new(),
             meetings: Meetings::default(),
@@ -112,48 +151,104 @@ impl Spins {
         let sites = spins.looking.keys().copied().filter(|_| is_recorded);
         let mut meetings = Meetings::default();
         for site in sites {
-            let naps = spins.looking[&site].iter().map(|&(back, end)| {
-                let thread = trace.call(&trace.events[end as usize]).thread.0;
-                (end, thread, spins.came_between(site, (end, back)))
-            });
-            meetings.add(naps, |meeting| spins.most_worked(meeting));
+            let thread = |event: u32| trace.call(&trace.events[event as usize]).thread.0;
+            let naps = spins.together(&spins.looking[&site], thread);
+            meetings.add(naps.into_iter(), |meeting| spins.most_worked(meeting));
         }
         spins.meetings = meetings;
         let threads = 0..spins.events.len();
+        if let Some(told) = spins.told_from {
+            spins.deciders = Deciders::of(trace, &spins.rows, &spins.shares, told);
+        }
         spins.telling = threads.map(|thread| spins.telling(trace, thread)).collect();
         spins
     }
 
-    /// Returns the last naps of those that keep the CPU, by the call that looks.
-    fn looking(&self, trace: &Trace) -> BTreeMap<Option<SiteId>, Vec<(u32, u32)>> {
+    /// Returns the rows of looks that are over of those that keep the CPU, or of whom it is told when turns end, by the call that looks.
+    fn looking(&self, trace: &Trace) -> BTreeMap<Option<SiteId>, Vec<Row>> {
         let mut looking: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for own in &self.events {
-            for place in last_naps(trace, own) {
-                let call = trace.call(&trace.events[own[place] as usize]);
-                if let (Op::Spin(_), Some(&back)) = (call.operation, own.get(place + 1)) {
-                    looking
-                        .entry(call.site)
-                        .or_default()
-                        .push((back, own[place]));
-                }
+        let told = self.told_from.unwrap_or(u32::MAX);
+        for row in self.rows.iter().flatten().filter(|row| row.back.is_some()) {
+            let call = trace.call(&trace.events[row.end as usize]);
+            if matches!(call.operation, Op::Spin(_)) || row.end >= told {
+                looking.entry(call.site).or_default().push(*row);
             }
         }
-        for naps in looking.values_mut() {
-            naps.sort_unstable();
+        for rows in looking.values_mut() {
+            rows.sort_unstable_by_key(|row| row.back);
         }
         looking
+    }
+
+    /// Returns what of the CPU time before an event that is passed over is not known to be looking.
+    pub fn without_looks(&mut self, thread: u32, nanos: u64) -> u64 {
+        let Some(told) = self.told.get_mut(thread as usize) else {
+            return nanos;
+        };
+        let looked = nanos.min(*told);
+        *told -= looked;
+        nanos - looked
+    }
+
+    /// Returns the looks of a thread that an event is one of, from that on.
+    pub fn row_from(&self, thread: u32, event: u32) -> Option<Row> {
+        let row = *self.row_around(thread, event)?;
+        Some(Row {
+            begin: event,
+            ..row
+        })
+    }
+
+    /// Returns the looks of a thread that it was about to take at an event.
+    fn row_about_to_begin(&self, thread: u32, event: u32) -> Option<Row> {
+        let rows = self.rows.get(thread as usize)?;
+        let next = rows.partition_point(|row| row.begin <= event);
+        rows.get(next).filter(|row| row.look == event).copied()
+    }
+
+    /// Returns the looks of a thread that an event lies among.
+    fn row_around(&self, thread: u32, event: u32) -> Option<&Row> {
+        let rows = self.rows.get(thread as usize)?;
+        let after = rows.partition_point(|row| row.begin <= event);
+        rows[..after].last().filter(|row| event <= row.end)
+    }
+
+    /// Puts rows of looks at one place together as far as they can have ended by the same: from the first one that is over on, those
+    /// whose threads had looked in vain by then. Returns each as the event that begins its last nap, its thread, and the last look in vain and the first
+    /// that was not of all of them. The rows are in the order in which they are over.
+    fn together(&self, rows: &[Row], thread: impl Fn(u32) -> u32) -> Vec<(u32, u32, (u32, u32))> {
+        let mut found: Vec<Option<(u32, u32)>> = vec![None; rows.len()];
+        for first in 0..rows.len() {
+            let Some(first_back) = rows[first].back.filter(|_| found[first].is_none()) else {
+                continue;
+            };
+            let mut threads = BTreeSet::new();
+            let later = (first..rows.len()).take(2 * self.events.len());
+            let same: Vec<usize> = later
+                .filter(|&place| found[place].is_none() && rows[place].look < first_back)
+                .filter(|&place| threads.insert(thread(rows[place].end)))
+                .collect();
+            let last = same.iter().map(|&place| rows[place].look).max();
+            for place in same {
+                found[place] = last.map(|last| (last, first_back));
+            }
+        }
+        let rows = rows.iter().zip(found);
+        rows.filter_map(|(row, meeting)| Some((row.end, thread(row.end), meeting?)))
+            .collect()
     }
 
     /// Returns the last look in vain, and the first that was not, of all that looked for the same as a thread whose last nap began at an event and
     /// ended with another: in between it came. Whoever looks at the same place is taken to look for the same.
     fn came_between(&self, site: Option<SiteId>, (end, back): (u32, u32)) -> (u32, u32) {
-        let naps = self.looking.get(&site).map_or(&[][..], Vec::as_slice);
-        let first = naps.partition_point(|&(other_back, _)| other_back <= end);
-        let Some(&(first_back, _)) = naps.get(first).filter(|nap| nap.0 <= back) else {
+        let rows = self.looking.get(&site).map_or(&[][..], Vec::as_slice);
+        let first = rows.partition_point(|row| row.back <= Some(end));
+        let first_back = rows.get(first).and_then(|row| row.back);
+        let Some(first_back) = first_back.filter(|&first_back| first_back <= back) else {
             return (end, back);
         };
-        let same = naps[first..].iter().take(self.events.len());
-        let looks = same.map(|&(_, other_end)| other_end);
+        let same = rows[first..].iter().take(self.events.len());
+        let looks = same.map(|row| row.look);
         let last = looks.filter(|&look| look < first_back).max();
         (last.map_or(end, |last| last.max(end)), first_back)
     }
@@ -165,23 +260,22 @@ impl Spins {
 
     /// Returns the naps of a thread that tell where in its work another was when the thread could go on, and which part of it that had done.
     fn telling(&self, trace: &Trace, thread: usize) -> Vec<(u32, f64)> {
-        let own = &self.events[thread];
-        last_naps(trace, own)
-            .filter_map(|place| {
-                let (end, back) = (own[place], *own.get(place + 1)?);
-                let others = (0..self.events.len()).filter(|&other| other != thread);
-                let worked = |other: usize| {
-                    let of = |event| self.shares.of(event, other as u32);
-                    Some((other, of(end)?, of(back)?))
-                };
-                let (other, from, to) = others
-                    .filter_map(worked)
-                    .max_by_key(|&(other, from, to)| (to.saturating_sub(from), other))?;
-                let stretch = Stretch::at(trace, self.events_of(other), from)?;
-                let tells = to.saturating_sub(from).saturating_mul(TELLING) <= stretch.length();
-                (to > from && tells).then(|| (end, stretch.part(u64::midpoint(from, to))))
-            })
-            .collect()
+        let rows = self.rows[thread].iter();
+        rows.filter_map(|row| {
+            let (end, back) = (row.look, row.back?);
+            let others = (0..self.events.len()).filter(|&other| other != thread);
+            let worked = |other: usize| {
+                let of = |event| self.shares.of(event, other as u32);
+                Some((other, of(end)?, of(back)?))
+            };
+            let (other, from, to) = others
+                .filter_map(worked)
+                .max_by_key(|&(other, from, to)| (to.saturating_sub(from), other))?;
+            let stretch = Stretch::at(trace, self.events_of(other), from)?;
+            let tells = to.saturating_sub(from).saturating_mul(TELLING) <= stretch.length();
+            (to > from && tells).then(|| (end, stretch.part(u64::midpoint(from, to))))
+        })
+        .collect()
     }
 
     /// Returns which part of their work others have done when a thread may go on whose nap began at this event, by those of its naps
@@ -197,7 +291,9 @@ impl Spins {
             .map(|&(_, part)| part)
             .collect();
         nearest.sort_unstable_by(f64::total_cmp);
-        Some(nearest[ENOUGH / 2])
+        let is_told = self.told_from.is_some_and(|told| nap >= told);
+        let differ = nearest[ENOUGH - 1] - nearest[0] > ALIKE;
+        (!is_told || !differ).then(|| nearest[ENOUGH / 2])
     }
 
     /// Returns how long turns are that the scheduler ends; nothing where the recorder ended them.
@@ -205,6 +301,13 @@ impl Spins {
         let middle = self.turns.get(self.turns.len() / 2).copied();
         middle.filter(|&middle| self.turns.len() >= TURNS && middle >= LEAST_SLICE)
     }
+}
+
+/// Returns the first event of a trace that tells where a turn ended.
+fn told_from(trace: &Trace) -> Option<u32> {
+    let tells = |event: &Event| trace.call(event).operation == Op::Linger(Nanos(0));
+    let first = trace.events.iter().position(tells)?;
+    Some(first as u32)
 }
 
 /// Returns how long the turns of a thread were that began after a look in vain and ended in another.
@@ -223,6 +326,16 @@ fn turns<'t>(trace: &'t Trace, own: &'t [u32]) -> impl Iterator<Item = u64> + 't
         let ((before, _), (cpu, looked)) = (spin(first)?, spin(last)?);
         Some(cpu.since(before).0 + looked.0)
     })
+}
+
+/// What a thread waits for that looks.
+struct Awaited {
+    /// The gates that stand for how far others have to come, and the events that they open at.
+    gates: Vec<(GateId, u32)>,
+    /// Whether any of them worked meanwhile.
+    any_worked: bool,
+    /// Whether it does wait for them.
+    waits: bool,
 }
 
 /// Another thread, while one spins.
@@ -262,69 +375,26 @@ fn waits(trace: &Trace, own: &[u32]) -> bool {
     napped >= used.0
 }
 
-/// Returns the events of a thread at which a spin may begin, and the last nap of one, and its return.
-fn ends_of_spins<'t>(trace: &'t Trace, own: &'t [u32]) -> impl Iterator<Item = u32> + 't {
-    let first = |place: &usize| {
-        let before = place.checked_sub(2);
-        !before.is_some_and(|before| is_spin(trace, own, before) && only_looks(trace, own, before))
-    };
-    let firsts = (0..own.len()).filter(move |&place| is_spin(trace, own, place) && first(&place));
-    let lasts = last_naps(trace, own).flat_map(|place| [place, place + 1]);
-    firsts
-        .chain(lasts)
-        .filter_map(|place| own.get(place).copied())
-}
-
-/// Returns the last nap of each spin of a thread, as places of its events.
-fn last_naps<'t>(trace: &'t Trace, own: &'t [u32]) -> impl Iterator<Item = usize> + 't {
-    (0..own.len()).filter(move |&place| {
-        let goes_on = is_spin(trace, own, place + 2) && only_looks(trace, own, place);
-        is_spin(trace, own, place) && !goes_on
-    })
-}
-
-/// Returns whether there is a nap, or a look that kept the CPU, at this place of a thread's events.
-fn is_spin(trace: &Trace, own: &[u32], place: usize) -> bool {
-    let event = own.get(place);
-    event.is_some_and(|&event| {
-        trace
-            .call(&trace.events[event as usize])
-            .operation
-            .is_spin()
-    })
-}
-
-/// Returns whether a thread does nothing but look between the nap at this place of its events and the next one.
-fn only_looks(trace: &Trace, own: &[u32], nap: usize) -> bool {
-    let cpu = |place: usize| {
-        let event = own.get(place)?;
-        trace.events[*event as usize].cpu()
-    };
-    let (Some(back), Some(next)) = (cpu(nap + 1), cpu(nap + 2)) else {
-        return false;
-    };
-    next.0.saturating_sub(back.0) <= SPIN
-}
-
 impl Lowering<'_> {
     /// Lowers a spin: a wait for those that worked meanwhile, until they have come as far as they had in the
     /// middle of the last time that it was off the CPU.
-    pub fn spin(&mut self, begin: usize, thread: u32) {
-        let Slept { end, count, .. } = self.sleeps_on(begin);
+    pub fn spin(&mut self, row: Row, thread: u32) {
+        let begin = row.begin as usize;
+        let end = row.end as usize;
         let back = self.next.after(end);
-        let returns = self.return_of(end).is_some();
-        let others = if returns {
-            self.others_by_then((begin, end), thread)
-        } else {
-            Vec::new()
-        };
+        let returns = row.back.is_some();
+        let naps = row.shortest > 0;
         let keeps_cpu = self.keeps_cpu(end);
-        let waits = !others.is_empty() && self.spins.waits[thread as usize];
+        let early = self.spins.early.remove(&row.begin);
+        let awaited = early.unwrap_or_else(|| self.awaited(row, thread));
+        let waits = awaited.waits;
         if keeps_cpu && waits && self.trace.recording.is_none() {
             let looked = self.looked(begin, end);
             self.push_with_work(begin, thread, Action::Linger, looked);
         }
-        let at = if others.is_empty() {
+        let at = if awaited.any_worked {
+            self.push(begin, thread, Action::Pass)
+        } else {
             // Nobody worked: it waited for time to pass, or for something outside. Or for less than can be seen of another that looks.
             let slept = self.recorded_delay(begin, end);
             let idle = if returns && self.another_looks(begin, back, thread) {
@@ -334,29 +404,58 @@ impl Lowering<'_> {
             };
             let delay = self.delay(idle);
             self.push(begin, thread, delay)
-        } else {
-            self.push(begin, thread, Action::Pass)
         };
         if returns {
             self.set_open(at, OpenKind::Other);
         }
+        if waits && row.looked > 0 {
+            self.push_with_work(begin, thread, Action::Linger, row.looked);
+            self.spins.told[thread as usize] = row.looked;
+        }
         self.arrive(begin, end, thread);
         if waits {
-            let wait = if keeps_cpu {
+            self.sleeps.awaits.insert(back, awaited.gates);
+            if naps {
+                self.sleeps
+                    .note_naps(thread, row.count, (back, row.shortest));
+            } else {
+                *self.spins.looks.entry(thread).or_default() += u64::from(row.count);
+            }
+        }
+        self.resumes_at[thread as usize] = end as u32 + 1;
+    }
+
+    /// Finds what a thread waits for that looks, from its last look in vain on: the others come on meanwhile.
+    fn awaited(&mut self, row: Row, thread: u32) -> Awaited {
+        let others = if row.back.is_some() {
+            self.others_by_then(row, thread)
+        } else {
+            Vec::new()
+        };
+        let naps = row.shortest > 0;
+        let any_worked = !others.is_empty();
+        let waits = any_worked && (naps || self.spins.waits[thread as usize]);
+        let end = row.end as usize;
+        let gates = if !waits {
+            Vec::new()
+        } else if let Some(meeting) = self.spins.meetings.of(end) {
+            self.gates_at(meeting, &others, (row.begin as usize, thread))
+        } else {
+            let wait = if naps {
+                Waiting::Sleeping
+            } else if self.keeps_cpu(end) {
                 Waiting::Looking
             } else {
                 Waiting::Yielding
             };
-            let gates = if let Some(meeting) = self.spins.meetings.of(end) {
-                self.gates_at(meeting, &others, (begin, thread))
-            } else {
-                let gate = |place: Place| (self.gate_in(place, wait), place.event);
-                others.into_iter().map(gate).collect()
-            };
-            self.sleeps.awaits.insert(back, gates);
-            *self.spins.looks.entry(thread).or_default() += u64::from(count);
+            let gate = |place: Place| (self.gate_in(place, wait), place.event);
+            others.into_iter().map(gate).collect()
+        };
+        Awaited {
+            gates,
+            any_worked,
+            waits,
         }
-        self.resumes_at[thread as usize] = end as u32 + 1;
     }
 
     /// Returns for how long a thread looked at memory in a spin that ended with this event, in nanoseconds.
@@ -381,6 +480,10 @@ impl Lowering<'_> {
         if looked > 0 {
             self.push_with_work(index, thread, Action::Linger, looked);
         }
+        if let Some(row) = self.spins.row_about_to_begin(thread, index as u32) {
+            let awaited = self.awaited(row, thread);
+            self.spins.early.insert(row.begin, awaited);
+        }
     }
 
     /// Returns whether another thread looks at memory between two events, and nothing tells what for.
@@ -398,12 +501,14 @@ impl Lowering<'_> {
     }
 
     /// Returns how far those had come that worked in a spin, by the middle of the last time that it was off the CPU.
-    fn others_by_then(&self, (begin, end): (usize, usize), spinner: u32) -> Vec<Place> {
+    fn others_by_then(&self, row: Row, spinner: u32) -> Vec<Place> {
         let time = |event: usize| self.trace.events[event].time.0;
+        let (begin, end) = (row.begin.min(row.look) as usize, row.end as usize);
         let keeps_cpu = self.keeps_cpu(end);
+        let is_told = self.spins.told_from.is_some_and(|told| row.look >= told);
         let meeting = self.spins.meetings.of(end);
         let (end, back) = meeting.unwrap_or_else(|| {
-            let nap = (end as u32, self.next.after(end));
+            let nap = (row.look, self.next.after(end));
             if !keeps_cpu {
                 return nap;
             }
@@ -434,8 +539,17 @@ impl Lowering<'_> {
             self.come_half_as_far(&mut others, (end, back));
         } else {
             for other in &mut others {
-                other.used = self.likely(spinner, end as u32, other);
+                other.used = if meeting.is_some() {
+                    u64::midpoint(other.used, other.then)
+                } else {
+                    self.likely(spinner, end as u32, other)
+                };
             }
+        }
+        let site = self.trace.call(&self.trace.events[row.end as usize]).site;
+        let deciders = self.spins.deciders.at(spinner, site);
+        if let Some(deciders) = deciders.filter(|_| meeting.is_none()) {
+            others.retain(|other| deciders.contains(&other.thread));
         }
         others.retain(|other| other.used > other.before);
         let worked = |other: &Other| other.used - other.before;
@@ -445,7 +559,7 @@ impl Lowering<'_> {
             .into_iter()
             .filter(|other| worked(other).saturating_mul(WORKS * count) >= all)
             .filter_map(|other| {
-                if keeps_cpu {
+                if keeps_cpu || is_told {
                     self.place_by(other.thread, other.used)
                 } else {
                     self.place_at(other.thread, time(end) + half, other.used)
@@ -467,7 +581,9 @@ impl Lowering<'_> {
         if other.worked().saturating_mul(TELLING) <= stretch.length() {
             return middle;
         }
+        let ends = (stretch.end() <= other.then).then(|| stretch.end());
         let usual = self.spins.usual(spinner, nap).map(|part| stretch.cpu(part));
+        let usual = usual.or(ends);
         usual
             .unwrap_or(middle)
             .clamp(other.used, other.then.max(other.used))
@@ -503,6 +619,15 @@ impl Lowering<'_> {
         let used = |event: u32| self.trace.events[event as usize].cpu();
         let next = own.partition_point(|&event| used(event).is_some_and(|used| used.0 < cpu));
         let event = *own.get(next)?;
+        // Where that is one of several looks, it came to the first.
+        let row = self.spins.row_around(thread, event);
+        if let Some(row) = row.filter(|row| row.begin < event) {
+            return Some(Place {
+                event: row.begin,
+                cpu,
+                is_within: false,
+            });
+        }
         let is_within = true;
         Some(Place {
             event,
@@ -522,29 +647,18 @@ impl Lowering<'_> {
             cpu,
             is_within,
         };
-        let mut next = own.partition_point(|&event| events[event as usize].time.0 <= time);
-        let mut last = *own.get(next.checked_sub(1)?)?;
+        let next = own.partition_point(|&event| events[event as usize].time.0 <= time);
+        let last = *own.get(next.checked_sub(1)?)?;
         if call(last).operation == Op::Terminate {
             return Some(at(last, false));
         }
         let following = *own.get(next)?;
-        let spins = |place: usize| call(own[place]).operation.is_spin();
-        let looks =
-            next >= 2 && spins(next - 2) && spins(next) && only_looks(self.trace, own, next - 2);
-        if looks {
-            next -= 1;
-            last = own[next - 1];
-        } else if call(following).operation != Op::Return {
-            return Some(at(following, true));
+        // Where it is in one of several looks, it came to the first.
+        if let Some(row) = self.spins.row_around(thread, last) {
+            return Some(at(row.begin, false));
         }
-        // It is in a call. Where that is one of several looks, it came to the first.
-        while next >= 3
-            && spins(next - 1)
-            && spins(next - 3)
-            && only_looks(self.trace, own, next - 3)
-        {
-            next -= 2;
-            last = own[next - 1];
+        if call(following).operation != Op::Return {
+            return Some(at(following, true));
         }
         Some(at(last, false))
     }

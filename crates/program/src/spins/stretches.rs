@@ -35,6 +35,11 @@ impl Stretch {
         (to > cpu).then_some(Self { from, to })
     }
 
+    /// Returns how much CPU time its thread has used at its end.
+    pub fn end(self) -> u64 {
+        self.to
+    }
+
     pub fn length(self) -> u64 {
         self.to.saturating_sub(self.from)
     }

@@ -67,6 +67,9 @@ pub const FLAG_FORKED: u64 = 4;
 /// waited for some.
 pub const FLAG_TASKS: u64 = 8;
 
+/// Set in [`Header::flags`] once threads slept so often that they may look for something in between: foretrace sees then which threads run meanwhile.
+pub const FLAG_NAPS: u64 = 16;
+
 /// Set in [`Header::flags`] once a library was opened in a way that looks its own functions up first
 /// (`RTLD_DEEPBIND`) or in another namespace (`dlmopen`), so that its calls may pass the recorder by.
 pub const FLAG_BYPASSED: u64 = 1 << 16;

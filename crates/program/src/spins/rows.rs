@@ -1,0 +1,142 @@
+//! Looks of a thread between which it does nothing else: how many there are depends on how long it has to wait.
+
+use foretrace_trace::{Call, Nanos, ObjectId, Operation as Op, Outcome, SiteId, Trace};
+
+use crate::polls::{POLL_RATIO, SPIN};
+
+/// Looks of a thread, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// The event at which its first nap begins.
+    pub begin: u32,
+    /// The event at which its last nap begins.
+    pub end: u32,
+    /// The event by which its thread looked in vain for the last time: that one, or the end of a turn right before it.
+    pub look: u32,
+    /// The event at which that nap is over; `None` where it is not.
+    pub back: Option<u32>,
+    /// How many naps there are.
+    pub count: u32,
+    /// How long the shortest of them is that the program itself asked for, in nanoseconds; none where it is 0.
+    pub shortest: u64,
+    /// How much CPU time it looked between them, in nanoseconds.
+    pub looked: u64,
+}
+
+impl Row {
+    /// Returns the events at which it begins and between which its last nap lies.
+    pub(super) fn ends(&self) -> impl Iterator<Item = u32> + use<> {
+        let ends = [self.begin, self.look, self.end];
+        ends.into_iter().chain(self.back)
+    }
+}
+
+/// Returns the looks of a thread with these events, in order. `is_look` tells which calls a thread looks between.
+pub(super) fn rows(trace: &Trace, own: &[u32], is_look: impl Fn(&Call) -> bool) -> Vec<Row> {
+    let call = |place: usize| trace.call(&trace.events[own[place] as usize]);
+    let mut rows = Vec::new();
+    let mut place = 0;
+    while place < own.len() {
+        if is_look(call(place)) {
+            let (row, last) = row_at(trace, own, place);
+            rows.push(row);
+            place = last;
+        }
+        place += 1;
+    }
+    rows
+}
+
+/// Returns the looks that begin at a place of a thread's events, and the place of the last of them.
+fn row_at(trace: &Trace, own: &[u32], first: usize) -> (Row, usize) {
+    let is_return = |event: &&u32| {
+        let call = trace.call(&trace.events[**event as usize]);
+        call.operation == Op::Return
+    };
+    let site = trace.call(&trace.events[own[first] as usize]).site;
+    let mut row = Row {
+        begin: own[first],
+        end: own[first],
+        look: own[first],
+        back: None,
+        count: 1,
+        shortest: nap_of(trace, own, first),
+        looked: 0,
+    };
+    let mut last = first;
+    while let Some((next, looked)) = next_look(trace, own, last, site) {
+        last = next;
+        row.count += 1;
+        row.looked += looked;
+        row.shortest = row.shortest.min(nap_of(trace, own, next));
+    }
+    row.end = own[last];
+    row.look = own[last - usize::from(is_about_to(trace, own, last))];
+    row.back = own.get(last + 1).filter(is_return).copied();
+    (row, last)
+}
+
+/// A thread that loses the CPU works no more than so many nanoseconds, when it has it again, until it takes the nap that it was about to take: it had looked
+/// before.
+const ABOUT_TO: u64 = 12_000;
+
+/// Returns whether a thread was about to take the nap at a place of its events when it lost the CPU at the event before.
+fn is_about_to(trace: &Trace, own: &[u32], nap: usize) -> bool {
+    let event = |place: usize| &trace.events[own[place] as usize];
+    let Some(before) = nap.checked_sub(1).map(event) else {
+        return false;
+    };
+    let worked = event(nap).cpu().zip(before.cpu());
+    trace.call(before).operation == Op::Linger(Nanos(0))
+        && worked.is_some_and(|(now, then)| now.since(then).0 <= ABOUT_TO)
+}
+
+/// Returns how long the nap at a place of a thread's events is where the thread gets a CPU at once, in nanoseconds; nothing of one that the program did
+/// not ask for.
+fn nap_of(trace: &Trace, own: &[u32], place: usize) -> u64 {
+    let event = &trace.events[own[place] as usize];
+    let call = trace.call(event);
+    let back = own.get(place + 1).map(|&back| &trace.events[back as usize]);
+    match back {
+        Some(back) if !call.operation.is_spin() => {
+            call.gone_by_itself(back.time.since(event.time)).0
+        }
+        _ => 0,
+    }
+}
+
+/// Returns the place of the nap that follows the one at a place of a thread's events, if the thread only looks in between, and for how long it does.
+fn next_look(trace: &Trace, own: &[u32], nap: usize, site: Option<SiteId>) -> Option<(usize, u64)> {
+    let event = |place: usize| own.get(place).map(|&event| &trace.events[event as usize]);
+    let (began, back) = (event(nap)?, event(nap + 1)?);
+    let from = back.cpu()?;
+    let allowed = SPIN.max(back.time.since(began.time).0 / POLL_RATIO);
+    // It may look at several things, each under its own mutex.
+    let mut held: Vec<ObjectId> = Vec::new();
+    let mut place = nap + 2;
+    loop {
+        let next = event(place)?;
+        let looked = next.cpu()?.since(from).0;
+        if looked > allowed {
+            return None;
+        }
+        let call = trace.call(next);
+        match call.operation {
+            Op::Return | Op::Linger(_) => {}
+            Op::Lock(mutex) => held.push(mutex),
+            Op::Unlock(mutex) if held.contains(&mutex) => held.retain(|&other| other != mutex),
+            Op::TryLock(_) | Op::SemTryWait(_) if call.outcome == Outcome::Busy => {}
+            Op::TryLock(mutex) if call.outcome == Outcome::Success => held.push(mutex),
+            operation => {
+                let again = call.site == site && (operation.is_spin() || is_nap(operation));
+                return (again && held.is_empty()).then_some((place, looked));
+            }
+        }
+        place += 1;
+    }
+}
+
+/// Returns whether a thread sleeps by such a call.
+pub(super) fn is_nap(operation: Op) -> bool {
+    matches!(operation, Op::Sleep | Op::SleepFor(_))
+}
