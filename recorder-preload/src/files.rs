@@ -9,7 +9,7 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::Ordering;
 
 use foretrace_recorder::cpu_files::{self, CpuFile, Told};
-use foretrace_recorder::sys::Fd;
+use foretrace_recorder::sys::{self, Fd};
 use foretrace_recorder::{CPU_DIRECTORY, ThreadState, process};
 
 use crate::cpus::pretended;
@@ -98,11 +98,42 @@ fn told() -> Option<Told> {
     Some(Told { cpus, bound })
 }
 
+/// Paths that are put together, in memory of their own: whoever opens a file may have a small stack.
+struct Room(*mut Paths);
+
+struct Paths {
+    listing: Buffer,
+    link: Buffer,
+    whole: Buffer,
+    other: Buffer,
+}
+
+impl Room {
+    fn make() -> Option<Self> {
+        let memory = sys::map_zeroed(size_of::<Paths>()).ok()?;
+        Some(Self(memory.cast()))
+    }
+
+    fn paths(&mut self) -> &mut Paths {
+        // SAFETY: mapped until this is dropped, zeroed, and aligned to a page.
+        unsafe { &mut *self.0 }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `make`.
+        unsafe { sys::unmap(self.0.cast(), size_of::<Paths>()) };
+    }
+}
+
 /// What is to be opened in a program's place, and what then is to be put in that one's.
 struct Instead {
     file: CpuFile,
     told: Told,
-    path: Option<Buffer>,
+    /// A string in the room.
+    path: Option<*const c_char>,
+    _room: Room,
 }
 
 /// Finds out what a path means, below a directory if it does not begin at the root.
@@ -110,16 +141,33 @@ struct Instead {
 #[inline(never)]
 fn instead(directory: c_int, path: &CStr) -> Option<Instead> {
     let told = told()?;
-    let (mut place, mut whole, mut other) = ([0; 1024], [0; 1024], [0; 1024]);
-    let listing = listing(&mut place);
-    let path = match path.to_bytes() {
-        absolute @ [b'/', ..] => absolute,
-        path => cpu_files::below(Fd(directory), path, listing, &mut whole)?,
+    let path = path.to_bytes();
+    let is_absolute = path.starts_with(b"/");
+    if is_absolute && cpu_files::recognize(path).is_none() {
+        return None;
+    }
+    let mut room = Room::make()?;
+    let Paths {
+        listing: place,
+        link,
+        whole,
+        other,
+    } = room.paths();
+    let listing = listing(place);
+    let path = if is_absolute {
+        path
+    } else {
+        cpu_files::below(Fd(directory), path, listing, (link, whole))?
     };
     let file = cpu_files::recognize(path)?;
-    let found = file.open_instead(path, told.cpus, listing, &mut other);
-    let path = found.is_some().then_some(other);
-    Some(Instead { file, told, path })
+    let found = file.open_instead(path, told.cpus, listing, other);
+    let path = found.map(CStr::as_ptr);
+    Some(Instead {
+        file,
+        told,
+        path,
+        _room: room,
+    })
 }
 
 impl Instead {
@@ -130,12 +178,12 @@ impl Instead {
         succeeded: impl Fn(&T) -> bool,
         call: impl Fn(*const c_char) -> T,
     ) -> T {
-        let Some(path) = &self.path else {
+        let Some(path) = self.path else {
             return call(own);
         };
         // SAFETY: the address of this thread's own.
         let errno = unsafe { *libc::__errno_location() };
-        let result = call(path.as_ptr().cast());
+        let result = call(path);
         if self.file != CpuFile::Directory || succeeded(&result) {
             return result;
         }

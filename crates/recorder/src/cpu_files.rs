@@ -81,15 +81,14 @@ fn joined<'b>(parts: &[&[u8]], buffer: &'b mut PathBuffer) -> Option<&'b CStr> {
 }
 
 /// Returns the whole path of a file below an open directory, if such a path may tell of CPUs. Below `listing`, which shows
-/// other CPUs than there are, it is as if it were the real one.
+/// other CPUs than there are, it is as if it were the real one. The buffers need not hold anything.
 pub fn below<'b>(
     directory: Fd,
     path: &[u8],
     listing: Option<&[u8]>,
-    buffer: &'b mut PathBuffer,
+    (link, buffer): (&mut PathBuffer, &'b mut PathBuffer),
 ) -> Option<&'b [u8]> {
-    let mut link: PathBuffer = [0; 1024];
-    let length = sys::path_of(directory, &mut link)?;
+    let length = sys::path_of(directory, link)?;
     let mut place = link.get(..length)?;
     if listing == Some(place) {
         place = DIRECTORY;

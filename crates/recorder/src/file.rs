@@ -40,16 +40,22 @@ struct Text<'a> {
     length: usize,
 }
 
-impl core::fmt::Write for Text<'_> {
-    fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        let end = self.length + text.len();
+impl Text<'_> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> core::fmt::Result {
+        let end = self.length + bytes.len();
         let place = self
             .buffer
             .get_mut(self.length..end)
             .ok_or(core::fmt::Error)?;
-        place.copy_from_slice(text.as_bytes());
+        place.copy_from_slice(bytes);
         self.length = end;
         Ok(())
+    }
+}
+
+impl core::fmt::Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        self.write_bytes(text.as_bytes())
     }
 }
 
@@ -94,15 +100,13 @@ pub(crate) fn create(directory: &CStr, birth: Birth) -> Result<&'static Header, 
 }
 
 /// Maps another file of the journals' directory, of so many bytes, shared by all processes that do so; `None` where it cannot be had.
-pub(crate) fn map_beside(name: &str, flags: i32, bytes: usize) -> Option<*mut u8> {
-    let mut buffer = [0; PATH_BYTES];
-    let mut text = Text {
-        buffer: &mut buffer,
-        length: 0,
-    };
-    write!(text, "{}/{name}\0", process::directory().to_str().ok()?).ok()?;
-    let path = CStr::from_bytes_until_nul(&buffer).ok()?;
-    let fd = sys::open(path, flags, 0o600).ok()?;
+pub(crate) fn map_beside(name: &CStr, flags: i32, bytes: usize) -> Option<*mut u8> {
+    // Whoever calls this may have a small stack, on which a path has no room.
+    let look = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    let directory = sys::open(process::directory(), look, 0).ok()?;
+    let fd = sys::open_below(directory, name, flags, 0o600);
+    sys::close(directory);
+    let fd = fd.ok()?;
     // What has its room already is in use: making room is writing zeros.
     let has_room = sys::stat(fd).is_ok_and(|stat| stat.st_size >= bytes as i64);
     let room = if has_room {
@@ -133,16 +137,13 @@ pub(crate) fn forget() {
 fn open_fresh(directory: &CStr, start_ticks: u64) -> Result<(Fd, u32), Errno> {
     // SAFETY: nobody else reads or writes the path while the journal is being made.
     let buffer = unsafe { &mut *PATH.0.get() };
-    let directory = directory.to_str().map_err(|_| libc::EILSEQ)?;
     let pid = sys::getpid();
     for attempt in 0..u32::MAX {
         let mut text = Text { buffer, length: 0 };
         let extension = layout::FILE_EXTENSION;
-        write!(
-            text,
-            "{directory}/{pid}-{start_ticks}-{attempt}.{extension}\0"
-        )
-        .map_err(|_| libc::ENAMETOOLONG)?;
+        text.write_bytes(directory.to_bytes())
+            .and_then(|()| write!(text, "/{pid}-{start_ticks}-{attempt}.{extension}\0"))
+            .map_err(|_| libc::ENAMETOOLONG)?;
         let path = CStr::from_bytes_until_nul(buffer).map_err(|_| libc::ENAMETOOLONG)?;
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
         match sys::open(path, flags, 0o600) {

@@ -15,12 +15,21 @@ pub struct Fd(pub i32);
 ///
 /// The `errno`.
 pub fn open(path: &CStr, flags: i32, mode: u32) -> Result<Fd, Errno> {
+    open_below(Fd(libc::AT_FDCWD), path, flags, mode)
+}
+
+/// Opens a file by its path from an open directory.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn open_below(directory: Fd, path: &CStr, flags: i32, mode: u32) -> Result<Fd, Errno> {
     // SAFETY: the kernel reads the path up to its NUL.
     let result = unsafe {
         syscall(
             libc::SYS_openat,
             [
-                libc::AT_FDCWD as usize,
+                directory.0 as usize,
                 path.as_ptr() as usize,
                 flags as usize,
                 mode as usize,
@@ -36,6 +45,28 @@ pub fn open(path: &CStr, flags: i32, mode: u32) -> Result<Fd, Errno> {
 pub fn close(fd: Fd) {
     // SAFETY: the file is the recorder's own; nobody else knows its number.
     unsafe { syscall(libc::SYS_close, [fd.0 as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Reads from a place of a file into a buffer; returns how many bytes came.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn read_at(fd: Fd, buffer: &mut [u8], at: u64) -> Result<usize, Errno> {
+    // SAFETY: the kernel writes at most the buffer's length into the buffer.
+    check(unsafe {
+        syscall(
+            libc::SYS_pread64,
+            [
+                fd.0 as usize,
+                buffer.as_mut_ptr() as usize,
+                buffer.len(),
+                at as usize,
+                0,
+                0,
+            ],
+        )
+    })
 }
 
 /// Reads into a buffer; returns how many bytes came, 0 at the end.

@@ -76,6 +76,15 @@ pub fn map_wiped_on_fork(bytes: usize) -> Result<*mut u8, Errno> {
     Ok(page)
 }
 
+/// Maps fresh zeroed memory.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn map_zeroed(bytes: usize) -> Result<*mut u8, Errno> {
+    map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+}
+
 fn map(bytes: usize, flags: i32, fd: i32, offset: usize) -> Result<*mut u8, Errno> {
     // SAFETY: the kernel chooses a range that nobody uses.
     let result = unsafe {
