@@ -4,7 +4,9 @@
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use foretrace_recorder::{Kind, OUTCOME_SUCCESS, ThreadState, outcome_of, record_extended, sys};
+use foretrace_recorder::{
+    Kind, OUTCOME_SUCCESS, ThreadState, outcome_of, process, record_extended, sys,
+};
 use libc::{cpu_set_t, pid_t, pthread_attr_t, pthread_t, size_t};
 
 use crate::cpus::pretended;
@@ -19,7 +21,7 @@ fn first(cpus: u32) -> u64 {
 /// Fills a set of `bytes` bytes with the CPUs from 0 to `cpus - 1`, of the first 64 only those that a thread is bound to;
 /// returns `EINVAL` if the set is too small.
 unsafe fn fill(set: *mut cpu_set_t, bytes: size_t, cpus: u32, bound: u64) -> c_int {
-    if bytes.saturating_mul(8) < cpus as usize {
+    if bytes.saturating_mul(8) < cpus as usize || !bytes.is_multiple_of(8) {
         return libc::EINVAL;
     }
     if !lent::can_read(set.addr() as u64, bytes as u64) {
@@ -93,6 +95,13 @@ impl Target {
         }
     }
 
+    /// Returns whether the kernel is to answer: there is no such thread, or it is of a process that nobody records. Those that are recorded
+    /// run on one CPU, all on the same.
+    fn is_for_the_kernel(&self) -> bool {
+        let is_other = self.bound.is_none() && !process::confined();
+        is_other && real_cpus(self.object as pid_t) != real_cpus(0)
+    }
+
     fn get(&self) -> u64 {
         self.bound.map_or(0, |bound| bound.load(Ordering::Relaxed))
     }
@@ -119,6 +128,27 @@ impl Target {
     }
 }
 
+/// As many CPUs as Linux can be built for, in words.
+const MOST_CPUS: usize = 8192 / 64;
+
+/// Returns what tells sets of CPUs apart that a thread may really run on: the first one, the last one, and how many there are; `None`
+/// where the kernel does not tell.
+#[inline(never)]
+fn real_cpus(number: pid_t) -> Option<(u32, u32, u32)> {
+    let mut set = [0_u64; MOST_CPUS];
+    // SAFETY: the set is as large as said.
+    let told = unsafe { sys::getaffinity(number, size_of_val(&set), set.as_mut_ptr().cast()) };
+    told.ok()?;
+    let words = || (0..).step_by(64).zip(set).filter(|&(_, word)| word != 0);
+    let (from, first) = words().next()?;
+    let (to, last) = words().last()?;
+    Some((
+        from + first.trailing_zeros(),
+        to + 63 - last.leading_zeros(),
+        words().map(|(_, word)| word.count_ones()).sum(),
+    ))
+}
+
 /// Makes an `errno` what system calls' functions return.
 fn as_result(errno: c_int) -> c_int {
     if errno == 0 {
@@ -139,7 +169,12 @@ pub unsafe extern "C-unwind" fn sched_getaffinity(
         // SAFETY: the program's own call.
         return unsafe { next::sched_getaffinity(pid, bytes, set) };
     };
-    let bound = Target::of_number(pid).get();
+    let target = Target::of_number(pid);
+    if target.is_for_the_kernel() {
+        // SAFETY: the program's own call.
+        return unsafe { next::sched_getaffinity(pid, bytes, set) };
+    }
+    let bound = target.get();
     // SAFETY: the program's own set.
     as_result(unsafe { fill(set, bytes, cpus, bound) })
 }
@@ -170,8 +205,13 @@ pub unsafe extern "C-unwind" fn sched_setaffinity(
         // SAFETY: the program's own call.
         return unsafe { next::sched_setaffinity(pid, bytes, set) };
     }
+    let target = Target::of_number(pid);
+    if target.is_for_the_kernel() {
+        // SAFETY: the program's own call.
+        return unsafe { next::sched_setaffinity(pid, bytes, set) };
+    }
     // SAFETY: the program's own set.
-    as_result(unsafe { Target::of_number(pid).bind(set, bytes, site) })
+    as_result(unsafe { target.bind(set, bytes, site) })
 }
 
 pub unsafe extern "C-unwind" fn pthread_setaffinity(

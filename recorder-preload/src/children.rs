@@ -1,7 +1,7 @@
 //! Processes that are started, become other programs, and are waited for.
 
 use core::arch::naked_asm;
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int, c_long, c_void};
 
 use foretrace_recorder::IoKind;
 use foretrace_recorder::blocking::Target;
@@ -13,9 +13,11 @@ use libc::{
 };
 
 use crate::blocking::{Pending, errno, next_functions};
+use crate::foreign::{self, Mapped, Program};
 use crate::hook::recording;
-use crate::jump::jump;
+use crate::jump::{Arguments, jump};
 use crate::next::Next;
+use crate::{environment, successors};
 
 /// What tells the processes of `system` from those of `popen`, which have their stream's address.
 const SYSTEM: u64 = 0;
@@ -103,23 +105,33 @@ pub mod exports {
     #[unsafe(naked)]
     pub unsafe extern "C-unwind" fn vfork() {
         naked_asm!(
+            ".cfi_startproc",
             "mov rdi, qword ptr [rsp]",
             // Calls want the stack aligned to 16 bytes.
             "sub rsp, 8",
+            ".cfi_adjust_cfa_offset 8",
             "call {before}",
             "add rsp, 8",
+            ".cfi_adjust_cfa_offset -8",
             "pop rdi",
+            ".cfi_adjust_cfa_offset -8",
+            ".cfi_register rip, rdi",
             "mov eax, {number}",
             "syscall",
             "push rdi",
+            ".cfi_adjust_cfa_offset 8",
+            ".cfi_offset rip, -8",
             "test rax, rax",
             "jz 2f",
             "sub rsp, 8",
+            ".cfi_adjust_cfa_offset 8",
             "mov rdi, rax",
             "call {after}",
             "add rsp, 8",
+            ".cfi_adjust_cfa_offset -8",
             "2:",
             "ret",
+            ".cfi_endproc",
             before = sym before_vfork,
             after = sym after_vfork,
             number = const libc::SYS_vfork,
@@ -142,12 +154,45 @@ unsafe fn spawn_by(pid: *mut pid_t, site: u64, call: impl FnOnce(*mut pid_t) -> 
     result
 }
 
+/// Prepares the environment that a program is started with; returns one to give it instead.
+unsafe fn prepare(program: Program, variables: Strings) -> Option<Mapped> {
+    // SAFETY: the program's own call.
+    unsafe { successors::prepare(variables) };
+    // SAFETY: as above.
+    unsafe { foreign::environment_for(program, variables) }
+}
+
+/// The program that `system` and `popen` run.
+const SHELL: Program = Program::Path(c"/bin/sh".as_ptr());
+
+/// The process's environment, while another is in its place.
+struct Prepared;
+
+impl Prepared {
+    /// Prepares it for a shell.
+    fn for_shell() -> Self {
+        foreign::put_back();
+        // SAFETY: the process's own environment.
+        if let Some(other) = unsafe { prepare(SHELL, environment::variables()) } {
+            foreign::replace_own(other);
+        }
+        Self
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        foreign::put_back();
+    }
+}
+
 /// Functions of six arguments.
 pub mod wide {
     use super::{
         Strings, c_char, c_int, next, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t,
     };
     use crate::blocking::export_wide;
+    use crate::foreign::{Mapped, Program};
 
     pub unsafe extern "C-unwind" fn posix_spawn(
         pid: *mut pid_t,
@@ -160,6 +205,8 @@ pub mod wide {
     ) -> c_int {
         // SAFETY: the program's own call.
         unsafe {
+            let other = super::prepare(Program::Path(path), environment);
+            let environment = other.as_ref().map_or(environment, Mapped::variables);
             super::spawn_by(pid, site, |pid| {
                 next::posix_spawn(pid, path, actions, attributes, arguments, environment)
             })
@@ -177,6 +224,8 @@ pub mod wide {
     ) -> c_int {
         // SAFETY: the program's own call.
         unsafe {
+            let other = super::prepare(Program::Name(file), environment);
+            let environment = other.as_ref().map_or(environment, Mapped::variables);
             super::spawn_by(pid, site, |pid| {
                 next::posix_spawnp(pid, file, actions, attributes, arguments, environment)
             })
@@ -203,6 +252,7 @@ pub mod wide {
 pub unsafe extern "C-unwind" fn system(command: *const c_char, site: u64) -> c_int {
     // SAFETY: the program's own call.
     let call = || unsafe { next::system(command) };
+    let _prepared = Prepared::for_shell();
     if command.is_null() || !recording() {
         return call();
     }
@@ -223,6 +273,7 @@ pub unsafe extern "C-unwind" fn popen(
 ) -> *mut FILE {
     // SAFETY: the program's own call.
     let call = || unsafe { next::popen(command, mode) };
+    let _prepared = Prepared::for_shell();
     if !recording() {
         return call();
     }
@@ -344,8 +395,71 @@ pub unsafe extern "C-unwind" fn waitid(
     result
 }
 
+/// Where a function finds the environment that it gives to the other program.
+#[derive(Clone, Copy)]
+enum Given {
+    Third,
+    Fourth,
+    /// The process's own.
+    Own,
+}
+
+impl Given {
+    fn find(self, arguments: &Arguments) -> Strings {
+        match self {
+            Self::Third => arguments.third as Strings,
+            Self::Fourth => arguments.fourth as Strings,
+            Self::Own => environment::variables(),
+        }
+    }
+
+    fn replace(self, arguments: &mut Arguments, by: Mapped) {
+        match self {
+            Self::Third => arguments.third = by.keep() as c_long,
+            Self::Fourth => arguments.fourth = by.keep() as c_long,
+            Self::Own => foreign::replace_own(by),
+        }
+    }
+}
+
+fn path(arguments: &Arguments) -> Program {
+    Program::Path(arguments.first as *const c_char)
+}
+
+fn name(arguments: &Arguments) -> Program {
+    Program::Name(arguments.first as *const c_char)
+}
+
+fn file(arguments: &Arguments) -> Program {
+    Program::File(arguments.first as c_int)
+}
+
+fn below(arguments: &Arguments) -> Program {
+    let path = arguments.second as *const c_char;
+    if arguments.fifth as c_int & libc::AT_EMPTY_PATH != 0 {
+        return Program::File(arguments.first as c_int);
+    }
+    Program::Below(arguments.first as c_int, path)
+}
+
+/// Prepares what another program is given, and notes that this one ends.
+fn prepare_to_become(arguments: &mut Arguments, program: Program, given: Given) {
+    foreign::put_back();
+    let variables = given.find(arguments);
+    // SAFETY: what the program gives to the other one.
+    unsafe { successors::prepare(variables) };
+    // SAFETY: as above.
+    if let Some(other) = unsafe { foreign::environment_for(program, variables) } {
+        given.replace(arguments, other);
+    }
+    if recording() {
+        settle();
+        record(Kind::Exec, 0, OUTCOME_SUCCESS, 0);
+    }
+}
+
 macro_rules! become_another {
-    ($($name:ident, $before:ident, $next:ident;)*) => {
+    ($($name:ident, $before:ident, $next:ident, $program:ident, $given:ident;)*) => {
         $(
             static $next: Next = Next::new(
                 match core::ffi::CStr::from_bytes_with_nul(
@@ -357,11 +471,9 @@ macro_rules! become_another {
                 None,
             );
 
-            extern "C" fn $before() -> *mut c_void {
-                if recording() {
-                    settle();
-                    record(Kind::Exec, 0, OUTCOME_SUCCESS, 0);
-                }
+            extern "C" fn $before(arguments: &mut Arguments) -> *mut c_void {
+                let program = $program(arguments);
+                prepare_to_become(arguments, program, Given::$given);
                 $next.address()
             }
         )*
@@ -371,19 +483,20 @@ macro_rules! become_another {
         pub mod exec {
             use super::{jump, $($before),*};
 
-            $(jump!($name, $before);)*
+            $(jump!(arguments $name, $before);)*
         }
     };
 }
 
 become_another! {
-    execve, before_execve, EXECVE;
-    execv, before_execv, EXECV;
-    execvp, before_execvp, EXECVP;
-    execvpe, before_execvpe, EXECVPE;
-    execl, before_execl, EXECL;
-    execlp, before_execlp, EXECLP;
-    execle, before_execle, EXECLE;
-    fexecve, before_fexecve, FEXECVE;
-    execveat, before_execveat, EXECVEAT;
+    execve, before_execve, EXECVE, path, Third;
+    execv, before_execv, EXECV, path, Own;
+    execvp, before_execvp, EXECVP, name, Own;
+    execvpe, before_execvpe, EXECVPE, name, Third;
+    execl, before_execl, EXECL, path, Own;
+    execlp, before_execlp, EXECLP, name, Own;
+    // Its environment is behind its other arguments, and mostly the process's own.
+    execle, before_execle, EXECLE, path, Own;
+    fexecve, before_fexecve, FEXECVE, file, Third;
+    execveat, before_execveat, EXECVEAT, below, Fourth;
 }

@@ -13,6 +13,7 @@ use crate::futex::{
 };
 use crate::jump::jump;
 use crate::next::Next;
+use crate::successors;
 
 const SECCOMP_MODE_STRICT: c_int = libc::SECCOMP_MODE_STRICT.cast_signed();
 
@@ -21,7 +22,8 @@ pub static SYSCALL: Next = Next::new(c"syscall", None);
 
 /// The system calls that the recorder makes also when others were given up, with their first arguments: to look at the
 /// time, to say which thread is new, to end.
-const NEEDED: [(c_long, c_long); 6] = [
+const NEEDED: [(c_long, c_long); 7] = [
+    (libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC as c_long),
     (
         libc::SYS_clock_gettime,
         libc::CLOCK_THREAD_CPUTIME_ID as c_long,
@@ -34,6 +36,42 @@ const NEEDED: [(c_long, c_long); 6] = [
     (libc::SYS_gettid, 0),
     (libc::SYS_rt_sigprocmask, libc::SIG_BLOCK as c_long),
     (libc::SYS_rt_sigprocmask, libc::SIG_SETMASK as c_long),
+];
+
+/// The system calls that it makes where none were given up, beside those.
+const OTHERS: [c_long; 32] = [
+    libc::SYS_close,
+    libc::SYS_dup3,
+    libc::SYS_fallocate,
+    libc::SYS_fcntl,
+    libc::SYS_fstat,
+    libc::SYS_futex,
+    libc::SYS_getdents64,
+    libc::SYS_getpeername,
+    libc::SYS_getppid,
+    libc::SYS_getrusage,
+    libc::SYS_getsockname,
+    libc::SYS_getsockopt,
+    libc::SYS_lseek,
+    libc::SYS_madvise,
+    libc::SYS_memfd_create,
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_nanosleep,
+    libc::SYS_openat,
+    libc::SYS_prctl,
+    libc::SYS_pread64,
+    libc::SYS_prlimit64,
+    libc::SYS_process_vm_readv,
+    libc::SYS_pwritev,
+    libc::SYS_read,
+    libc::SYS_readlink,
+    libc::SYS_readlinkat,
+    libc::SYS_sched_getattr,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_yield,
+    libc::SYS_semctl,
+    libc::SYS_write,
 ];
 
 /// Notes that the program asks for a filter. One that would kill for what the recorder needs ends the recording.
@@ -50,6 +88,13 @@ fn filter(program: c_long) {
         process::confine();
     } else {
         process::silence();
+    }
+    if !filter.allows(libc::SYS_sched_yield, 0) {
+        process::stop_yielding();
+    }
+    // The filter stays where the process becomes another program, which does not know of it.
+    if !OTHERS.iter().all(|&number| filter.spares(number)) {
+        successors::record_none();
     }
 }
 
@@ -101,6 +146,7 @@ jump!(prctl, before_prctl);
 #[unsafe(naked)]
 pub unsafe extern "C-unwind" fn syscall() {
     core::arch::naked_asm!(
+        ".cfi_startproc",
         "cmp rdi, {futex_number}",
         "je 2f",
         "cmp rdi, {several_number}",
@@ -122,6 +168,7 @@ pub unsafe extern "C-unwind" fn syscall() {
         "5:",
         "mov rdi, qword ptr [rsp]",
         "jmp {wake}",
+        ".cfi_endproc",
         futex_number = const libc::SYS_futex,
         several_number = const libc::SYS_futex_waitv,
         wait_number = const SYS_FUTEX_WAIT,

@@ -3,6 +3,8 @@
 
 use core::ffi::{CStr, c_char};
 
+use crate::lent;
+
 unsafe extern "C" {
     /// The environment's strings, up to a null.
     static mut environ: *mut *mut c_char;
@@ -18,6 +20,77 @@ const KEPT: &[u8] = b"FORETRACE_LD_PRELOAD=";
 pub fn is_there() -> bool {
     // SAFETY: the pointer alone is read.
     !unsafe { environ }.is_null()
+}
+
+/// Returns the environment's strings, up to a null.
+pub fn variables() -> *const *mut c_char {
+    // SAFETY: the pointer alone is read.
+    unsafe { environ }
+}
+
+/// Returns where in such strings the value of a variable begins; `None` where there is none, and where the strings cannot be read.
+///
+/// # Safety
+///
+/// Where there is something, it is strings up to a null.
+pub unsafe fn value_in(variables: *const *mut c_char, name: &CStr) -> Option<*mut c_char> {
+    let name = name.to_bytes();
+    let mut at = variables;
+    let (mut lists, mut strings) = (Page::default(), Page::default());
+    loop {
+        if !lists.can_be_read(at.addr()) {
+            return None;
+        }
+        // SAFETY: it can be read.
+        let variable = unsafe { at.read_unaligned() };
+        if variable.is_null() || !strings.can_be_read(variable.addr()) {
+            return None;
+        }
+        // SAFETY: the list holds strings.
+        let bytes = unsafe { CStr::from_ptr(variable) }.to_bytes();
+        let rest = bytes.strip_prefix(name);
+        if rest.is_some_and(|rest| rest.first() == Some(&b'=')) {
+            // SAFETY: within the string.
+            return Some(unsafe { variable.add(name.len() + 1) });
+        }
+        at = at.wrapping_add(1);
+    }
+}
+
+/// A page that is known to be there: to ask for each variable would take long.
+#[derive(Default)]
+struct Page(usize);
+
+impl Page {
+    fn can_be_read(&mut self, address: usize) -> bool {
+        let page = address / PAGE_BYTES;
+        if page != self.0 {
+            if !lent::can_read(address as u64, 1) {
+                return false;
+            }
+            self.0 = page;
+        }
+        true
+    }
+}
+
+const PAGE_BYTES: usize = 4096;
+
+/// Returns a string; `None` where there is none.
+///
+/// # Safety
+///
+/// Where it can be read it ends with a zero.
+pub unsafe fn text<'a>(string: *const c_char) -> Option<&'a CStr> {
+    lent::can_read(string.addr() as u64, 1)
+        // SAFETY: by the caller's promise.
+        .then(|| unsafe { CStr::from_ptr(string) })
+}
+
+/// Gives the process another environment.
+pub fn set(variables: *const *mut c_char) {
+    // SAFETY: the C library looks at it as at any that the program sets.
+    unsafe { environ = variables.cast_mut() };
 }
 
 /// Takes our variables out, in place, and puts `LD_PRELOAD` back as the user had it.

@@ -41,13 +41,21 @@ impl Filter<'_> {
 
     /// Returns whether it lets a system call pass whose other arguments are 0. What is no program does not.
     pub fn allows(&self, number: c_long, first: c_long) -> bool {
+        let action = self.action(number, first);
+        matches!(
+            action,
+            Some(libc::SECCOMP_RET_ALLOW | libc::SECCOMP_RET_LOG)
+        )
+    }
+
+    /// Returns whether it does nothing worse to a system call whose arguments are 0 than to let it fail.
+    pub fn spares(&self, number: c_long) -> bool {
+        self.allows(number, 0) || self.action(number, 0) == Some(libc::SECCOMP_RET_ERRNO)
+    }
+
+    fn action(&self, number: c_long, first: c_long) -> Option<u32> {
         let answer = self.run(number.cast_unsigned() as u32, first.cast_unsigned());
-        answer.is_some_and(|answer| {
-            matches!(
-                answer & ACTION,
-                libc::SECCOMP_RET_ALLOW | libc::SECCOMP_RET_LOG
-            )
-        })
+        answer.map(|answer| answer & ACTION)
     }
 
     fn run(&self, number: u32, first: u64) -> Option<u32> {

@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use foretrace_recorder::{KnownCosts, clock, process, stack, turns};
 
 use crate::{
-    children, environment, exit, file_locks, io, mpi, next, openmp, pipes, poll, queues, sleep,
-    sockets, stdio, thread,
+    children, environment, exit, file_locks, foreign, io, mpi, next, openmp, pipes, poll, queues,
+    sleep, sockets, stdio, successors, thread,
 };
 
 #[used]
@@ -71,8 +71,10 @@ fn wake_up() -> bool {
     sleep::look_up_all();
     sockets::look_up_all();
     stdio::look_up_all();
+    successors::take_binding();
+    foreign::note_own_path();
     // SAFETY: getenv reads the environment, which nobody changes while the process has one thread.
-    let directory = unsafe { libc::getenv(c"FORETRACE_JOURNAL".as_ptr()) };
+    let directory = unsafe { libc::getenv(successors::JOURNAL.as_ptr()) };
     if directory.is_null() {
         // Nothing is to be recorded, but the program may still be told of more CPUs.
         process::pretend_only(number(c"FORETRACE_PRETEND_CPUS"));
@@ -80,6 +82,12 @@ fn wake_up() -> bool {
     }
     // SAFETY: an environment variable's value ends with a NUL and stays where it is; it is copied at once.
     let directory = unsafe { CStr::from_ptr(directory) };
+    if directory.is_empty() {
+        // A program before this one gave up system calls.
+        process::confine();
+        process::pretend_only(number(c"FORETRACE_PRETEND_CPUS"));
+        return false;
+    }
     let area = clock::rseq_area(|name| crate::next::find(libc::RTLD_DEFAULT, name.as_ptr()));
     let cpus = number(c"FORETRACE_PRETEND_CPUS");
     let stacks = number(c"FORETRACE_STACKS");

@@ -1,10 +1,21 @@
 //! Hooks that leave no trace of themselves: the function that they stand in for finds its arguments and its caller as
 //! if it had been called directly.
 
+/// The arguments of a call that are in registers, as a hook has put them aside.
+#[repr(C)]
+pub struct Arguments {
+    pub sixth: core::ffi::c_long,
+    pub fifth: core::ffi::c_long,
+    pub fourth: core::ffi::c_long,
+    pub third: core::ffi::c_long,
+    pub second: core::ffi::c_long,
+    pub first: core::ffi::c_long,
+}
+
 /// Defines a hook that calls a function of ours, which gets the first arguments and returns an address, and then
 /// jumps to that address with all arguments as they were.
 ///
-/// With `first_and_caller` our function gets the first argument and the caller's address, with `third_and_caller` the third and that. `local` makes one that is only jumped to from another hook; with `caller` our function gets the caller's address
+/// With `arguments` our function may change them. With `first_and_caller` our function gets the first argument and the caller's address, with `third_and_caller` the third and that. `local` makes one that is only jumped to from another hook; with `caller` our function gets the caller's address
 /// instead of the arguments.
 macro_rules! jump {
     (caller $name:ident, $before:path) => {
@@ -17,6 +28,18 @@ macro_rules! jump {
         #[unsafe(naked)]
         pub unsafe extern "C-unwind" fn $name() {
             $crate::jump::jump!(@body $before, "mov rdi, qword ptr [rsp + 48]",)
+        }
+    };
+    (arguments $name:ident, $before:path) => {
+        #[doc = concat!("Stands in for the C library's `", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        ///
+        /// As the C library's.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C-unwind" fn $name() {
+            $crate::jump::jump!(@body $before, "mov rdi, rsp",)
         }
     };
     (first_and_caller $name:ident, $before:path) => {
@@ -63,25 +86,42 @@ macro_rules! jump {
     };
     (@body $before:path $(, $($arranged:literal,)+)?) => {
         core::arch::naked_asm!(
+            // Whoever unwinds from a signal, or from our function, must know of the frame.
+            ".cfi_startproc",
             "push rdi",
+            ".cfi_adjust_cfa_offset 8",
             "push rsi",
+            ".cfi_adjust_cfa_offset 8",
             "push rdx",
+            ".cfi_adjust_cfa_offset 8",
             "push rcx",
+            ".cfi_adjust_cfa_offset 8",
             "push r8",
+            ".cfi_adjust_cfa_offset 8",
             "push r9",
+            ".cfi_adjust_cfa_offset 8",
             // The caller's address lies above these.
             $($($arranged,)+)?
             // Calls want the stack aligned to 16 bytes.
             "sub rsp, 8",
+            ".cfi_adjust_cfa_offset 8",
             "call {before}",
             "add rsp, 8",
+            ".cfi_adjust_cfa_offset -8",
             "pop r9",
+            ".cfi_adjust_cfa_offset -8",
             "pop r8",
+            ".cfi_adjust_cfa_offset -8",
             "pop rcx",
+            ".cfi_adjust_cfa_offset -8",
             "pop rdx",
+            ".cfi_adjust_cfa_offset -8",
             "pop rsi",
+            ".cfi_adjust_cfa_offset -8",
             "pop rdi",
+            ".cfi_adjust_cfa_offset -8",
             "jmp rax",
+            ".cfi_endproc",
             before = sym $before,
         )
     };

@@ -33,6 +33,7 @@ mod exit;
 mod file_locks;
 mod files;
 mod filter;
+mod foreign;
 mod futex;
 mod hook;
 mod init;
@@ -55,6 +56,7 @@ mod sleep;
 mod sockets;
 mod spin;
 mod stdio;
+mod successors;
 mod thread;
 mod yields;
 
@@ -81,10 +83,13 @@ macro_rules! export {
             #[unsafe(naked)]
             pub unsafe extern "C-unwind" fn $name() {
                 core::arch::naked_asm!(
+                    // Whoever unwinds from a signal that came here must know of the frame.
+                    ".cfi_startproc",
                     concat!("mov ", export!(@register $arguments), ", qword ptr [rsp]"),
                     "mov r11, qword ptr [rip + foretrace_thread_state@GOTTPOFF]",
                     "mov qword ptr fs:[r11 + {frame}], rbp",
                     "jmp {work}",
+                    ".cfi_endproc",
                     frame = const foretrace_recorder::FRAME_OFFSET,
                     work = sym $work,
                 )

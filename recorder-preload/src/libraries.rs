@@ -98,9 +98,11 @@ fn is_ours(address: *const c_void) -> bool {
 #[unsafe(naked)]
 unsafe extern "C-unwind" fn find_by_order() {
     core::arch::naked_asm!(
+        ".cfi_startproc",
         // RTLD_DEFAULT
         "xor edi, edi",
         "jmp {next}",
+        ".cfi_endproc",
         next = sym dlsym,
     )
 }

@@ -2,7 +2,9 @@
 
 use core::ffi::c_int;
 
-use foretrace_recorder::{Kind, OUTCOME_SUCCESS, outcome_of, record, record_extended, sys};
+use foretrace_recorder::{
+    Kind, OUTCOME_SUCCESS, outcome_of, process, record, record_extended, sys,
+};
 use libc::pthread_spinlock_t;
 
 use crate::hook::{acquire, attempt, recording, release};
@@ -37,7 +39,7 @@ pub unsafe extern "C-unwind" fn destroy(lock: Lock, site: u64) -> c_int {
 }
 
 pub unsafe extern "C-unwind" fn lock(lock: Lock, site: u64) -> c_int {
-    if !recording() {
+    if !recording() || !process::may_yield() {
         // SAFETY: the program's own call.
         return unsafe { next::pthread_spin_lock(lock) };
     }

@@ -44,6 +44,10 @@ pub(crate) fn make_room(state: &ThreadState, bytes: u64) -> bool {
     // SAFETY: returns a number.
     let pthread = unsafe { libc::pthread_self() };
     header.pthread.store(pthread, Ordering::Relaxed);
+    if sequence == 0 {
+        let bound = state.bound.load(Ordering::Relaxed);
+        header.bound.store(bound, Ordering::Relaxed);
+    }
     release(state.previous_chunk.get());
     state.previous_chunk.set(state.chunk.get());
     adopt(state, chunk);
@@ -118,7 +122,8 @@ pub(crate) fn retire(state: &ThreadState) {
 
 /// Unmaps a chunk that its thread no longer writes to.
 pub(crate) fn release(chunk: u64) {
-    if chunk == 0 {
+    // A program that gave up system calls keeps what it has.
+    if chunk == 0 || process::confined() {
         return;
     }
     // SAFETY: a chunk is mapped until its thread releases it, which it does once.

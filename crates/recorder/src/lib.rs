@@ -51,6 +51,7 @@ pub mod message;
 mod outcome;
 pub mod pipes;
 pub mod process;
+pub mod programs;
 mod section;
 pub mod sets;
 pub mod sockets;

@@ -43,6 +43,8 @@ static DIRECTORY: Directory = Directory(UnsafeCell::new([0; 4096]));
 static CLOCK: AtomicU32 = AtomicU32::new(0);
 /// Not zero once system calls may have been given up; a forked child inherits that.
 static CONFINED: AtomicU32 = AtomicU32::new(0);
+/// Not zero once threads may no longer yield of the recorder's own accord.
+static UNYIELDING: AtomicU32 = AtomicU32::new(0);
 /// Not zero once nothing may be done at all.
 static SILENT: AtomicU32 = AtomicU32::new(0);
 static PRETENDED_CPUS: AtomicU32 = AtomicU32::new(0);
@@ -118,6 +120,16 @@ pub fn confine() {
     CONFINED.store(1, Ordering::Relaxed);
 }
 
+/// Says that the process is about to give up `sched_yield` among others.
+pub fn stop_yielding() {
+    UNYIELDING.store(1, Ordering::Relaxed);
+}
+
+/// Returns whether threads may let others run where the program did not ask for it.
+pub fn may_yield() -> bool {
+    UNYIELDING.load(Ordering::Relaxed) == 0
+}
+
 /// Ends recording because the thread is about to give up even what recording needs to look at the time, and to end.
 pub fn silence() {
     if recording() {
@@ -125,6 +137,7 @@ pub fn silence() {
         stop();
     }
     confine();
+    stop_yielding();
     SILENT.store(1, Ordering::Relaxed);
 }
 

@@ -201,6 +201,11 @@ impl ThreadState {
         unsafe { &*(address as *const AtomicU64) }
     }
 
+    /// Returns whether whoever runs with this state is, or may be, a child of `vfork`.
+    pub fn is_in_vfork(&self) -> bool {
+        self.vforks.get() != 0
+    }
+
     /// Takes `bytes` of the current chunk by one instruction, which a signal handler cannot divide. The space may
     /// lie past the chunk's end; then it is not there.
     #[inline]

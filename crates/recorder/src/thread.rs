@@ -27,6 +27,11 @@ pub fn prepare(routine: Routine, argument: *mut c_void) -> Option<Child> {
 }
 
 fn prepare_child(state: &ThreadState, routine: Routine, argument: *mut c_void) -> Option<Child> {
+    if process::confined() {
+        // There is no room to be had, and the clock may not be looked at for as long as turns ask for.
+        process::stop();
+        return None;
+    }
     turns::begin();
     let number = chunk::new_number()?;
     let Some(chunk) = chunk::new_events_chunk(number, 0) else {

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use foretrace_trace::journal::layout::Kind;
 
 use crate::state::ThreadState;
-use crate::{buffer, clock, clock::Pair, sys};
+use crate::{buffer, clock, clock::Pair, process, sys};
 
 /// How long a turn lasts, in nanoseconds; 0 for as long as the kernel lets it.
 static NANOS: AtomicU64 = AtomicU64::new(0);
@@ -136,7 +136,7 @@ pub fn give_way_now() {
 
 #[cold]
 fn yield_now(state: &ThreadState) {
-    if state.vforks.get() != 0 {
+    if state.vforks.get() != 0 || !process::may_yield() {
         // What it does is not the thread's own: a library that passes messages, say, gives way by itself.
         return;
     }

@@ -10,7 +10,7 @@ use core::ffi::{c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use foretrace_recorder::{
-    Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, ThreadState, record_extended, returned, sys,
+    Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, ThreadState, process, record_extended, returned, sys,
 };
 
 use super::functions::{self, Function};
@@ -114,7 +114,7 @@ impl Iteration {
         );
         // Whoever it waits for may need this CPU.
         for _ in 0..YIELDS {
-            if self.is_done() {
+            if self.is_done() || !process::may_yield() {
                 break;
             }
             sys::sched_yield();

@@ -74,6 +74,28 @@ fn bindings_are_believed_told_back_and_recorded() {
 }
 
 #[test]
+fn bindings_go_on_in_children_and_in_the_programs_that_a_process_becomes() {
+    let program = compile("binds_successors.c", "binds_successors", &[]);
+    let variables = [
+        ("FORETRACE_PRETEND_CPUS", "6"),
+        ("FORETRACE_BOUND", "0000000000000000"),
+    ];
+    let run = record_command(&program, &[], &variables);
+    assert_eq!(
+        run.stdout(),
+        "all 3f\nforked a\nexecl a\nexecv a\nexecve a\nexecvpe a\nexecle a\nspawned a\n\
+         spawned by a thread 4\nstarted by a shell a\nchild 0\nempty 22\ngone 3\ngone 3\nsmall 22\n"
+    );
+    // The program that the thread started is where it is from its beginning.
+    let bound = run
+        .trace
+        .threads
+        .iter()
+        .filter(|thread| thread.cpu == Some(2));
+    assert_eq!(bound.count(), 2);
+}
+
+#[test]
 fn clangs_openmp_believes_in_the_cpus_that_it_is_told_of() {
     let run = openmp("clang", "omp_places_clang");
     assert_eq!(run.stdout(), "6 threads, 6 processors, 6 places\n");

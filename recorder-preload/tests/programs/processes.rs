@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::harness::{Run, compile, record, record_command, record_with};
+use crate::harness::{Run, compile, library, record, record_command, record_with};
 use foretrace_trace::Nanos;
 
 #[test]
@@ -140,7 +140,7 @@ fn without_rseq_another_clock_is_used() {
 
 #[test]
 fn without_a_journal_calls_are_passed_on_and_only_what_is_asked_for_is_pretended() {
-    use crate::harness::{compile, library, pinned};
+    use crate::harness::{compile, pinned};
     let program = compile("pretend_cpus.c", "pretend_nothing", &[]);
     let plain = pinned(&program).output().expect("taskset is installed");
     let plain = String::from_utf8_lossy(&plain.stdout).into_owned();
@@ -162,11 +162,48 @@ fn without_a_journal_calls_are_passed_on_and_only_what_is_asked_for_is_pretended
 }
 
 #[test]
+fn programs_that_cannot_load_the_library_are_not_told_to() {
+    let starter = compile("starts_foreign.c", "starts_foreign", &[]);
+    let directory = tempfile::tempdir().expect("the temporary directory is writable");
+    // A loader that is called so belongs to another C library.
+    let loader = directory.path().join("ld-musl-x86_64.so.1");
+    std::os::unix::fs::symlink("/lib64/ld-linux-x86-64.so.2", &loader).expect("it is writable");
+    let loader = format!("-Wl,--dynamic-linker={}", loader.display());
+    let foreign = compile("starts_foreign.c", "foreign", &[&loader]);
+    let link = directory.path().join("foreign");
+    std::os::unix::fs::symlink(foreign, link).expect("it is writable");
+    let ours = library().display().to_string();
+    for (others, told) in [("", "nothing"), ("libm.so.6:", "libm.so.6")] {
+        let list = format!("{others}{ours}");
+        let run = record_command(
+            &starter,
+            &[directory.path().as_os_str()],
+            &[("LD_PRELOAD", &list)],
+        );
+        let expected = format!("{told}\n").repeat(12) + &list + "\n";
+        assert_eq!(run.stdout(), expected);
+        assert_eq!(String::from_utf8_lossy(&run.output.stderr), "");
+    }
+}
+
+#[test]
 fn a_program_that_gave_up_system_calls_is_not_killed_for_the_recorders() {
-    let run = record("confines_itself.c");
+    let run = record_with("confines_itself.c", &[("FORETRACE_TURN", "100000")]);
     assert_eq!(run.stdout(), "0 0\n");
     assert!(run.count("lock mutex1") > 100);
     assert!(run.trace.warnings[0].contains("for want of space"));
+}
+
+#[test]
+fn a_program_that_inherits_a_filter_is_not_killed_for_what_recording_begins_with() {
+    let program = compile("confines_itself.c", "confines_itself_and_another", &[]);
+    let run = record_command(
+        &program,
+        &[OsStr::new("becomes")],
+        &[("FORETRACE_PRETEND_CPUS", "3")],
+    );
+    assert_eq!(run.stdout(), "another\n");
+    assert_eq!(run.trace.processes.len(), 1);
 }
 
 #[test]

@@ -28,6 +28,7 @@
 //! The structures hold atomics because the recorder shares them between threads through a mapping; a reader takes
 //! their offsets only.
 
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// The first eight bytes of a journal.
@@ -46,7 +47,7 @@ pub const PAGE_BYTES: usize = 4096;
 pub const FILE_EXTENSION: &str = "ftj";
 
 /// The name of the file beside them in which the processes of a recording tell each other of their sockets.
-pub const SOCKETS_FILE: &str = "sockets";
+pub const SOCKETS_FILE: &CStr = c"sockets";
 
 /// The longest program path kept, in bytes.
 pub const PROGRAM_BYTES: usize = 1024;
@@ -218,7 +219,7 @@ pub struct ChunkHeader {
     /// Byte 72: for maps, the bytes of text that follow this header.
     pub text_bytes: AtomicU64,
     /// Byte 80: in a thread's first chunk, of the first 64 CPUs that the program believes in, those that the thread was
-    /// created to run on; 0 for all.
+    /// bound to when it began; 0 for all.
     pub bound: AtomicU64,
     /// Byte 88: zero.
     pub reserved: [u8; 8],
