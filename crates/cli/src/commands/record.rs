@@ -151,8 +151,8 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
         .unwrap_or_else(|| u32::try_from(allowed.len()).unwrap_or(1));
 
     output::check_new_file(plan.output, plan.force)?;
-    let journal = Journal::create(plan.output, plan.force)?;
     let preload = embedded::PRELOAD.unpack()?;
+    let journal = Journal::create(plan.output, plan.force)?;
     let launch = Launch {
         program: &program,
         command: plan.command,
@@ -166,8 +166,10 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
         journal: Some(&journal.path),
         attached: plan.attached,
     };
-    note::write(&journal.path, &asked_for(&launch, cpu))
-        .with_context(|| format!("cannot write into {}", journal.path.display()))?;
+    if let Err(error) = note::write(&journal.path, &asked_for(&launch, cpu)) {
+        journal.remove_if_empty();
+        return Err(error).with_context(|| format!("cannot write into {}", journal.path.display()));
+    }
     // Who lists the CPUs sees the real ones where this cannot be made, which is no reason not to record.
     let _ = launch::cpu_directory::make(&journal.path, pretended_cpus);
     let limits = limits(&launch, &recordable);

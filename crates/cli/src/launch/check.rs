@@ -249,16 +249,37 @@ impl Shebang {
 fn next_program(line: &Shebang, search_path: Option<&OsStr>) -> PathBuf {
     let by_env = line.interpreter.file_name() == Some(OsStr::new("env"));
     if by_env && let Some(argument) = &line.argument {
-        let name = argument
-            .as_bytes()
-            .split(u8::is_ascii_whitespace)
-            .find(|word| !word.starts_with(b"-") && !word.contains(&b'='));
-        if let Some(name) = name {
+        if let Some(name) = started_by_env(argument.as_bytes()) {
             let name = OsStr::from_bytes(name);
             return resolve::resolve(name, search_path).unwrap_or_else(|_| PathBuf::from(name));
         }
     }
     line.interpreter.clone()
+}
+
+/// Returns which word of the arguments of `env`, all in one as in a script's first line, names the program.
+fn started_by_env(argument: &[u8]) -> Option<&[u8]> {
+    let mut words = argument
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty());
+    while let Some(word) = words.next() {
+        // With these a line is split; what follows may be in the same word.
+        let split = [&b"--split-string="[..], b"-vS", b"-S"];
+        let word = split
+            .iter()
+            .find_map(|option| word.strip_prefix(*option))
+            .unwrap_or(word);
+        match word {
+            b"--unset" | b"--chdir" | b"--argv0" => drop(words.next()),
+            [b'-', b'-', ..] | [] => {}
+            // The name of a variable, a directory, or a name for the program follows.
+            [b'-', .., b'u' | b'C' | b'a'] => drop(words.next()),
+            [b'-', ..] => {}
+            word if word.contains(&b'=') => {}
+            word => return Some(word),
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -331,6 +352,22 @@ mod tests {
         );
         assert!(reason_for(b"#!/usr/bin/env no-such-tool\n", 0o755).contains("no-such-tool"));
         assert!(reason_for(b"#!/etc\n", 0o755).contains("it is a directory"));
+    }
+
+    #[test]
+    fn env_starts_what_its_options_leave() {
+        for (argument, name) in [
+            ("sh", "sh"),
+            ("-S sh -e", "sh"),
+            ("-S -u NAME sh", "sh"),
+            ("-S -i -C /tmp --unset NAME A=b sh -c", "sh"),
+            ("-Ssh -e", "sh"),
+            ("--split-string=-iu NAME --unset=OTHER  sh", "sh"),
+        ] {
+            let found = started_by_env(argument.as_bytes());
+            assert_eq!(found, Some(name.as_bytes()), "{argument}");
+        }
+        assert_eq!(started_by_env(b"-S -u NAME"), None);
     }
 
     #[test]

@@ -118,7 +118,9 @@ fn command_of(launch: &Launch) -> Command {
         .arg0(name)
         .args(launch.command.iter().skip(1))
         .env("LD_PRELOAD", preload_list(launch.preload))
-        .env("FORETRACE_PRETEND_CPUS", launch.pretended_cpus.to_string());
+        .env("FORETRACE_PRETEND_CPUS", launch.pretended_cpus.to_string())
+        // Room for the set of CPUs that a program which starts another is bound to, in belief.
+        .env("FORETRACE_BOUND", "0".repeat(16));
     if let Some(journal) = launch.journal {
         command.env("FORETRACE_JOURNAL", journal);
         // The library writes here, for the programs that are started, that rseq works.
@@ -196,6 +198,9 @@ pub fn run(launch: &Launch) -> anyhow::Result<Ended> {
         .map(|&cpu| Watch::always(cpu));
     let slice = launch.slice.map(|slice| slice.max(KERNEL_SLICE));
     system::prepare(&mut command, launch.cpus, slice, mask);
+    if launch.attached {
+        system::close_what_was_closed(&mut command);
+    }
     let load = launch.cpus.first().map(|&cpu| Load::start_on(cpu));
     let start = Instant::now();
     let child = command.spawn();

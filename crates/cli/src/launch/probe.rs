@@ -5,11 +5,11 @@
 //! need not be measured by each of many programs that start each other.
 
 use std::{
-    env,
     ffi::{OsStr, OsString},
     fs, io,
     path::Path,
     process::{Command, Stdio},
+    time::Duration,
 };
 
 use foretrace_trace::{
@@ -31,6 +31,9 @@ const FORKING: [&str; 3] = ["sh", "-c", "(exec true); :"];
 
 /// How often both are run, alone and recorded in turn; what is in the middle counts.
 const ROUNDS: usize = 5;
+
+/// Who takes longer than this does something else.
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// Measures what recording costs, for the library, as `KnownCosts::parse` of the recorder reads it. `None` where nothing is recorded, or where that
 /// cannot be measured: then what it costs that the library is loaded counts as the program's own. The programs start with `mask`.
@@ -65,8 +68,8 @@ struct Beyond {
 }
 
 fn beyond(launch: &Launch, mask: SignalMask, words: &[&str], journals: &Path) -> Option<Beyond> {
-    let search_path = env::var_os("PATH");
-    let program = resolve::resolve(words.first()?.as_ref(), search_path.as_deref()).ok()?;
+    let search_path = Some(OsStr::new(resolve::DEFAULT_PATH));
+    let program = resolve::resolve(words.first()?.as_ref(), search_path).ok()?;
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
     let probe = Launch {
         program: &program,
@@ -113,7 +116,10 @@ fn middle_of<T: Ord + Copy + Default>(mut several: Vec<T>) -> T {
 fn run(launch: &Launch, mask: SignalMask, mut command: Command) -> io::Result<ProcessUsage> {
     let own = |(name, value): (&OsStr, Option<&OsStr>)| Some((name.to_owned(), value?.to_owned()));
     let mut variables: Vec<_> = command.get_envs().filter_map(own).collect();
-    variables.extend(env::var_os("PATH").map(|path| (OsString::from("PATH"), path)));
+    variables.push((
+        OsString::from("PATH"),
+        OsString::from(resolve::DEFAULT_PATH),
+    ));
     command.env_clear().envs(variables);
     system::prepare(&mut command, launch.cpus, None, mask);
     command
@@ -121,7 +127,7 @@ fn run(launch: &Launch, mask: SignalMask, mut command: Command) -> io::Result<Pr
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let pid = command.spawn()?.id();
-    let cpu = system::reap(pid.cast_signed())?.cpu_time;
+    let cpu = system::reap_within(pid.cast_signed(), LONGEST)?.cpu_time;
     Ok(ProcessUsage { pid, cpu })
 }
 

@@ -9,7 +9,7 @@ use std::{
 use super::system;
 
 /// Where programs are looked for when `PATH` is not set; the C library's default.
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
+pub const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// Why no file was found.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

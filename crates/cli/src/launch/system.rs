@@ -7,13 +7,18 @@
 
 use std::{
     ffi::CString,
+    fs::{self, File},
     io,
     mem::{self, MaybeUninit},
-    os::unix::{ffi::OsStrExt as _, process::CommandExt as _},
+    os::{
+        fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
+        unix::{ffi::OsStrExt as _, process::CommandExt as _},
+    },
     path::Path,
     process::Command,
     ptr,
     sync::atomic::{AtomicI32, AtomicUsize, Ordering},
+    time::Duration,
 };
 
 use foretrace_trace::{ExitStatus, Nanos};
@@ -200,22 +205,75 @@ pub struct Waited {
     pub cpu_time: Nanos,
 }
 
-/// Waits for the end of the child that `forwarding` sends signals to.
+/// Waits for the end of the child that `forwarding` sends signals to. While it is stopped, foretrace is, too, where a shell that runs both in
+/// the foreground of a terminal would else not take the terminal back.
 pub fn wait_for_child(pid: i32, forwarding: &Forwarding) -> io::Result<Waited> {
     // Waits without reaping first, so that no signal is forwarded to a number that already belongs to another process.
+    while next_change(pid, libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT)? == libc::CLD_STOPPED {
+        // Takes the news of its stop.
+        next_change(pid, libc::WSTOPPED | libc::WNOHANG)?;
+        if is_in_foreground() {
+            // SAFETY: comes back once somebody lets this process go on.
+            unsafe { libc::raise(libc::SIGSTOP) };
+            if is_stopped(pid) {
+                // SAFETY: the child was not reaped yet, so the number is its own.
+                unsafe { libc::kill(pid, libc::SIGCONT) };
+            }
+        }
+    }
+    forwarding.set_child(0);
+    reap(pid)
+}
+
+/// Waits for news of a child, and returns what it did: one of `libc::CLD_EXITED` and the like.
+fn next_change(pid: i32, options: i32) -> io::Result<i32> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     retry_interrupted(|| {
         let id = pid.cast_unsigned();
-        // SAFETY: waitid accepts a null pointer for information that is not wanted.
-        i64::from(unsafe {
-            libc::waitid(
-                libc::P_PID,
-                id,
-                ptr::null_mut(),
-                libc::WEXITED | libc::WNOWAIT,
-            )
-        })
+        // SAFETY: the kernel writes one structure.
+        i64::from(unsafe { libc::waitid(libc::P_PID, id, info.as_mut_ptr(), options) })
     })?;
-    forwarding.set_child(0);
+    // SAFETY: zeroes are a valid value, and waitid wrote another.
+    Ok(unsafe { info.assume_init() }.si_code)
+}
+
+/// Returns whether this process is in the foreground of its terminal.
+fn is_in_foreground() -> bool {
+    let Ok(terminal) = File::open("/dev/tty") else {
+        return false;
+    };
+    // SAFETY: asks for numbers.
+    unsafe { libc::tcgetpgrp(terminal.as_raw_fd()) == libc::getpgrp() }
+}
+
+fn is_stopped(pid: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The program's name is in brackets and may hold anything.
+    let state = status.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    state.starts_with('T')
+}
+
+/// Waits for the end of a child that is killed if it takes too long.
+pub fn reap_within(pid: i32, limit: Duration) -> io::Result<Waited> {
+    // SAFETY: asks for a descriptor. Linux before 5.3 has none, and then there is no limit.
+    let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if let Ok(fd) = i32::try_from(opened)
+        && fd >= 0
+    {
+        // SAFETY: it was opened just now, and is nobody else's.
+        let ended = unsafe { OwnedFd::from_raw_fd(fd) };
+        let mut watched = libc::pollfd {
+            fd: ended.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let millis = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
+        // SAFETY: one structure, as said.
+        if unsafe { libc::poll(&raw mut watched, 1, millis) } == 0 {
+            // SAFETY: the child was not reaped yet, so the number is its own.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
+    }
     reap(pid)
 }
 
@@ -278,7 +336,35 @@ static INHERITED: [Inherited; 3] = [
     Inherited::new(libc::SIGXFSZ, Some(libc::SIG_IGN)),
 ];
 
-extern "C" fn remember_signals() {
+/// Which of the standard descriptors were closed when foretrace was started, a bit each. Rust's runtime opens `/dev/null` in their places.
+static CLOSED: AtomicI32 = AtomicI32::new(0);
+
+fn remember_closed_descriptors() {
+    for fd in 0..3 {
+        // SAFETY: asks for flags of a descriptor that need not be open.
+        if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
+            CLOSED.fetch_or(1 << fd, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Arranges that those standard descriptors are closed in a command that were when foretrace was started.
+pub fn close_what_was_closed(command: &mut Command) {
+    let close = || {
+        for fd in 0..3 {
+            if CLOSED.load(Ordering::Relaxed) >> fd & 1 == 1 {
+                // SAFETY: the descriptor is nobody's: what is behind it was opened to fill its place.
+                unsafe { libc::close(fd) };
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure only makes system calls: no allocation, no lock.
+    unsafe { command.pre_exec(close) };
+}
+
+extern "C" fn remember_start() {
+    remember_closed_descriptors();
     for inherited in &INHERITED {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed();
         // SAFETY: a null new action only asks; the old one is written to where it fits.
@@ -299,7 +385,7 @@ extern "C" fn remember_signals() {
 // SAFETY: the C library calls each pointer of this section before Rust's runtime starts; the function needs nothing of it.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static REMEMBER_SIGNALS: extern "C" fn() = remember_signals;
+static REMEMBER_START: extern "C" fn() = remember_start;
 
 /// A set of blocked signals.
 #[derive(Clone, Copy)]
@@ -398,7 +484,10 @@ impl Drop for Forwarding {
 extern "C" fn forward(signal: i32, info: *const libc::siginfo_t, _context: *const libc::c_void) {
     let child = CHILD.load(Ordering::Relaxed);
     // SAFETY: the kernel passes a valid structure to a handler installed with SA_SIGINFO.
-    let sent_by_process = unsafe { (*info).si_code } <= 0;
+    let info = unsafe { &*info };
+    // What the program sends to its process group it has itself.
+    // SAFETY: such signals have a sender; of others the number is not looked at.
+    let sent_by_process = info.si_code <= 0 && unsafe { info.si_pid() } != child;
     // What the terminal sends, it sends to the child as well. An alarm that was set before foretrace was started is meant for the program: a
     // child does not inherit it.
     if child > 0 && (sent_by_process || signal == libc::SIGALRM) {

@@ -1,10 +1,14 @@
 //! A recorded program runs as it does alone: its output, its exit code, its signals.
 
 use std::{
+    ffi::OsStr,
     fs,
     io::Write as _,
     ops::Range,
-    os::unix::process::ExitStatusExt as _,
+    os::unix::{
+        ffi::OsStrExt as _,
+        process::{CommandExt as _, ExitStatusExt as _},
+    },
     process::{Command, Output, Stdio},
 };
 
@@ -98,6 +102,90 @@ fn signals_sent_to_foretrace_reach_the_program() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(5));
     assert_eq!(text(&output.stdout), "caught\n");
+}
+
+#[test]
+fn a_signal_that_the_program_sends_to_its_process_group_comes_once() {
+    let environment = TestEnvironment::new();
+    let script = "trap 'echo caught' USR1; kill -USR1 0; sleep 0.2; exit 3";
+    let mut command = record(&environment, &["--quiet"], &["sh", "-c", script]);
+    let output = output(command.process_group(0));
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "caught\n");
+}
+
+#[test]
+fn standard_descriptors_that_are_closed_stay_closed() {
+    let environment = TestEnvironment::new();
+    let list = "for fd in 0 1 2; do test -e /proc/$$/fd/$fd && echo $fd; done >list; exit 3";
+    let command = record(&environment, &["--quiet"], &["sh", "-c", list]);
+    let output = output(&mut through_shell(&command, r#"exec "$0" "$@" <&- 2>&-"#));
+    assert_eq!(output.status.code(), Some(3));
+    let list = fs::read_to_string(environment.path("list"));
+    assert_eq!(list.expect("the script writes it"), "1\n");
+}
+
+#[test]
+fn a_program_that_stops_itself_gives_the_terminal_back() {
+    let environment = TestEnvironment::new();
+    let program = "kill -STOP $$; echo on";
+    let command = record(&environment, &["--quiet"], &["sh", "-c", program]);
+    let words = words_of(&command).map(|word| format!("'{}'", word.display()));
+    let words: Vec<String> = words.collect();
+    let shell = format!("{}\necho stopped\nfg\n", words.join(" "));
+    let shell = environment.file("shell", shell, 0o644);
+    // Bounded, so that a test that fails leaves nothing running.
+    let mut terminal = Command::new("timeout");
+    terminal
+        .args(["60", "script", "-qec"])
+        .arg(format!("sh -m {}", shell.display()))
+        .arg("/dev/null")
+        .stdin(Stdio::null())
+        .current_dir(environment.path(""))
+        .env("HOME", environment.path(""));
+    let output = text(&output(&mut terminal).stdout);
+    let place = |what| output.find(what).expect(&output);
+    assert!(place("stopped") < place("on\r"), "{output}");
+}
+
+#[test]
+fn names_that_are_no_text_are_names() {
+    let environment = TestEnvironment::new();
+    let name = OsStr::from_bytes(b"out-\xff.ftrace");
+    let mut command = environment.command(&["record", "-o"]);
+    command.arg(name).args(["--", "sh", "-c", "exit 3"]);
+    let recorded = output(&mut command);
+    assert_eq!(
+        recorded.status.code(),
+        Some(3),
+        "{}",
+        text(&recorded.stderr)
+    );
+    let mut info = environment.command(&["info"]);
+    assert!(output(info.arg(name)).status.success());
+}
+
+/// Returns the words of a command.
+fn words_of(command: &Command) -> impl Iterator<Item = &OsStr> {
+    [command.get_program()]
+        .into_iter()
+        .chain(command.get_args())
+}
+
+/// Has a command run by a shell's script, whose arguments its words are.
+fn through_shell(command: &Command, script: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).args(words_of(command));
+    if let Some(directory) = command.get_current_dir() {
+        shell.current_dir(directory);
+    }
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
 }
 
 #[test]
