@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use foretrace_recorder::{
-    Kind, OUTCOME_SUCCESS, ThreadState, outcome_of, process, record_extended, sys,
+    Kind, OUTCOME_SUCCESS, ThreadState, bindings, outcome_of, process, record_extended, sys,
 };
 use libc::{cpu_set_t, pid_t, pthread_attr_t, pthread_t, size_t};
 
@@ -67,19 +67,25 @@ unsafe fn chosen(set: *const cpu_set_t, bytes: size_t) -> Result<u64, c_int> {
 struct Target {
     object: u64,
     bound: Option<&'static AtomicU64>,
+    /// The kernel's number of it, where that is known.
+    number: Option<u32>,
 }
 
 impl Target {
     fn of_number(number: pid_t) -> Self {
-        if number == 0 || number.cast_unsigned() == sys::gettid() {
+        let own = sys::gettid();
+        let number = number.cast_unsigned();
+        if number == 0 || number == own {
             return Self {
                 object: 0,
                 bound: Some(&ThreadState::current().bound),
+                number: Some(own),
             };
         }
         Self {
-            object: u64::from(number.cast_unsigned()),
+            object: number.into(),
             bound: None,
+            number: Some(number),
         }
     }
 
@@ -92,6 +98,7 @@ impl Target {
             object: thread,
             // SAFETY: by the caller's promise it is one of the program's threads.
             bound: Some(unsafe { ThreadState::bound_of(thread) }),
+            number: None,
         }
     }
 
@@ -103,7 +110,28 @@ impl Target {
     }
 
     fn get(&self) -> u64 {
-        self.bound.map_or(0, |bound| bound.load(Ordering::Relaxed))
+        let by_others = self.number.and_then(bindings::of);
+        match (self.bound, by_others) {
+            (Some(bound), None) => bound.load(Ordering::Relaxed),
+            (bound, by_others) => {
+                let cpus = by_others.unwrap_or(0);
+                if let Some(bound) = bound {
+                    bound.store(cpus, Ordering::Relaxed);
+                }
+                cpus
+            }
+        }
+    }
+
+    fn set(&self, cpus: u64) {
+        if let Some(bound) = self.bound {
+            bound.store(cpus, Ordering::Relaxed);
+        }
+        if let Some(number) = self.number
+            && (self.bound.is_none() || bindings::of(number).is_some())
+        {
+            bindings::bind(number, cpus);
+        }
     }
 
     /// Binds the thread, in belief, and records it; returns an `errno`.
@@ -118,14 +146,17 @@ impl Target {
         record_extended(Kind::Bind, self.object, outcome, site, operands);
         match chosen {
             Ok(cpus) => {
-                if let Some(bound) = self.bound {
-                    bound.store(cpus, Ordering::Relaxed);
-                }
+                self.set(cpus);
                 0
             }
             Err(errno) => errno,
         }
     }
+}
+
+/// Returns what the calling thread is bound to by itself or by others, of the first 64 CPUs; 0 for all.
+pub fn own() -> u64 {
+    Target::of_number(0).get()
 }
 
 /// As many CPUs as Linux can be built for, in words.

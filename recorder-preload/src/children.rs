@@ -17,7 +17,7 @@ use crate::foreign::{self, Mapped, Program};
 use crate::hook::recording;
 use crate::jump::{Arguments, jump};
 use crate::next::Next;
-use crate::{environment, successors};
+use crate::{affinity, environment, successors};
 
 /// What tells the processes of `system` from those of `popen`, which have their stream's address.
 const SYSTEM: u64 = 0;
@@ -53,6 +53,8 @@ fn fork_by(call: impl FnOnce() -> pid_t, site: u64) -> pid_t {
     if !recording() {
         return call();
     }
+    // What others have bound it to its child is bound to.
+    affinity::own();
     let slot = record(Kind::Fork, 0, OUTCOME_SUCCESS, site);
     let pid = call();
     // The child has another journal.

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use foretrace_recorder::ThreadState;
 
-use crate::environment;
+use crate::{affinity, environment};
 
 /// The variable for bindings, whose value is a set of the first 64 CPUs in hexadecimal digits, 0 for all.
 const BOUND: &CStr = c"FORETRACE_BOUND";
@@ -69,7 +69,7 @@ pub unsafe fn prepare(variables: *const *mut c_char) {
 }
 
 unsafe fn pass_binding_on(variables: *const *mut c_char) {
-    let bound = ThreadState::current().bound.load(Ordering::Relaxed);
+    let bound = affinity::own();
     if bound != GIVEN.load(Ordering::Relaxed) {
         IS_CHANGED.store(true, Ordering::Relaxed);
     }

@@ -90,13 +90,24 @@ int main(int count, char **arguments) {
     if (system(command) != 0) return 1;
 
     unsigned long set[16];
+    int ends[2], back[2];
+    char byte = 0;
+    if (pipe(ends) != 0 || pipe(back) != 0) return 1;
     child = fork();
     if (child == 0) {
-        pause();
+        if (read(ends[0], &byte, 1) != 1) _exit(1);
+        printf("bound by another %lx\n", own());
+        if (fork() == 0) become(1, copy);
+        wait(&status);
+        if (write(back[1], &byte, 1) == 1) pause();
         _exit(0);
     }
     told("child", sched_getaffinity(child, sizeof set, (cpu_set_t *)set));
+    told("bound", bind_to(child, 0x10, 8));
+    sched_getaffinity(child, 8, (cpu_set_t *)set);
+    printf("to %lx\n", set[0]);
     told("empty", bind_to(child, 0, 8));
+    if (write(ends[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) return 1;
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
     told("gone", bind_to(child, 1, 8));

@@ -35,6 +35,7 @@ extern crate std;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("the recorder knows x86_64 Linux only");
 
+pub mod bindings;
 pub mod blocking;
 mod buffer;
 mod chunk;

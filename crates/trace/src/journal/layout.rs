@@ -49,6 +49,9 @@ pub const FILE_EXTENSION: &str = "ftj";
 /// The name of the file beside them in which the processes of a recording tell each other of their sockets.
 pub const SOCKETS_FILE: &CStr = c"sockets";
 
+/// The same for what they bound each other's threads to.
+pub const BINDINGS_FILE: &CStr = c"bindings";
+
 /// The longest program path kept, in bytes.
 pub const PROGRAM_BYTES: usize = 1024;
 
