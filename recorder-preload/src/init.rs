@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use foretrace_recorder::{KnownCosts, clock, process, stack, turns};
 
 use crate::{
-    children, environment, exit, file_locks, foreign, io, mpi, next, openmp, pipes, poll, queues,
-    sleep, sockets, stdio, successors, thread,
+    children, environment, exit, exports, file_locks, foreign, io, mpi, next, openmp, pipes, poll,
+    queues, sleep, sockets, stdio, successors, thread,
 };
 
 #[used]
@@ -71,6 +71,7 @@ fn wake_up() -> bool {
     sleep::look_up_all();
     sockets::look_up_all();
     stdio::look_up_all();
+    exports::look_up_words();
     successors::take_binding();
     foreign::note_own_path();
     // SAFETY: getenv reads the environment, which nobody changes while the process has one thread.

@@ -58,6 +58,7 @@ mod spin;
 mod stdio;
 mod successors;
 mod thread;
+mod words;
 mod yields;
 
 /// Exports hooks. Each entry is the exported name, its number of arguments, and the function that does the work,
@@ -73,28 +74,60 @@ macro_rules! export {
     (@register 4) => { "r8" };
     (@register 5) => { "r9" };
     ($($name:ident / $arguments:tt => $work:path;)*) => {
-        $(
-            #[doc = concat!("Stands in for the C library's `", stringify!($name), "`.")]
-            ///
-            /// # Safety
-            ///
-            /// As the C library's.
-            #[unsafe(no_mangle)]
-            #[unsafe(naked)]
-            pub unsafe extern "C-unwind" fn $name() {
-                core::arch::naked_asm!(
-                    // Whoever unwinds from a signal that came here must know of the frame.
-                    ".cfi_startproc",
-                    concat!("mov ", export!(@register $arguments), ", qword ptr [rsp]"),
-                    "mov r11, qword ptr [rip + foretrace_thread_state@GOTTPOFF]",
-                    "mov qword ptr fs:[r11 + {frame}], rbp",
-                    "jmp {work}",
-                    ".cfi_endproc",
-                    frame = const foretrace_recorder::FRAME_OFFSET,
-                    work = sym $work,
-                )
-            }
-        )*
+        $(export!(@hook $name / $arguments => $work, (), ());)*
+    };
+    // The same for names that a library of the program's may have a function by.
+    (words: $($name:ident / $arguments:tt => $work:path;)*) => {
+        $(export!(
+            @hook $name / $arguments => $work,
+            ("cmp qword ptr [rip + {other}], 0", "jne 2f",),
+            ("2:", "jmp qword ptr [rip + {other}]",)
+            other = sym names::$name,
+        );)*
+
+        #[expect(non_upper_case_globals, reason = "named as the functions are")]
+        mod names {
+            use crate::words::Word;
+
+            $(pub static $name: Word = Word::new(
+                match core::ffi::CStr::from_bytes_with_nul(
+                    concat!(stringify!($name), "\0").as_bytes()
+                ) {
+                    Ok(name) => name,
+                    Err(_) => panic!("a name ends where its NUL is"),
+                },
+            );)*
+
+            pub static ALL: &[&Word] = &[$(&$name),*];
+        }
+    };
+    (
+        @hook $name:ident / $arguments:tt => $work:path,
+        ($($before:literal,)*), ($($behind:literal,)*) $($operands:tt)*
+    ) => {
+        #[doc = concat!("Stands in for the C library's `", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        ///
+        /// As the C library's.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C-unwind" fn $name() {
+            core::arch::naked_asm!(
+                // Whoever unwinds from a signal that came here must know of the frame.
+                ".cfi_startproc",
+                $($before,)*
+                concat!("mov ", export!(@register $arguments), ", qword ptr [rsp]"),
+                "mov r11, qword ptr [rip + foretrace_thread_state@GOTTPOFF]",
+                "mov qword ptr fs:[r11 + {frame}], rbp",
+                "jmp {work}",
+                $($behind,)*
+                ".cfi_endproc",
+                frame = const foretrace_recorder::FRAME_OFFSET,
+                work = sym $work,
+                $($operands)*
+            )
+        }
     };
 }
 
@@ -102,7 +135,7 @@ macro_rules! export {
 pub mod exports {
     use super::{
         affinity, barrier, c11, children, cond, cpus, exit, file_locks, io, mutex, once, openmp,
-        pipes, poll, queues, rwlock, semaphore, sleep, sockets, spin, stdio, thread, yields,
+        pipes, poll, queues, rwlock, semaphore, sleep, sockets, spin, stdio, thread, words, yields,
     };
 
     export! {
@@ -184,8 +217,6 @@ pub mod exports {
         cnd_broadcast / 1 => c11::cond_broadcast;
         call_once / 2 => c11::call_once;
 
-        read / 3 => io::read;
-        write / 3 => io::write;
         readv / 3 => io::readv;
         writev / 3 => io::writev;
         pread / 4 => io::pread;
@@ -201,11 +232,9 @@ pub mod exports {
         __read_chk / 4 => io::__read_chk;
         __pread_chk / 5 => io::__pread_chk;
         __pread64_chk / 5 => io::__pread64_chk;
-        recv / 4 => io::recv;
         recvmsg / 3 => io::recvmsg;
         recvmmsg / 5 => io::recvmmsg;
         __recv_chk / 5 => io::__recv_chk;
-        send / 4 => io::send;
         sendmsg / 3 => io::sendmsg;
         sendmmsg / 4 => io::sendmmsg;
         sendfile / 4 => io::sendfile;
@@ -213,29 +242,22 @@ pub mod exports {
         fsync / 1 => io::fsync;
         fdatasync / 1 => io::fdatasync;
         syncfs / 1 => io::syncfs;
-        sync / 0 => io::sync;
         msync / 3 => io::msync;
 
-        poll / 3 => poll::poll;
         ppoll / 4 => poll::ppoll;
         __poll_chk / 4 => poll::__poll_chk;
         __ppoll_chk / 5 => poll::__ppoll_chk;
-        select / 5 => poll::select;
         epoll_wait / 4 => poll::epoll_wait;
         epoll_pwait / 5 => poll::epoll_pwait;
         epoll_pwait2 / 5 => poll::epoll_pwait2;
-        pause / 0 => poll::pause;
         sigsuspend / 1 => poll::sigsuspend;
         sigwait / 2 => poll::sigwait;
         sigwaitinfo / 2 => poll::sigwaitinfo;
         sigtimedwait / 3 => poll::sigtimedwait;
 
-        flock / 2 => file_locks::flock;
-        lockf / 3 => file_locks::lockf;
         lockf64 / 3 => file_locks::lockf64;
         fcntl / 3 => file_locks::fcntl;
         fcntl64 / 3 => file_locks::fcntl64;
-        close / 1 => file_locks::close;
         fclose / 1 => file_locks::fclose;
 
         fread / 4 => stdio::fread;
@@ -246,7 +268,6 @@ pub mod exports {
         fgets_unlocked / 3 => stdio::fgets_unlocked;
         __fgets_chk / 4 => stdio::__fgets_chk;
         __fgets_unlocked_chk / 4 => stdio::__fgets_unlocked_chk;
-        getline / 3 => stdio::getline;
         getdelim / 4 => stdio::getdelim;
         __getdelim / 4 => stdio::__getdelim;
         __uflow / 1 => stdio::__uflow;
@@ -262,18 +283,13 @@ pub mod exports {
         nanosleep / 2 => sleep::nanosleep;
         clock_nanosleep / 4 => sleep::clock_nanosleep;
         usleep / 1 => sleep::usleep;
-        sleep / 1 => sleep::sleep;
         thrd_sleep / 2 => sleep::thrd_sleep;
 
-        pipe / 1 => pipes::pipe;
         pipe2 / 2 => pipes::pipe2;
         socketpair / 4 => pipes::socketpair;
         eventfd / 2 => pipes::eventfd;
 
-        listen / 2 => sockets::listen;
-        accept / 3 => sockets::accept;
         accept4 / 4 => sockets::accept4;
-        connect / 3 => sockets::connect;
 
         mq_send / 4 => queues::mq_send;
         mq_timedsend / 5 => queues::mq_timedsend;
@@ -284,12 +300,9 @@ pub mod exports {
         semop / 3 => queues::semop;
         semtimedop / 4 => queues::semtimedop;
 
-        fork / 0 => children::fork;
         _Fork / 0 => children::fork_without_handlers;
-        system / 1 => children::system;
         popen / 2 => children::popen;
         pclose / 1 => children::pclose;
-        wait / 1 => children::wait;
         waitpid / 3 => children::waitpid;
         wait3 / 3 => children::wait3;
         wait4 / 4 => children::wait4;
@@ -375,6 +388,35 @@ pub mod exports {
         omp_set_nest_lock_ / 1 => openmp::locks::fortran::set_nest;
         omp_unset_nest_lock_ / 1 => openmp::locks::fortran::unset_nest;
         omp_test_nest_lock_ / 1 => openmp::locks::fortran::test_nest;
+    }
+
+    export! {
+        words:
+        getline / 3 => stdio::getline;
+        read / 3 => io::read;
+        write / 3 => io::write;
+        recv / 4 => io::recv;
+        send / 4 => io::send;
+        sync / 0 => io::sync;
+        poll / 3 => poll::poll;
+        select / 5 => poll::select;
+        pause / 0 => poll::pause;
+        flock / 2 => file_locks::flock;
+        lockf / 3 => file_locks::lockf;
+        close / 1 => file_locks::close;
+        sleep / 1 => sleep::sleep;
+        pipe / 1 => pipes::pipe;
+        listen / 2 => sockets::listen;
+        accept / 3 => sockets::accept;
+        connect / 3 => sockets::connect;
+        fork / 0 => children::fork;
+        system / 1 => children::system;
+        wait / 1 => children::wait;
+    }
+
+    /// Finds out whose functions have the names that others may have, too.
+    pub fn look_up_words() {
+        words::look_up(names::ALL);
     }
 
     pub use crate::openmp::doacross::{

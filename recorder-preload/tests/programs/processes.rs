@@ -162,6 +162,17 @@ fn without_a_journal_calls_are_passed_on_and_only_what_is_asked_for_is_pretended
 }
 
 #[test]
+fn functions_of_a_programs_library_are_called_by_whatever_name() {
+    let flags = ["-DLIBRARY", "-shared", "-fPIC", "-fno-builtin"];
+    let words = compile("own_words.c", "libown_words.so", &flags);
+    let words = words.to_str().expect("it is text");
+    let program = compile("own_words.c", "own_words", &[words, "-fno-builtin"]);
+    let run = record_command(&program, &[], &[]);
+    assert_eq!(run.stdout(), "3.75 fifth other\n");
+    assert_eq!(run.count("lock mutex1"), 1);
+}
+
+#[test]
 fn programs_that_cannot_load_the_library_are_not_told_to() {
     let starter = compile("starts_foreign.c", "starts_foreign", &[]);
     let directory = tempfile::tempdir().expect("the temporary directory is writable");

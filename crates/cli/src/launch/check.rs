@@ -248,11 +248,12 @@ impl Shebang {
 /// Returns the program that runs a script. Where that is `env NAME`, it is what `env` will find.
 fn next_program(line: &Shebang, search_path: Option<&OsStr>) -> PathBuf {
     let by_env = line.interpreter.file_name() == Some(OsStr::new("env"));
-    if by_env && let Some(argument) = &line.argument {
-        if let Some(name) = started_by_env(argument.as_bytes()) {
-            let name = OsStr::from_bytes(name);
-            return resolve::resolve(name, search_path).unwrap_or_else(|_| PathBuf::from(name));
-        }
+    if by_env
+        && let Some(argument) = &line.argument
+        && let Some(name) = started_by_env(argument.as_bytes())
+    {
+        let name = OsStr::from_bytes(name);
+        return resolve::resolve(name, search_path).unwrap_or_else(|_| PathBuf::from(name));
     }
     line.interpreter.clone()
 }
