@@ -18,6 +18,7 @@ use std::{
     process::Command,
     ptr,
     sync::atomic::{AtomicI32, AtomicUsize, Ordering},
+    thread,
     time::Duration,
 };
 
@@ -205,6 +206,9 @@ pub struct Waited {
     pub cpu_time: Nanos,
 }
 
+/// A stop that is over by then is nothing that a shell has to be told.
+const BRIEF_STOP: Duration = Duration::from_millis(200);
+
 /// Waits for the end of the child that `forwarding` sends signals to. While it is stopped, foretrace is, too, where a shell that runs both in
 /// the foreground of a terminal would else not take the terminal back.
 pub fn wait_for_child(pid: i32, forwarding: &Forwarding) -> io::Result<Waited> {
@@ -212,7 +216,9 @@ pub fn wait_for_child(pid: i32, forwarding: &Forwarding) -> io::Result<Waited> {
     while next_change(pid, libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT)? == libc::CLD_STOPPED {
         // Takes the news of its stop.
         next_change(pid, libc::WSTOPPED | libc::WNOHANG)?;
-        if is_in_foreground() {
+        // Who slows programs down stops them again and again, each time for less than this, and lets only them go on.
+        thread::sleep(BRIEF_STOP);
+        if is_stopped(pid) && is_in_foreground() {
             // SAFETY: comes back once somebody lets this process go on.
             unsafe { libc::raise(libc::SIGSTOP) };
             if is_stopped(pid) {

@@ -555,10 +555,19 @@ fn what_recording_costs_is_measured_before_the_program_runs() {
 }
 
 #[test]
-fn a_program_is_recorded_where_nothing_can_be_measured_before() {
+fn what_recording_costs_is_measured_with_the_systems_own_programs() {
     let environment = TestEnvironment::new();
+    let trap = format!(
+        "#!/bin/sh\necho run >>{}\n",
+        environment.path("trap").display()
+    );
+    for name in ["true", "sh"] {
+        environment.file(name, &trap, 0o755);
+    }
     let shell = ["/bin/sh", "-c", "echo ${FORETRACE_COSTS-none}"];
-    let recorded = output(record(&environment, &["-q"], &shell).env("PATH", "/nowhere"));
-    assert_eq!(text(&recorded.stdout), "none\n", "{recorded:?}");
-    assert_eq!(recorded.status.code(), Some(0));
+    let mut command = record(&environment, &["-q"], &shell);
+    let recorded = output(command.env("PATH", environment.path("")));
+    assert_eq!(recorded.status.code(), Some(0), "{recorded:?}");
+    assert_ne!(text(&recorded.stdout), "none\n");
+    assert!(!environment.has("trap"));
 }
