@@ -249,6 +249,8 @@ struct Tally {
     quiet: u32,
     /// When threads get the CPU and lose it.
     switches: Option<Samples>,
+    /// Whether the kernel does not tell that.
+    is_refused: bool,
     /// For how long it has been asked whether they take naps.
     asked: Duration,
 }
@@ -266,6 +268,7 @@ impl Tally {
             metronome: None,
             quiet: 0,
             switches: None,
+            is_refused: false,
             asked: Duration::ZERO,
         }
     }
@@ -286,8 +289,9 @@ impl Tally {
             left -= step;
             if let Some(switches) = &mut self.switches {
                 switches.take(|sight| self.found.turns.add(sight, None, false));
-            } else if goes_on && naps.are_taken() {
+            } else if goes_on && !self.is_refused && naps.are_taken() {
                 self.switches = self.samples_of_all(pid, Pace::Turns);
+                self.is_refused = self.switches.is_none();
             }
             if !goes_on {
                 return false;
