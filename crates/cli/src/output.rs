@@ -1,6 +1,7 @@
 //! Everything that foretrace prints.
 
 use std::{
+    borrow::Cow,
     fmt,
     fs::File,
     io::{self, BufWriter, IsTerminal as _, Write as _},
@@ -22,7 +23,7 @@ pub struct ClosedPipe;
 ///
 /// [`ClosedPipe`] where nobody reads it any more; the system's error otherwise.
 pub fn print(contents: impl fmt::Display) -> anyhow::Result<()> {
-    print_bytes(contents.to_string().as_bytes())
+    print_bytes(harmless(&contents.to_string()).as_bytes())
 }
 
 /// Writes a JSON document to the standard output.
@@ -63,9 +64,28 @@ pub fn write_to(file: Option<&Path>, contents: &[u8]) -> anyhow::Result<()> {
     }
 }
 
+/// Returns a text whose control characters, but for ends of lines, are written out: the names of threads and objects may hold any, and
+/// terminals obey them.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    let is_meant = |character: char| matches!(character, '\n' | '\t');
+    let is_harmful = |character: char| character.is_control() && !is_meant(character);
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_harmful(character) {
+            escaped.extend(character.escape_default());
+        } else {
+            escaped.push(character);
+        }
+    }
+    Cow::Owned(escaped)
+}
+
 /// Writes a line to the standard error; where nobody reads that, there is nobody to tell.
 pub fn note(line: impl fmt::Display) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", harmless(&line.to_string()));
 }
 
 /// Warns of what limits the result.

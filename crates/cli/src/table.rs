@@ -2,6 +2,8 @@
 
 use comfy_table::{Cell, CellAlignment, Table};
 
+use crate::output;
+
 /// How a column's cells are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -21,6 +23,8 @@ pub fn render<const N: usize>(
             .into_iter()
             .zip(columns)
             .map(|(text, (_, align))| {
+                // A row is a line, whatever names hold.
+                let text = output::harmless(&text).replace('\n', "\\n");
                 Cell::new(text).set_alignment(match align {
                     Align::Left => CellAlignment::Left,
                     Align::Right => CellAlignment::Right,

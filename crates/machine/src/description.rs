@@ -1,13 +1,15 @@
 //! From a file to a machine.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
 
 use foretrace_program::Program;
-use foretrace_settings::Fault;
+use foretrace_settings::{Fault, check_lists};
 use foretrace_sim::{Costs, LINUX_TICK, Machine, Rate, SchedulerKind, ThreadSetting};
+use toml::Spanned;
 
 use crate::{
     error::{self, MachineError},
@@ -15,6 +17,9 @@ use crate::{
     layout,
     values::{Bandwidth, Share, Time},
 };
+
+/// The keys under which lists stand.
+const LISTS: [&str; 3] = ["cpus.speeds", "cpus.group", "thread"];
 
 /// What is known of a machine; what is not said is as it is natural for the program.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +50,11 @@ impl Description {
     /// Where it says what is not possible: with the line and what to do.
     pub fn parse(text: &str, path: &Path) -> Result<Self, MachineError> {
         let parsed = toml::from_str(text).map_err(Fault::from);
-        let checked = parsed.and_then(|file: File| check(&file).map(|()| file));
+        let checked = parsed.and_then(|file: File| {
+            check_lists(text, &LISTS)?;
+            check(&file)?;
+            Ok(file)
+        });
         Ok(Self {
             file: checked.map_err(|fault| error::in_file(fault, path, text))?,
             source: Some((path.to_owned(), text.to_owned())),
@@ -131,12 +140,52 @@ impl Description {
             let mut threads = program.threads.iter().enumerate();
             if !threads.any(|(index, thread)| rule.is_about(index, &thread.name)) {
                 let whom = match (&rule.name, rule.number) {
-                    (Some(name), _) => format!("`{name}`"),
+                    (Some(name), None) => format!("`{name}`"),
+                    (Some(name), Some(number)) => format!("`{name}` of number {number}"),
                     (None, number) => format!("number {}", number.unwrap_or_default()),
                 };
                 warnings.push(format!(
                     "{path}: there is no thread {whom}; `foretrace info` lists them"
                 ));
+            }
+        }
+        warnings.extend(self.contradictions(program));
+        warnings
+    }
+
+    /// Returns what is said twice, and differently, of one thread: by its name and by its number. A pattern for several threads may be
+    /// meant to be overruled for one of them.
+    fn contradictions(&self, program: &Program) -> Vec<String> {
+        let Some((path, text)) = &self.source else {
+            return Vec::new();
+        };
+        let line = |rule: &Spanned<ThreadRule>| Fault::new(rule.span().start, "").line_in(text);
+        let mut said: BTreeMap<usize, Vec<&Spanned<ThreadRule>>> = BTreeMap::new();
+        for rule in &self.file.thread {
+            let threads = program.threads.iter().enumerate();
+            let mut about =
+                threads.filter(|(index, thread)| rule.get_ref().is_about(*index, &thread.name));
+            if let (Some((index, _)), None) = (about.next(), about.next()) {
+                said.entry(index).or_default().push(rule);
+            }
+        }
+        let mut warnings = Vec::new();
+        for (index, rules) in said {
+            for pair in rules.windows(2) {
+                let [one, other] = [pair[0].get_ref(), pair[1].get_ref()];
+                let keys = [
+                    ("priority", one.priority_overruled_by(other)),
+                    ("cpu", one.cpu_overruled_by(other)),
+                ];
+                for (key, _) in keys.into_iter().filter(|(_, is_overruled)| *is_overruled) {
+                    warnings.push(format!(
+                        "{}: the {key} of thread {index}, `{}`, is said in lines {} and {}; the last holds",
+                        path.display(),
+                        program.threads[index].name,
+                        line(pair[0]),
+                        line(pair[1])
+                    ));
+                }
             }
         }
         warnings

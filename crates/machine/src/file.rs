@@ -180,6 +180,18 @@ pub(crate) struct ThreadRule {
 }
 
 impl ThreadRule {
+    /// Returns whether another rule says another priority.
+    pub fn priority_overruled_by(&self, other: &Self) -> bool {
+        let said = |rule: &Self| rule.priority.as_ref().map(|said| said.get_ref().0);
+        said(self).is_some_and(|own| said(other).is_some_and(|other| other != own))
+    }
+
+    /// Returns whether another rule names another CPU.
+    pub fn cpu_overruled_by(&self, other: &Self) -> bool {
+        let said = |rule: &Self| rule.cpu.as_ref().map(|said| *said.get_ref());
+        said(self).is_some_and(|own| said(other).is_some_and(|other| other != own))
+    }
+
     /// Returns whether it is about this thread.
     pub fn is_about(&self, index: usize, name: &str) -> bool {
         let by_name = self.name.as_ref().is_none_or(|glob| matches(glob, name));

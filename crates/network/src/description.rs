@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use foretrace_schedule::SimTime;
-use foretrace_settings::{Fault, Time};
+use foretrace_settings::{Fault, Time, check_lists};
 
 use crate::{
     Algorithm, Amakata, CollectiveKind, Collectives, Computer, Dimemas, Growth, Limits, LogGopSim,
@@ -185,6 +185,16 @@ impl Description {
     }
 }
 
+/// The keys under which lists stand.
+const LISTS: [&str; 6] = [
+    "nodes.mapping",
+    "nodes.speeds",
+    "contention.dimensions",
+    "sizes",
+    "within_node.sizes",
+    "computer",
+];
+
 fn parse(text: &str, path: &str) -> Result<Description, Fault> {
     let which: WhichModel = toml::from_str(text).map_err(fault)?;
     let Some(model) = which.model else {
@@ -212,6 +222,7 @@ fn parse(text: &str, path: &str) -> Result<Description, Fault> {
         ModelName::Dimemas => read!(DimemasFile, dimemas),
         ModelName::LogGopSim => read!(LogGopSimFile, loggopsim),
     };
+    check_lists(text, &LISTS)?;
     Ok(Description {
         path: path.to_owned(),
         name: common.name.unwrap_or_else(|| path.to_owned()),

@@ -11,9 +11,11 @@
 //! Deliberately absent: which keys there are, and what they mean.
 
 mod fault;
+mod lists;
 mod time;
 
 pub use {
     fault::{Fault, nearest},
+    lists::check_lists,
     time::{Time, decimal, time_text},
 };

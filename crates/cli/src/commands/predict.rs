@@ -120,7 +120,7 @@ fn predict_several(args: &PredictArgs, files: &[PathBuf], seeds: &[u64]) -> anyh
     if args.json {
         output::print_json(&SeveralDocument::new(&recordings, &answers))?;
     } else {
-        output::print(prediction::several(&answers))?;
+        output::print(prediction::several(&recordings, &answers))?;
     }
     Ok(Finish::Fine)
 }

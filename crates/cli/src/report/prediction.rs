@@ -7,7 +7,7 @@ use foretrace_sim::{Attempt, Overruled};
 
 use crate::{
     core::Prediction,
-    several::Answer,
+    several::{Answer, Recorded, Way},
     table::{Align, render},
 };
 
@@ -45,7 +45,7 @@ fn below<'a>(predictions: impl IntoIterator<Item = &'a Prediction> + Clone) -> S
 }
 
 /// Returns the table of the answers in the middle of several ways, with the lowest and the highest.
-pub fn several(answers: &[Answer]) -> String {
+pub fn several(recordings: &[Recorded], answers: &[Answer]) -> String {
     let columns = [
         ("CPUs", Align::Right),
         ("model", Align::Left),
@@ -67,7 +67,49 @@ pub fn several(answers: &[Answer]) -> String {
             cpus, model, makespan, speedup, lowest, highest, efficiency, others,
         ]
     });
-    render(columns, rows) + &below(answers.iter().map(|answer| answer.prediction))
+    let below = below(answers.iter().map(|answer| answer.prediction));
+    render(columns, rows) + &fallen_back(recordings, answers) + &below
+}
+
+/// Tells which ways were not answered by the first model that was tried, since it ended in a deadlock.
+fn fallen_back(recordings: &[Recorded], answers: &[Answer]) -> String {
+    let mut text = String::new();
+    for answer in answers {
+        let ways = answer.ways.iter();
+        let first =
+            ways.filter_map(|(way, prediction)| Some((way, prediction.result.attempts.first()?)));
+        let fallen: Vec<_> = first
+            .filter(|(_, attempt)| !attempt.run.is_complete())
+            .collect();
+        if fallen.is_empty() {
+            continue;
+        }
+        let name = |(way, _): &(&&Way, &Attempt)| {
+            let source = &recordings[way.recording].trace.source;
+            let seed = way.seed.map(|seed| format!(" with seed {seed}"));
+            source.clone() + &seed.unwrap_or_default()
+        };
+        let mut names: Vec<String> = fallen.iter().take(MOST_DEADLOCKS).map(name).collect();
+        if fallen.len() > MOST_DEADLOCKS {
+            names.push("...".to_owned());
+        }
+        let cpus = answer.prediction.cpus();
+        let plural = if cpus == 1 { "" } else { "s" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "  {cpus} CPU{plural}: {} of {} ({})",
+            fallen.len(),
+            answer.ways.len(),
+            names.join(", ")
+        );
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!(
+        "\nThe first model ends in a deadlock, so that another one answers, or none does:\n{text}"
+    )
 }
 
 /// Returns the speed-ups that the models give that come after the one that answered.

@@ -115,3 +115,26 @@ fn a_damaged_trace_is_named_with_the_place() {
         .join("\n")
     );
 }
+
+#[test]
+fn of_several_recordings_those_are_named_that_end_in_a_deadlock() {
+    let environment = with_paper_traces();
+    let files = ["predict", "p.trace.txt", "r.trace.txt", "--cpus", "4"];
+    let direct = environment.run(&[&files[..], &["--model", "direct"]].concat());
+    let told = "The first model ends in a deadlock, so that another one answers, or none does:\n  4 CPUs: 1 of 2 (r.trace.txt)\n";
+    assert!(direct.contains(told), "{direct}");
+    let strict = environment.run(&[&files[..], &["--model", "strict"]].concat());
+    assert!(!strict.contains("ends in a deadlock"), "{strict}");
+}
+
+#[test]
+fn what_names_hold_does_not_reach_the_terminal() {
+    let environment = TestEnvironment::new();
+    let text = "foretrace-text 1\nthread \"a\u{1b}[31m\"\n0 \"a\u{1b}[31m\" terminate\n";
+    environment.file("names.txt", text, 0o644);
+    let told = environment.run(&["info", "names.txt"]);
+    assert!(
+        told.contains("a\\u{1b}[31m") && !told.contains('\u{1b}'),
+        "{told}"
+    );
+}

@@ -43,6 +43,18 @@ fn what_cannot_be_is_told_with_its_line_and_the_remedy() {
              as in \"15us\"",
         ),
         (
+            "costs = [\"5us\"]\n",
+            "m.toml, line 1: `costs` is no list; write [costs], and its keys below",
+        ),
+        (
+            "[cpus]\ncount = 4\nsockets = [2, \"1us\"]\n",
+            "m.toml, line 3: `cpus.sockets` is no list; write [cpus.sockets], and its keys below",
+        ),
+        (
+            "thread = [[\"T1\", 1]]\n",
+            "m.toml, line 1: a list within the list `thread`; write [[thread]], and its keys below",
+        ),
+        (
             "[locks]\nhandover = \"fifo\"\n",
             "m.toml, line 2: `fifo` is not known here; known are barging, first-come",
         ),
@@ -161,6 +173,16 @@ fn what_is_said_last_of_a_thread_holds() {
         [
             "m.toml: there is no thread `T*`; `foretrace info` lists them",
             "m.toml: there is no thread number 3; `foretrace info` lists them"
+        ]
+    );
+    // Thread 1 is P2.
+    let text = "[[thread]]\nname = \"P2\"\ncpu = 1\npriority = 1\n[[thread]]\nnumber = 1\npriority = 1\ncpu = 0\n\
+        [[thread]]\nname = \"P1\"\nnumber = 1\n";
+    assert_eq!(
+        described(text).warnings(&program),
+        [
+            "m.toml: there is no thread `P1` of number 1; `foretrace info` lists them",
+            "m.toml: the cpu of thread 1, `P2`, is said in lines 1 and 5; the last holds"
         ]
     );
 }
