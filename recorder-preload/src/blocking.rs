@@ -214,6 +214,21 @@ impl Result for Ready {
     }
 }
 
+/// Of functions that move the eight bytes of a counter: 0 where they did.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Counted(c_int);
+
+impl Result for Counted {
+    fn outcome(self) -> u8 {
+        self.0.outcome()
+    }
+
+    fn bytes(self) -> Option<u64> {
+        (self.0 == 0).then_some(8)
+    }
+}
+
 /// An `errno`, 0 for success.
 #[derive(Clone, Copy)]
 #[repr(transparent)]

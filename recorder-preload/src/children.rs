@@ -6,7 +6,7 @@ use core::ffi::{c_char, c_int, c_long, c_void};
 use foretrace_recorder::IoKind;
 use foretrace_recorder::blocking::Target;
 use foretrace_recorder::{
-    Kind, OUTCOME_SUCCESS, Slot, outcome_of, record, record_extended, settle, vfork,
+    Kind, OUTCOME_SUCCESS, Slot, file_locks, outcome_of, record, record_extended, settle, vfork,
 };
 use libc::{
     FILE, id_t, idtype_t, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t, rusage, siginfo_t,
@@ -43,6 +43,7 @@ next_functions! {
 
 /// Records what came of a call that starts a process.
 fn started(slot: Slot, pid: pid_t, error: c_int) {
+    file_locks::inherited();
     match u64::try_from(pid) {
         Ok(pid) if pid > 0 => slot.set_object(pid),
         _ => slot.set_outcome(outcome_of(error)),

@@ -1,25 +1,25 @@
-//! Locks on files, and closing files, which gives them up.
+//! Locks on files.
 
 use core::ffi::{c_int, c_long, c_short, c_void};
 
 use foretrace_recorder::IoKind::Lock;
 use foretrace_recorder::blocking::Target::File;
 use foretrace_recorder::file_locks::{self, Family};
-use foretrace_recorder::{Kind, OUTCOME_BUSY, OUTCOME_SUCCESS, process, record_extended, sys};
-use libc::{FILE, off_t};
+use foretrace_recorder::{
+    Kind, OUTCOME_BUSY, OUTCOME_SUCCESS, Slot, process, record_extended, sys,
+};
+use libc::off_t;
 
 use crate::blocking::{self, errno, next_functions};
+use crate::closing;
 use crate::hook::recording;
 use crate::lent;
 use crate::next::Next;
-use crate::stdio;
 
 next_functions! {
     flock(fd: c_int, operation: c_int) -> c_int;
     lockf(fd: c_int, operation: c_int, bytes: off_t) -> c_int;
     lockf64(fd: c_int, operation: c_int, bytes: off_t) -> c_int;
-    close(fd: c_int) -> c_int;
-    fclose(stream: *mut FILE) -> c_int;
 }
 
 /// What is done to a lock, on which part of a file: where it begins and how long it is, 0 for all the rest.
@@ -31,10 +31,9 @@ struct Step {
 }
 
 impl Step {
-    fn record(self, fd: c_int, outcome: u8, site: u64) {
-        if let Some(name) = file_locks::name(fd, self.family) {
-            record_extended(self.kind, name, outcome, site, self.part);
-        }
+    fn record(self, fd: c_int, outcome: u8, site: u64) -> Option<Slot> {
+        let name = file_locks::name(fd, self.family)?;
+        Some(record_extended(self.kind, name, outcome, site, self.part))
     }
 
     /// Makes the call, and records what it did.
@@ -44,6 +43,9 @@ impl Step {
         };
         if step.kind == Kind::FileUnlock {
             step.record(fd, OUTCOME_SUCCESS, site);
+            if step.family == Family::Whole {
+                file_locks::unlocked(fd);
+            }
             return call();
         }
         let result = blocking::call(File(Lock, fd), site, call);
@@ -145,6 +147,9 @@ unsafe fn control(next: &Next, fd: c_int, command: c_int, argument: c_long, site
             unsafe { lent::value(argument as *const libc::flock) }
                 .and_then(|lock| step_of(fd, &lock))
         }
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
+            return closing::copied(fd, call());
+        }
         _ => return call(),
     };
     Step::make(step, fd, site, call)
@@ -183,31 +188,27 @@ pub unsafe extern "C-unwind" fn fcntl64(
     unsafe { control(&FCNTL64, fd, command, argument, site) }
 }
 
-pub unsafe extern "C-unwind" fn close(fd: c_int, site: u64) -> c_int {
-    give_up(fd, site);
-    // SAFETY: the program's own call.
-    unsafe { next::close(fd) }
-}
-
-pub unsafe extern "C-unwind" fn fclose(stream: *mut FILE, site: u64) -> c_int {
-    // SAFETY: the stream that the program is about to close.
-    give_up(unsafe { stdio::descriptor(stream.cast()) }, site);
-    // SAFETY: the program's own call.
-    unsafe { next::fclose(stream) }
-}
-
-/// Records that a file that is about to be closed gives up its locks.
-#[inline]
-fn give_up(fd: c_int, site: u64) {
-    let families = [Family::Whole, Family::Part];
-    for (family, has) in families.into_iter().zip(file_locks::closing(fd)) {
-        if has && recording() {
-            let step = Step {
-                kind: Kind::FileUnlock,
-                family,
-                part: (0, 0),
-            };
-            step.record(fd, OUTCOME_SUCCESS, site);
-        }
+/// Makes the call that closes a file, and records that its locks are given up by it.
+pub fn close_by<T>(fd: c_int, site: u64, call: impl FnOnce() -> T) -> T {
+    let closing = file_locks::closing(fd).filter(|_| recording());
+    let Some(closing) = closing else {
+        return call();
+    };
+    let given = [Family::Whole, Family::Part].map(|family| {
+        let step = Step {
+            kind: Kind::FileUnlock,
+            family,
+            part: (0, 0),
+        };
+        let is_given = closing.families[family as usize];
+        is_given.then(|| step.record(fd, OUTCOME_SUCCESS, site))
+    });
+    let result = call();
+    // Whoever waits may go on before the call is back.
+    if let [Some(Some(whole)), _] = given
+        && closing.is_kept()
+    {
+        whole.set_outcome(OUTCOME_BUSY);
     }
+    result
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use foretrace_recorder::{KnownCosts, clock, process, stack, turns};
 
 use crate::{
-    children, environment, exit, exports, file_locks, foreign, io, mpi, next, openmp, pipes, poll,
+    children, closing, environment, exit, exports, file_locks, foreign, io, mpi, next, openmp, pipes, poll,
     queues, sleep, sockets, stdio, successors, thread,
 };
 
@@ -63,8 +63,10 @@ fn wake_up() -> bool {
     let began = process::own_cpu_nanos();
     next::look_up_all();
     children::look_up_all();
+    closing::look_up_all();
     file_locks::look_up_all();
     io::look_up_all();
+    io::several::look_up_all();
     pipes::look_up_all();
     poll::look_up_all();
     queues::look_up_all();

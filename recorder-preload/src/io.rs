@@ -8,7 +8,7 @@ use foretrace_recorder::blocking::Target::{self, Bytes, File, Other};
 use foretrace_recorder::{clock, pipes};
 use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
-use crate::blocking::hooks;
+use crate::blocking::{self, Counted, Result, hooks};
 use crate::hook::recording;
 
 /// Returns what is waited for by one that receives: of a connection, unless what it gets is to be received again.
@@ -64,8 +64,6 @@ hooks! {
     recv(fd: c_int, buffer: *mut c_void, bytes: size_t, flags: c_int) -> ssize_t
         = received(fd, flags);
     recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t = received(fd, flags);
-    recvmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int,
-        timeout: *mut timespec) -> c_int = File(Read, fd);
     recvfrom(fd: c_int, buffer: *mut c_void, bytes: size_t, flags: c_int, from: *mut sockaddr,
         length: *mut socklen_t) -> ssize_t = received(fd, flags);
     __recv_chk(fd: c_int, buffer: *mut c_void, bytes: size_t, room: size_t, flags: c_int)
@@ -76,8 +74,6 @@ hooks! {
         = Bytes(Write, fd, null());
     sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t
         = Bytes(Write, fd, null());
-    sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int
-        = File(Write, fd);
     sendto(fd: c_int, buffer: *const c_void, bytes: size_t, flags: c_int, to: *const sockaddr,
         length: socklen_t) -> ssize_t = Bytes(Write, fd, null());
 
@@ -90,11 +86,90 @@ hooks! {
     copy_file_range(fd: c_int, from: *mut off_t, out: c_int, to: *mut off_t, bytes: size_t,
         flags: c_uint) -> ssize_t = File(Copy, fd);
 
+    eventfd_read(fd: c_int, value: *mut u64) -> Counted = Bytes(Read, fd, value.cast());
+    eventfd_write(fd: c_int, value: u64) -> Counted = Bytes(Write, fd, (&raw const value).cast());
+
     fsync(fd: c_int) -> c_int = File(Sync, fd);
     fdatasync(fd: c_int) -> c_int = File(Sync, fd);
     syncfs(fd: c_int) -> c_int = File(Sync, fd);
     sync() -> () = Other(Sync);
     msync(start: *mut c_void, bytes: size_t, flags: c_int) -> c_int = Other(Sync);
+}
+
+/// How many messages were moved, and where the kernel wrote how long each is.
+#[derive(Clone, Copy)]
+struct Messages {
+    count: c_int,
+    first: *const mmsghdr,
+}
+
+impl Result for Messages {
+    fn outcome(self) -> u8 {
+        self.count.outcome()
+    }
+
+    fn bytes(self) -> Option<u64> {
+        let count = usize::try_from(self.count).ok()?;
+        // SAFETY: the kernel has written to so many just now.
+        let lengths = (0..count).map(|place| unsafe { (*self.first.add(place)).msg_len });
+        Some(lengths.map(u64::from).sum())
+    }
+}
+
+/// Makes a call that moves several messages.
+fn of_several(
+    target: Target,
+    site: u64,
+    first: *const mmsghdr,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let call = || Messages {
+        count: call(),
+        first,
+    };
+    blocking::call(target, site, call).count
+}
+
+pub unsafe extern "C-unwind" fn recvmmsg(
+    fd: c_int,
+    messages: *mut mmsghdr,
+    count: c_uint,
+    flags: c_int,
+    timeout: *mut timespec,
+    site: u64,
+) -> c_int {
+    of_several(received(fd, flags), site, messages, || {
+        // SAFETY: the program's own call.
+        unsafe { several::recvmmsg(fd, messages, count, flags, timeout) }
+    })
+}
+
+pub unsafe extern "C-unwind" fn sendmmsg(
+    fd: c_int,
+    messages: *mut mmsghdr,
+    count: c_uint,
+    flags: c_int,
+    site: u64,
+) -> c_int {
+    of_several(Bytes(Write, fd, null()), site, messages, || {
+        // SAFETY: the program's own call.
+        unsafe { several::sendmmsg(fd, messages, count, flags) }
+    })
+}
+
+/// The next functions of those that move several messages.
+pub mod several {
+    use crate::blocking::next_functions;
+
+    use super::{c_int, c_uint, mmsghdr, timespec};
+
+    next_functions! {
+        recvmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int,
+            timeout: *mut timespec) -> c_int;
+        sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int;
+    }
+
+    pub use next::{recvmmsg, sendmmsg};
 }
 
 /// Functions of six and seven arguments.

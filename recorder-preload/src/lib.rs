@@ -25,6 +25,7 @@ mod barrier;
 mod blocking;
 mod c11;
 mod children;
+mod closing;
 mod cond;
 mod confine;
 mod cpus;
@@ -134,7 +135,7 @@ macro_rules! export {
 /// The exports.
 pub mod exports {
     use super::{
-        affinity, barrier, c11, children, cond, cpus, exit, file_locks, io, mutex, once, openmp,
+        affinity, barrier, c11, children, closing, cond, cpus, exit, file_locks, io, mutex, once, openmp,
         pipes, poll, queues, rwlock, semaphore, sleep, sockets, spin, stdio, thread, words, yields,
     };
 
@@ -234,6 +235,8 @@ pub mod exports {
         __pread64_chk / 5 => io::__pread64_chk;
         recvmsg / 3 => io::recvmsg;
         recvmmsg / 5 => io::recvmmsg;
+        eventfd_read / 2 => io::eventfd_read;
+        eventfd_write / 2 => io::eventfd_write;
         __recv_chk / 5 => io::__recv_chk;
         sendmsg / 3 => io::sendmsg;
         sendmmsg / 4 => io::sendmmsg;
@@ -258,7 +261,13 @@ pub mod exports {
         lockf64 / 3 => file_locks::lockf64;
         fcntl / 3 => file_locks::fcntl;
         fcntl64 / 3 => file_locks::fcntl64;
-        fclose / 1 => file_locks::fclose;
+
+        fclose / 1 => closing::fclose;
+        close_range / 3 => closing::close_range;
+        closefrom / 1 => closing::closefrom;
+        dup / 1 => closing::dup;
+        dup2 / 2 => closing::dup2;
+        dup3 / 3 => closing::dup3;
 
         fread / 4 => stdio::fread;
         fread_unlocked / 4 => stdio::fread_unlocked;
@@ -403,7 +412,7 @@ pub mod exports {
         pause / 0 => poll::pause;
         flock / 2 => file_locks::flock;
         lockf / 3 => file_locks::lockf;
-        close / 1 => file_locks::close;
+        close / 1 => closing::close;
         sleep / 1 => sleep::sleep;
         pipe / 1 => pipes::pipe;
         listen / 2 => sockets::listen;

@@ -3,9 +3,13 @@
 
 use core::ffi::{c_int, c_uint};
 
-use foretrace_recorder::{IoKind, Kind, OUTCOME_SUCCESS, clock, pipes, record};
+use foretrace_recorder::{IoKind, Kind, OUTCOME_SUCCESS, clock, pipes, record, record_extended};
 
 use crate::blocking::next_functions;
+use crate::hook::recording;
+
+/// Of more tokens that a counter begins with each by itself is not told.
+const MOST_TOKENS: c_uint = 64;
 
 next_functions! {
     pipe(ends: *mut c_int) -> c_int;
@@ -36,10 +40,22 @@ pub unsafe extern "C-unwind" fn socketpair(
     made(ends, pipes::made_pair, result)
 }
 
-pub unsafe extern "C-unwind" fn eventfd(count: c_uint, flags: c_int, _site: u64) -> c_int {
+pub unsafe extern "C-unwind" fn eventfd(count: c_uint, flags: c_int, site: u64) -> c_int {
     // SAFETY: the program's own call.
     let fd = unsafe { next::eventfd(count, flags) };
-    pipes::forget(fd);
+    if fd >= 0 && recording() {
+        pipes::forget(fd);
+        if let Some(name) = pipes::name(fd, IoKind::Read, clock::tsc()) {
+            let record = |kind, added: c_uint| {
+                record_extended(kind, name, OUTCOME_SUCCESS, site, (added.into(), 0));
+            };
+            // What one that counts tokens begins with others take one by one.
+            let takes_one = flags & libc::EFD_SEMAPHORE != 0 && count <= MOST_TOKENS;
+            let each = if takes_one { count.min(1) } else { count };
+            record(Kind::CounterMade, each);
+            (each..count).for_each(|_| record(Kind::PipeWrite, 1));
+        }
+    }
     fd
 }
 

@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int, c_long, c_uint, c_ushort, c_void};
 
 use foretrace_recorder::blocking::Target;
 use foretrace_recorder::{
-    IoKind, Kind, OUTCOME_SUCCESS, outcome_of, process, record, record_extended, sets, sys,
+    IoKind, Kind, OUTCOME_SUCCESS, UNDONE, outcome_of, process, record, record_extended, sets, sys,
 };
 use libc::{mqd_t, sembuf, size_t, ssize_t, timespec};
 
@@ -176,6 +176,7 @@ pub unsafe extern "C-unwind" fn msgrcv(
 struct Step {
     kind: Kind,
     semaphore: u64,
+    /// How many, with what tells that the process's end undoes it.
     tokens: u64,
 }
 
@@ -187,10 +188,12 @@ fn step(set: c_int, operation: sembuf) -> Option<Step> {
         _ => Kind::SetTake,
     };
     let number: c_ushort = operation.sem_num;
+    let is_undone = c_int::from(operation.sem_flg) & libc::SEM_UNDO != 0;
+    let undone = if is_undone { UNDONE } else { 0 };
     Some(Step {
         kind,
         semaphore: u64::from(set.cast_unsigned()) << 16 | u64::from(number),
-        tokens: u64::from(operation.sem_op.unsigned_abs()),
+        tokens: u64::from(operation.sem_op.unsigned_abs()) | undone,
     })
 }
 

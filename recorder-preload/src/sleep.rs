@@ -2,57 +2,93 @@
 //!
 //! On one CPU a thread that wakes waits until the CPU is its own again, so that how long it was to sleep is recorded as well.
 
-use core::{ffi::c_int, ffi::c_uint, mem::MaybeUninit};
+use core::{cell::Cell, ffi::c_int, ffi::c_uint, mem::MaybeUninit};
 
 use foretrace_recorder::blocking::Target::Time;
+use foretrace_recorder::{Kind, OUTCOME_SUCCESS, clock, record_extended};
 use libc::{clockid_t, timespec, useconds_t};
 
 use crate::blocking::{Errno, call_then, next_functions};
+use crate::hook::recording;
+use crate::lent;
 
 /// As many nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
-/// Defines hooks of calls that sleep, each with a moment on the clock that it goes by, asked before the call, and how many
-/// nanoseconds it was to sleep since that. That is asked after the call, which would not have succeeded had its arguments been
-/// bad.
+/// Defines hooks of calls that sleep, each with how many nanoseconds. That is asked after the call, which would not have succeeded
+/// had its arguments been bad.
 macro_rules! hooks {
-    (
-        $($name:ident ($($argument:ident: $type:ty),*) -> $result:ty = $began:expr, $nanos:expr;)*
-    ) => {
+    ($($name:ident ($($argument:ident: $type:ty),*) -> $result:ty = $nanos:expr;)*) => {
         $(
             pub unsafe extern "C-unwind" fn $name($($argument: $type,)* site: u64) -> $result {
-                let began: u64 = $began;
                 call_then(
                     Time(0),
                     site,
                     // SAFETY: the program's own call.
                     || unsafe { next::$name($($argument),*) },
-                    || Time(u64::saturating_sub($nanos, began)),
+                    || Time($nanos),
                 )
             }
         )*
-
-        next_functions! {
-            $($name($($argument: $type),*) -> $result;)*
-        }
     };
 }
 
 hooks! {
-    nanosleep(time: *const timespec, left: *mut timespec) -> c_int = 0, nanos_at(time);
-    clock_nanosleep(clock: clockid_t, flags: c_int, time: *const timespec, left: *mut timespec)
-        -> Errno = beginning(clock, flags), nanos_at(time);
-    usleep(micros: useconds_t) -> c_int = 0, u64::from(micros) * 1_000;
-    sleep(seconds: c_uint) -> c_uint = 0, u64::from(seconds) * SECOND;
-    thrd_sleep(time: *const timespec, left: *mut timespec) -> c_int = 0, nanos_at(time);
+    nanosleep(time: *const timespec, left: *mut timespec) -> c_int = nanos_at(time);
+    usleep(micros: useconds_t) -> c_int = u64::from(micros) * 1_000;
+    sleep(seconds: c_uint) -> c_uint = u64::from(seconds) * SECOND;
+    thrd_sleep(time: *const timespec, left: *mut timespec) -> c_int = nanos_at(time);
 }
 
-/// Returns from when on the time of a call counts: the time on its clock if it names a moment of that, else 0.
-fn beginning(clock: clockid_t, flags: c_int) -> u64 {
-    if flags & libc::TIMER_ABSTIME == 0 {
-        return 0;
+next_functions! {
+    nanosleep(time: *const timespec, left: *mut timespec) -> c_int;
+    clock_nanosleep(clock: clockid_t, flags: c_int, time: *const timespec, left: *mut timespec)
+        -> Errno;
+    usleep(micros: useconds_t) -> c_int;
+    sleep(seconds: c_uint) -> c_uint;
+    thrd_sleep(time: *const timespec, left: *mut timespec) -> c_int;
+}
+
+/// Where it is to last until a moment of its clock that has passed, it does not sleep, and is told all the same.
+pub unsafe extern "C-unwind" fn clock_nanosleep(
+    clock: clockid_t,
+    flags: c_int,
+    time: *const timespec,
+    left: *mut timespec,
+    site: u64,
+) -> Errno {
+    // SAFETY: the program's own call.
+    let call = || unsafe { next::clock_nanosleep(clock, flags, time, left) };
+    if !recording() {
+        return call();
     }
-    now(clock)
+    let is_moment = flags & libc::TIMER_ABSTIME != 0;
+    if is_moment {
+        // SAFETY: numbers, which any bytes are.
+        let until = unsafe { lent::value(time) }.filter(is_valid);
+        let (counter, now) = (clock::tsc(), now(clock));
+        let late = until.and_then(|until| now.checked_sub(nanos(&until)));
+        if let Some(late) = late {
+            let operands = (counter, 0);
+            record_extended(Kind::SleepPast, late, OUTCOME_SUCCESS, site, operands);
+            return call();
+        }
+    }
+    let began = Cell::new(0);
+    let call = || {
+        // Right before: the thread may lose its CPU anywhere.
+        if is_moment {
+            began.set(now(clock));
+        }
+        call()
+    };
+    let waited_for = || Time(nanos_at(time).saturating_sub(began.get()));
+    call_then(Time(0), site, call, waited_for)
+}
+
+/// Returns whether the kernel takes a time.
+fn is_valid(time: &timespec) -> bool {
+    time.tv_sec >= 0 && (0..SECOND as i64).contains(&time.tv_nsec)
 }
 
 /// Returns the time on a clock; 0 where there is no such clock.

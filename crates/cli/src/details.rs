@@ -211,7 +211,10 @@ fn class(operation: Operation) -> EventClass {
         Operation::Io { .. } | Operation::Sleep | Operation::SleepFor(_) | Operation::Spin(_) => {
             EventClass::Io
         }
-        Operation::Return | Operation::Bind { .. } | Operation::Linger(_) => EventClass::Other,
+        Operation::Return
+        | Operation::Bind { .. }
+        | Operation::Linger(_)
+        | Operation::SleepPast(_) => EventClass::Other,
     }
 }
 

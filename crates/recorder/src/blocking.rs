@@ -10,14 +10,14 @@
 //! thread's CPU time, the return.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::Ordering;
 
 use foretrace_trace::io::{self, FileKind, IoKind};
 use foretrace_trace::journal::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, pack_tail};
 
 use crate::buffer::{self, STEP};
 use crate::state::ThreadState;
-use crate::{chunk, clock, pipes, process, sys, unread};
+use crate::{chunk, clock, open_files, pipes, process, sys, unread};
 
 /// What a call waits for.
 #[derive(Clone, Copy, Debug)]
@@ -359,12 +359,9 @@ fn is_terminal(device: u64) -> bool {
     matches!(libc::major(device), 4 | 5 | 136..=143 | 204)
 }
 
-/// Files that have an inode in common with others, by their numbers: what each was found to be, since a server waits for the
-/// same few again and again and asking takes microseconds. Should a number go from one such file to another of another kind, it
+/// The kinds of files that have an inode in common with others. What each was found to be is kept, since a server waits for the
+/// same few again and again and asking takes microseconds. Should a number go from one such file to another of another kind, unseen, it
 /// is told as the old one.
-static ANONYMOUS: [AtomicU8; 256] = [const { AtomicU8::new(0) }; 256];
-
-/// The kinds of such files, by the numbers that [`ANONYMOUS`] holds less one.
 const ANONYMOUS_KINDS: [FileKind; 4] = [
     FileKind::Event,
     FileKind::Timer,
@@ -372,16 +369,9 @@ const ANONYMOUS_KINDS: [FileKind; 4] = [
     FileKind::Other,
 ];
 
-/// Forgets what a file was whose number means another one now.
-pub(crate) fn forget_anonymous(fd: i32) {
-    if let Some(place) = usize::try_from(fd).ok().and_then(|fd| ANONYMOUS.get(fd)) {
-        place.store(0, Ordering::Relaxed);
-    }
-}
-
 /// Returns what a file is that has an inode in common with others: the kernel tells by its link in `/proc`.
 pub(crate) fn anonymous_kind(fd: i32) -> FileKind {
-    let place = usize::try_from(fd).ok().and_then(|fd| ANONYMOUS.get(fd));
+    let place = open_files::of(fd).map(|file| &file.anonymous);
     let known = place.map_or(0, |place| place.load(Ordering::Relaxed));
     if let Some(&kind) = ANONYMOUS_KINDS.get(usize::from(known).wrapping_sub(1)) {
         return kind;

@@ -49,6 +49,7 @@ mod looks;
 pub mod maps;
 mod memory_file;
 pub mod message;
+mod open_files;
 mod outcome;
 pub mod pipes;
 pub mod process;
@@ -71,7 +72,7 @@ pub use {
     foretrace_trace::journal::layout::{
         CPU_DIRECTORY, Kind, OUTCOME_BEGINS, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED,
         OUTCOME_HELPED, OUTCOME_OWNER_DIED, OUTCOME_PENDING, OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,
-        OUTCOME_WAITED_FOR_ALL, TASK_NEEDS, TASK_WRITES,
+        OUTCOME_WAITED_FOR_ALL, TASK_NEEDS, TASK_WRITES, UNDONE,
     },
     outcome::outcome_of,
     section::{Release, record_busy, record_release},

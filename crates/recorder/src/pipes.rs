@@ -4,43 +4,27 @@
 //! block. What a file is only the kernel knows, and asking at every call would cost as much as many calls do: so each
 //! file is asked about again when a while has passed, or when the program made such a one of its number.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 
 use foretrace_trace::{
     io::{FileKind, IoKind},
-    journal::layout::{EVENT_COUNTER, SOCKET},
+    journal::layout::{COUNTER_NUMBER, EVENT_COUNTER, SOCKET},
 };
 
-use crate::{blocking, process, sockets, sys};
-
-/// Files of larger numbers are not looked at.
-const FILES: usize = 1024;
+use crate::{
+    blocking,
+    open_files::{self, OpenFile},
+    process, sockets, sys,
+};
 
 /// For how many ticks an answer is believed: about a millisecond.
 const BELIEVED: u64 = 1 << 21;
-
-/// What is known of a file.
-struct Known {
-    /// The counter when it was asked; 0 for never.
-    asked: AtomicU64,
-    /// The names, as they are recorded, of what is read from it and of what is written to it; 0 for other files.
-    reads: AtomicU64,
-    writes: AtomicU64,
-}
-
-static KNOWN: [Known; FILES] = [const {
-    Known {
-        asked: AtomicU64::new(0),
-        reads: AtomicU64::new(0),
-        writes: AtomicU64::new(0),
-    }
-}; FILES];
 
 /// Returns the name of what is read from a file or written to it, when the time-stamp counter is at `now`; `None` for files that are
 /// no pipes, counters or sockets whose other end is recorded. The common path: two loads.
 #[inline]
 pub fn name(fd: i32, kind: IoKind, now: u64) -> Option<u64> {
-    let known = KNOWN.get(usize::try_from(fd).ok()?)?;
+    let known = open_files::of(fd)?;
     let asked = known.asked.load(Ordering::Relaxed);
     if asked == 0 || now.wrapping_sub(asked) > BELIEVED {
         ask(fd, known, now);
@@ -54,7 +38,7 @@ pub fn name(fd: i32, kind: IoKind, now: u64) -> Option<u64> {
 }
 
 #[cold]
-fn ask(fd: i32, known: &Known, now: u64) {
+fn ask(fd: i32, known: &OpenFile, now: u64) {
     // A program that gave up system calls is not to be ended for this one.
     let stat = (!process::confined()).then(|| sys::stat(sys::Fd(fd)));
     let (reads, writes) = match stat {
@@ -63,7 +47,7 @@ fn ask(fd: i32, known: &Known, now: u64) {
             libc::S_IFSOCK => sockets::names(stat.st_ino).unwrap_or((0, 0)),
             // These have an inode in common.
             0 if blocking::anonymous_kind(fd) == FileKind::Event => {
-                let name = EVENT_COUNTER | u64::from(fd.cast_unsigned());
+                let name = counter(fd, known);
                 (name, name)
             }
             _ => (0, 0),
@@ -75,6 +59,16 @@ fn ask(fd: i32, known: &Known, now: u64) {
     known.asked.store(now.max(1), Ordering::Relaxed);
 }
 
+/// Returns the name of a counter: by the kernel's number, of which it is asked once, or by the file's.
+fn counter(fd: i32, known: &OpenFile) -> u64 {
+    let name = known.reads.load(Ordering::Relaxed);
+    if is_counter(name) {
+        return name;
+    }
+    let number = sys::counter_number(sys::Fd(fd)).map(|number| COUNTER_NUMBER | number);
+    EVENT_COUNTER | number.unwrap_or(u64::from(fd.cast_unsigned()))
+}
+
 /// Notes that two sockets were made as a pair.
 pub fn made_pair(ends: [i32; 2]) {
     ends.into_iter().for_each(forget);
@@ -83,8 +77,7 @@ pub fn made_pair(ends: [i32; 2]) {
 
 /// Returns the inode of a file that was a pipe when it was asked last.
 pub(crate) fn inode(fd: i32) -> Option<u64> {
-    let known = KNOWN.get(usize::try_from(fd).ok()?)?;
-    let name = known.reads.load(Ordering::Relaxed);
+    let name = open_files::known(fd)?.reads.load(Ordering::Relaxed);
     (name != 0 && name & (EVENT_COUNTER | SOCKET) == 0).then_some(name)
 }
 
@@ -93,17 +86,38 @@ pub fn is_counter(name: u64) -> bool {
     name & EVENT_COUNTER != 0
 }
 
-/// Forgets what was known of a file whose number means another one now.
+/// Forgets what was known of a file whose number means another one now, or none.
+#[inline]
 pub fn forget(fd: i32) {
-    blocking::forget_anonymous(fd);
-    if let Some(known) = usize::try_from(fd).ok().and_then(|fd| KNOWN.get(fd)) {
-        known.asked.store(0, Ordering::Relaxed);
+    if let Some(known) = open_files::known(fd) {
+        known.forget();
     }
 }
 
-/// Forgets all files: those of a forked child are about to be arranged anew.
-pub(crate) fn forget_all() {
-    for known in &KNOWN {
-        known.asked.store(0, Ordering::Relaxed);
+/// Forgets the files of numbers from one to another.
+pub fn forget_between(first: i32, last: i32) {
+    let files = open_files::from(first).take_while(|&(fd, _)| fd <= last);
+    files.for_each(|(_, known)| known.forget());
+}
+
+/// Looks again what files are: those of a forked child are about to be arranged anew.
+pub(crate) fn doubt_all() {
+    for (_, known) in open_files::from(0) {
+        if known.asked.load(Ordering::Relaxed) != 0 {
+            known.asked.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+impl OpenFile {
+    #[inline]
+    fn forget(&self) {
+        if self.asked.load(Ordering::Relaxed) != 0 {
+            self.asked.store(0, Ordering::Relaxed);
+            self.reads.store(0, Ordering::Relaxed);
+        }
+        if self.anonymous.load(Ordering::Relaxed) != 0 {
+            self.anonymous.store(0, Ordering::Relaxed);
+        }
     }
 }

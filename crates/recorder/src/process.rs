@@ -20,7 +20,7 @@ use foretrace_trace::journal::layout::{
 use crate::clock::{self, RseqArea};
 use crate::cost::KnownCosts;
 use crate::state::ThreadState;
-use crate::{buffer, cost, file, maps, pipes, sys, vfork};
+use crate::{buffer, cost, file, file_locks, maps, pipes, sys, vfork};
 
 /// Not asked yet whether to record. Zero, so that a wiped page says it.
 pub const UNBORN: u32 = 0;
@@ -190,7 +190,8 @@ pub fn restart() -> bool {
     clock::forget(thread);
     thread.reset();
     maps::forget();
-    pipes::forget_all();
+    pipes::doubt_all();
+    file_locks::inherited();
     file::abandon();
     open(FLAG_FORKED, began, cost::of_forking())
 }

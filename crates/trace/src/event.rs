@@ -281,6 +281,8 @@ pub enum Operation {
     /// Looked at memory again and again for so long, and went on by itself: that is not in its CPU time. Of no time, it lost the CPU here, in the midst of its
     /// work, while others looked.
     Linger(Nanos),
+    /// Was to sleep until a moment that had passed so long ago, and went on.
+    SleepPast(Nanos),
 }
 
 impl Operation {
@@ -324,7 +326,7 @@ impl Operation {
             Self::FutexWake { .. } => "futex_wake",
             Self::Bind { .. } => "bind",
             Self::Io { .. } => "io",
-            Self::Sleep | Self::SleepFor(_) => "sleep",
+            Self::Sleep | Self::SleepFor(_) | Self::SleepPast(_) => "sleep",
             Self::QueueSend(_) => "queue_send",
             Self::QueueReceive(_) => "queue_receive",
             Self::LockSections { .. } => "lock_sections",
@@ -352,6 +354,7 @@ impl Operation {
             | Self::Io { .. }
             | Self::Sleep
             | Self::SleepFor(_)
+            | Self::SleepPast(_)
             | Self::Spin(_)
             | Self::Linger(_)
             | Self::Message(_) => None,

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{ObjectId, Operation, Thread, ThreadId, Trace, operands, validate::event_place};
+use crate::{
+    ObjectId, ObjectKind, Operation, Thread, ThreadId, Trace, operands, validate::event_place,
+};
 
 /// How a warning begins that names all threads whose ends were not seen.
 pub(crate) const UNSEEN_ENDS: &str = "the ends of ";
@@ -159,7 +161,7 @@ impl<'t> Locks<'t> {
             // What its parent held when it was forked, a child holds, too.
             let known = std::mem::replace(&mut self.known[lock.index()], true);
             let inherited = self.forked[thread.index()] && !known;
-            if !self.give_up(position) && !inherited {
+            if !self.give_up(position) && !inherited && !self.is_of_file(lock) {
                 self.note(index, thread, "unlocks", lock);
             }
         } else if let Some(mutex) = lock_of(call.operation)
@@ -167,6 +169,13 @@ impl<'t> Locks<'t> {
         {
             self.note(index, thread, "waits with", mutex);
         }
+    }
+
+    /// Returns whether a lock is one on a file, which whoever has that open gives up.
+    fn is_of_file(&self, lock: ObjectId) -> bool {
+        let object = &self.trace.objects[lock.index()];
+        let is_nowhere = object.kind == ObjectKind::Rwlock && object.address.is_none();
+        is_nowhere && self.trace.recording.is_some()
     }
 
     /// Takes one acquisition of a call's lock back. Returns whether there was one.

@@ -29,6 +29,7 @@ fn kind(operation: Operation) -> Option<ObjectKind> {
         | Operation::Io { .. }
         | Operation::Sleep
         | Operation::SleepFor(_)
+        | Operation::SleepPast(_)
         | Operation::Spin(_)
         | Operation::Linger(_)
         | Operation::Message(_) => None,

@@ -8,6 +8,7 @@ mod environment;
 mod file_locks;
 mod files;
 mod grids;
+mod guards;
 mod help;
 mod machines;
 mod messages;

@@ -135,27 +135,45 @@ pub fn readlink(path: &CStr, buffer: &mut [u8]) -> Result<usize, Errno> {
     })
 }
 
+/// A path below `/proc/self` that ends with a file's number.
+type NumberedPath = [u8; 32];
+
+/// Writes such a path; `None` for a number that is none.
+fn numbered(prefix: &[u8], fd: Fd) -> Option<NumberedPath> {
+    let mut path = [0; size_of::<NumberedPath>()];
+    let mut number = u32::try_from(fd.0).ok()?;
+    let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+    path[..prefix.len()].copy_from_slice(prefix);
+    for place in (prefix.len()..prefix.len() + digits).rev() {
+        path[place] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    Some(path)
+}
+
 /// Reads the link by which `/proc` tells what an open file is; returns its bytes.
 ///
 /// # Errors
 ///
 /// The `errno`.
 pub fn readlink_of(fd: Fd, buffer: &mut [u8]) -> Result<usize, Errno> {
-    const PREFIX: &[u8] = b"/proc/self/fd/";
-    let mut path = [0; PREFIX.len() + 11];
-    path[..PREFIX.len()].copy_from_slice(PREFIX);
-    let mut divisor = 1_000_000_000;
-    let mut at = PREFIX.len();
-    while divisor > 0 {
-        let digit = fd.0 / divisor % 10;
-        if digit != 0 || at > PREFIX.len() || divisor == 1 {
-            path[at] = b'0' + digit as u8;
-            at += 1;
-        }
-        divisor /= 10;
-    }
+    let path = numbered(b"/proc/self/fd/", fd).ok_or(libc::EBADF)?;
     let path = CStr::from_bytes_until_nul(&path).map_err(|_| libc::EINVAL)?;
     readlink(path, buffer)
+}
+
+/// Returns the kernel's number of an `eventfd`, which all processes that have it open share; `None` before Linux 5.2, and where
+/// `/proc` is not mounted.
+pub fn counter_number(fd: Fd) -> Option<u64> {
+    let path = numbered(b"/proc/self/fdinfo/", fd)?;
+    let info = CStr::from_bytes_until_nul(&path).ok()?;
+    let info = open(info, libc::O_RDONLY | libc::O_CLOEXEC, 0).ok()?;
+    let mut text = [0; 512];
+    let length = read(info, &mut text);
+    close(info);
+    let mut lines = text.get(..length.ok()?)?.split(|&byte| byte == b'\n');
+    let number = lines.find_map(|line| line.strip_prefix(b"eventfd-id:"))?;
+    core::str::from_utf8(number).ok()?.trim().parse().ok()
 }
 
 /// Returns a file's device and inode, which together say whether it is the same file.
@@ -170,29 +188,9 @@ pub fn identity(fd: Fd) -> Result<(u64, u64), Errno> {
 
 /// Writes the path of an open file, as the kernel knows it, and returns its length; `None` where it is too long or there is none.
 pub fn path_of(fd: Fd, path: &mut [u8]) -> Option<usize> {
-    let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0";
-    let mut number = u32::try_from(fd.0).ok()?;
-    let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
-    for place in (0..digits).rev() {
-        link[14 + place] = b'0' + (number % 10) as u8;
-        number /= 10;
-    }
-    // SAFETY: the kernel reads the path, which ends with a NUL, and writes no more than there is room.
-    let length = check(unsafe {
-        syscall(
-            libc::SYS_readlink,
-            [
-                link.as_ptr() as usize,
-                path.as_mut_ptr() as usize,
-                path.len(),
-                0,
-                0,
-                0,
-            ],
-        )
-    });
+    let length = readlink_of(fd, path).ok();
     // What fills all room may be longer.
-    length.ok().filter(|&length| length < path.len())
+    length.filter(|&length| length < path.len())
 }
 
 /// Returns what the kernel says of an open file.

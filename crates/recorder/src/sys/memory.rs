@@ -58,7 +58,7 @@ pub fn map_shared(fd: Fd, offset: u64, bytes: usize, present: bool) -> Result<*m
 ///
 /// The `errno`; `EINVAL` before Linux 4.14.
 pub fn map_wiped_on_fork(bytes: usize) -> Result<*mut u8, Errno> {
-    let page = map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)?;
+    let page = map_zeroed(bytes)?;
     // SAFETY: the range was mapped just now and nobody knows it yet.
     check(unsafe {
         syscall(
@@ -76,7 +76,7 @@ pub fn map_wiped_on_fork(bytes: usize) -> Result<*mut u8, Errno> {
     Ok(page)
 }
 
-/// Maps fresh zeroed memory.
+/// Maps fresh zeroed memory, of which nothing is used before it is written to.
 ///
 /// # Errors
 ///

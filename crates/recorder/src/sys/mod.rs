@@ -5,11 +5,12 @@ use core::ffi::c_int;
 use core::sync::atomic::AtomicU32;
 
 mod files;
+mod locks;
 mod memory;
 mod signals;
 mod sockets;
 
-pub use {files::*, memory::*, signals::*, sockets::*};
+pub use {files::*, locks::*, memory::*, signals::*, sockets::*};
 
 /// Makes a system call; a result in `-4095..0` is a negated `errno`.
 ///

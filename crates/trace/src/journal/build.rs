@@ -9,7 +9,7 @@ use super::decode::{Decoded, Decoder};
 use super::file::{Journal, JournalThread};
 use super::file_locks::FileLocks;
 use super::hash::FastMap;
-use super::layout::{Kind, OUTCOME_PENDING};
+use super::layout::{Kind, OUTCOME_OWNER_DIED, OUTCOME_PENDING, UNDONE};
 use super::limits::Spins;
 use super::lineage::Lineage;
 use super::messages::Messages;
@@ -18,6 +18,7 @@ use super::names::{outcome, program_name};
 use super::objects::Objects;
 use super::recent::Recent;
 use super::shared::SharedMemory;
+use super::undone::Undone;
 use crate::{
     Call, CallId, Event, Nanos, Operation, Outcome, Process, ProcessId, Returns, SiteId, Thread,
     ThreadId, Trace,
@@ -52,20 +53,45 @@ pub(super) struct Stream<'a> {
     end: Option<End>,
 }
 
-/// The ends of threads, by time; at the process's exit the first thread's is the last.
-type Ends = BinaryHeap<Reverse<(u64, bool, usize)>>;
+/// The ends of threads, by time; at the process's exit the first thread's is the last. What is false comes before: what a thread gives up by
+/// its end, while the process is still being taken down.
+type Ends = BinaryHeap<Reverse<(u64, bool, usize, bool)>>;
 
 /// How a thread ended whose own end was not seen.
 #[derive(Clone, Copy)]
 struct End {
     tsc: u64,
     cpu: Option<u64>,
+    /// What taking the process down took after that, in nanoseconds.
+    ending: u64,
+}
+
+impl Stream<'_> {
+    /// Returns the thread's CPU time when it ended, before its process was taken down.
+    fn last_cpu(&self) -> u64 {
+        let (_, latest) = self.decoder.latest();
+        let own = self.decoder.terminate().map(|terminate| terminate.cpu);
+        let last = self.end.and_then(|end| end.cpu);
+        let cpu = own.or(last.map(|cpu| self.decoder.own(cpu)));
+        cpu.unwrap_or(0).max(latest)
+    }
+
+    /// Returns what it took to take the process down, where that is part of this thread's end, in nanoseconds.
+    fn ending(&self) -> u64 {
+        let end = self.end.filter(|_| self.decoder.terminate().is_none());
+        end.map_or(0, |end| end.ending)
+    }
+}
+
+/// Returns whether an event is that somebody got what another had who is dead.
+fn tells_of_a_death(event: Decoded) -> bool {
+    event.outcome == OUTCOME_OWNER_DIED
 }
 
 /// Builds one trace.
 pub(super) struct Builder<'a> {
     pub(super) journals: &'a [Journal],
-    scale: Timescale,
+    pub(super) scale: Timescale,
     pub(super) trace: Trace,
     pub(super) processes: Vec<BuiltProcess>,
     pub(super) sites: Sites,
@@ -84,6 +110,7 @@ pub(super) struct Builder<'a> {
     /// The pipes that the first program began with as its outputs.
     pub(super) outputs: BTreeSet<u64>,
     file_locks: FileLocks,
+    pub(super) undone: Undone,
 }
 
 impl<'a> Builder<'a> {
@@ -111,6 +138,7 @@ impl<'a> Builder<'a> {
             endless: Vec::new(),
             outputs: BTreeSet::new(),
             file_locks: FileLocks::default(),
+            undone: Undone::default(),
         }
     }
 
@@ -265,11 +293,13 @@ impl<'a> Builder<'a> {
             (Some(exit), _) => Some(End {
                 tsc: exit.tsc,
                 cpu: journal.finals.get(&thread.tid).copied(),
+                ending: 0,
             }),
             // It became another program, whose CPU time goes on from this one's.
             (None, Some(successor)) => Some(End {
                 tsc: successor.start.tsc,
                 cpu: None,
+                ending: 0,
             }),
             (None, None) => None,
         };
@@ -299,8 +329,7 @@ impl<'a> Builder<'a> {
             if let Some(end) = &mut stream.end
                 && self.lineage.last(stream.process) == Some(stream.thread)
             {
-                end.tsc += self.scale.ticks(ending);
-                end.cpu = end.cpu.map(|cpu| cpu + ending);
+                end.ending = ending;
             }
         }
     }
@@ -320,26 +349,40 @@ impl<'a> Builder<'a> {
         }
         loop {
             let event = heap.peek().map(|&Reverse((tsc, _))| tsc);
-            let end = ends.peek().map(|&Reverse((tsc, _, _))| tsc);
+            let end = ends.peek().map(|&Reverse((tsc, ..))| tsc);
             let end_is_next = end.is_some_and(|end| event.is_none_or(|event| end < event));
             if end_is_next {
-                let Some(Reverse((tsc, _, index))) = ends.pop() else {
+                let Some(Reverse((tsc, is_main, index, is_over))) = ends.pop() else {
                     return;
                 };
-                self.push_end(&streams[index], tsc);
+                let stream = &streams[index];
+                let ending = stream.ending();
+                if !is_over {
+                    self.push_given_up(stream, tsc);
+                }
+                if is_over || ending == 0 {
+                    self.push_end(stream, tsc);
+                } else {
+                    let over = tsc + self.scale.ticks(ending);
+                    ends.push(Reverse((over, is_main, index, true)));
+                }
                 continue;
             }
-            let Some(Reverse((_, index))) = heap.pop() else {
+            let Some(Reverse((tsc, index))) = heap.pop() else {
                 return;
             };
+            if streams[index].next.is_some_and(tells_of_a_death) {
+                self.end_leaving(&mut ends, streams, tsc);
+            }
             // On one CPU, most events are of the thread that the event before is of.
             let others = heap.peek().map_or(u64::MAX, |&Reverse((tsc, _))| tsc);
-            let end = ends.peek().map_or(u64::MAX, |&Reverse((tsc, _, _))| tsc);
+            let end = ends.peek().map_or(u64::MAX, |&Reverse((tsc, ..))| tsc);
             let stream = &mut streams[index];
             while let Some(event) = stream.next.take() {
                 self.push(stream, event);
                 stream.next = stream.decoder.next();
-                if stream.next.is_none_or(|next| next.tsc >= others.min(end)) {
+                let waits = |next: Decoded| next.tsc >= others.min(end) || tells_of_a_death(next);
+                if stream.next.is_none_or(waits) {
                     break;
                 }
             }
@@ -354,43 +397,57 @@ impl<'a> Builder<'a> {
         let (latest, _) = stream.decoder.latest();
         let seen = stream.decoder.terminate().map(|terminate| terminate.tsc);
         if let Some(tsc) = seen.or(stream.end.map(|end| end.tsc)) {
-            ends.push(Reverse((tsc.max(latest), stream.is_main, index)));
+            ends.push(Reverse((tsc.max(latest), stream.is_main, index, false)));
         } else {
             let name = &self.trace.threads[stream.thread.index()].name;
             self.endless.push(name.clone());
         }
     }
 
+    /// Ends those that are being taken down: one that had what somebody got now is over.
+    fn end_leaving(&mut self, ends: &mut Ends, streams: &[Stream<'a>], tsc: u64) {
+        let (leaving, others): (Vec<_>, Vec<_>) =
+            ends.drain().partition(|&Reverse((.., is_over))| is_over);
+        ends.extend(others);
+        for Reverse((_, _, index, _)) in leaving {
+            self.push_end(&streams[index], tsc);
+        }
+    }
+
+    /// Tells what a process gives up by its end, where that is the end of this thread.
+    fn push_given_up(&mut self, stream: &Stream<'a>, tsc: u64) {
+        if self.lineage.last(stream.process) != Some(stream.thread) {
+            return;
+        }
+        let successor = self.lineage.successor(stream.process);
+        let tokens = self.undone.end(stream.process, successor);
+        let tokens = tokens.into_iter().map(Operation::SemPost);
+        let locks = self.file_locks.end(stream.process);
+        for operation in locks.into_iter().chain(tokens) {
+            self.push_of_end(stream, operation, (tsc, stream.last_cpu()));
+        }
+    }
+
     fn push_end(&mut self, stream: &Stream<'a>, tsc: u64) {
         let became = self.lineage.became(stream.process, stream.thread);
-        let (_, latest) = stream.decoder.latest();
-        let own = stream.decoder.terminate().map(|terminate| terminate.cpu);
-        let last = stream.end.and_then(|end| end.cpu);
-        let cpu = own.or(last.map(|cpu| stream.decoder.own(cpu))).unwrap_or(0);
         let begun = became.is_some_and(|next| self.begun[next.index()]);
-        let given_up = if stream.is_main {
-            self.file_locks.end(stream.process)
-        } else {
-            Vec::new()
-        };
-        self.bindings.advance(stream.thread, cpu.max(latest));
-        let mut push = |operation| {
-            let call = Call {
-                thread: stream.thread,
-                operation,
-                outcome: Outcome::Success,
-                from: None,
-                site: None,
-            };
-            self.push_call(call, tsc, cpu.max(latest));
-        };
-        for operation in given_up {
-            push(operation);
-        }
+        let at = (tsc, stream.last_cpu() + stream.ending());
+        self.bindings.advance(stream.thread, at.1);
         if let Some(next) = became.filter(|_| !begun) {
-            push(Operation::Create(next));
+            self.push_of_end(stream, Operation::Create(next), at);
         }
-        push(Operation::Terminate);
+        self.push_of_end(stream, Operation::Terminate, at);
+    }
+
+    fn push_of_end(&mut self, stream: &Stream<'a>, operation: Operation, (tsc, cpu): (u64, u64)) {
+        let call = Call {
+            thread: stream.thread,
+            operation,
+            outcome: Outcome::Success,
+            from: None,
+            site: None,
+        };
+        self.push_call(call, tsc, cpu);
     }
 
     fn push(&mut self, stream: &mut Stream<'a>, event: Decoded) {
@@ -450,7 +507,10 @@ impl<'a> Builder<'a> {
         // The operation on a set of semaphores may move several tokens, which counts as one operation each. Where the first
         // was waited for, the others were there with it.
         let more = match event.kind {
-            Kind::SetTake | Kind::SetGive => event.second.saturating_sub(1).min(MOST_TOKENS),
+            Kind::SetTake | Kind::SetGive => {
+                let tokens = event.second & !UNDONE;
+                tokens.saturating_sub(1).min(MOST_TOKENS)
+            }
             _ => 0,
         };
         if more > 0 && event.outcome == OUTCOME_PENDING {

@@ -34,6 +34,8 @@ pub(super) struct Journal {
     pub before: Before,
     /// What it used after its exit was noted, in nanoseconds.
     pub ending: u64,
+    /// Where it did not end by itself, when whoever waited for it was told, and what it had used by then, in nanoseconds.
+    pub killed: Option<(u64, u64)>,
     /// The children that it waited for.
     pub reaped: Vec<Reaped>,
     /// Whether it began as a copy of its parent.
@@ -235,6 +237,7 @@ fn from_header(bytes: Vec<u8>) -> Journal {
             .saturating_add(long(offset_of!(Header, end_children_nanos))),
         before: Before::default(),
         ending: 0,
+        killed: None,
         reaped: Vec::new(),
         forked: flags & layout::FLAG_FORKED != 0,
         stopped: flags & layout::FLAG_STOPPED != 0,

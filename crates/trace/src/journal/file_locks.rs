@@ -62,14 +62,24 @@ impl FileLocks {
     ) -> Vec<Step> {
         let part = (event.second, event.third);
         let held = self.held.entry(event.object).or_default();
+        if event.kind == Kind::FileUnlock && event.outcome != OUTCOME_SUCCESS {
+            // The file was closed, and a copy of it keeps the lock.
+            return Vec::new();
+        }
         if event.kind == Kind::FileUnlock {
             let ends = |(start, length): (u64, u64)| match length {
                 0 => u64::MAX,
                 length => start.saturating_add(length),
             };
+            let is_within = |lock: &Held| part.0 <= lock.part.0 && ends(lock.part) <= ends(part);
+            let is_of_part = event.object & 1 != 0;
+            let is_processes_own = |lock: &Held| lock.owner.process == process;
+            let has_none = !held.iter().any(is_processes_own);
             let is_given_up = |lock: &Held| {
-                let is_within = part.0 <= lock.part.0 && ends(lock.part) <= ends(part);
-                is_within && lock.owner.process == process
+                // A lock of the whole belongs to the open file, which a process has in common with those that it descends from.
+                let is_own = is_processes_own(lock)
+                    || has_none && !is_of_part && objects.is_line(process, lock.owner.process);
+                is_own && is_within(lock)
             };
             // Where several threads opened a file each gives up its own.
             let own = |lock: &Held| lock.owner.thread == Some(thread);

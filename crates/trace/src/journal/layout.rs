@@ -424,6 +424,8 @@ pub const OUTCOME_WAITED_FOR_ALL: u8 = OUTCOME_FAILED + EINPROGRESS;
 pub const TASK_NEEDS: u64 = 1 << 63;
 /// Beside [`TASK_NEEDS`]: the task writes there, and does not only read.
 pub const TASK_WRITES: u64 = 1 << 62;
+/// Beside the number of tokens of a [`Kind::SetTake`] or [`Kind::SetGive`]: the process's end undoes it.
+pub const UNDONE: u64 = 1 << 32;
 /// `EALREADY`.
 const EALREADY: u8 = 114;
 /// `EINPROGRESS`.
@@ -463,6 +465,9 @@ macro_rules! kinds {
 
 /// Marks what names an `eventfd`: no inode is so large.
 pub const EVENT_COUNTER: u64 = 1 << 63;
+
+/// Beside [`EVENT_COUNTER`]: the number is the kernel's, which all processes share, and not the file's.
+pub const COUNTER_NUMBER: u64 = 1 << 61;
 
 /// Marks what names one direction of two sockets that are connected, or those who connect to one, beside a number that all agree on.
 pub const SOCKET: u64 = 1 << 62;
@@ -615,18 +620,22 @@ kinds! {
     Io = 105,
     /// Slept; recorded after it. `object` is how many nanoseconds it was to be, or 0 where that is not known.
     Sleep = 106,
+    /// Was to sleep until a moment of a clock that had passed, and did not: `object` is how many nanoseconds before
+    /// that clock was looked at, when the counter was what the extension holds.
+    SleepPast = 107,
     /// `mq_send`, `msgsnd`; `object` is twice a POSIX queue's inode, or twice a System V queue's number plus one.
     QueueSend = 110,
     /// `mq_receive`, `msgrcv`; recorded after it.
     QueueReceive = 111,
     /// `semop` took tokens; recorded after it. `object` is the set's number and, in the low 16 bits, the semaphore's; the
-    /// extension holds how many and, in `tsc`, the value before plus one, where it was asked for.
+    /// extension holds how many, with [`UNDONE`] where the process's end gives them back, and, in `tsc`, the value before plus one,
+    /// where it was asked for.
     SetTake = 112,
     /// `semop` gave tokens; the operands as of [`Kind::SetTake`].
     SetGive = 113,
     /// Wrote to a pipe, a connected socket or an `eventfd`, or connected to who listens, recorded before it; `object` is the pipe's
-    /// inode, or [`SOCKET`] and a number, or [`EVENT_COUNTER`] and the number of the file; the extension holds how many bytes it was, how
-    /// much was added, or 1.
+    /// inode, or [`SOCKET`] and a number, or [`EVENT_COUNTER`] and the number of the file or of the counter; the extension holds how many bytes
+    /// it was, how much was added, or 1.
     PipeWrite = 114,
     /// Read from a pipe, recorded after it; the operands as of [`Kind::PipeWrite`].
     PipeRead = 115,
@@ -639,6 +648,8 @@ kinds! {
     FileWriteLock = 118,
     /// Gave up what locks there were on a part of a file, recorded before it; the operands as of [`Kind::FileReadLock`].
     FileUnlock = 119,
+    /// An `eventfd` was made; the operands as of [`Kind::PipeWrite`]. Who had such a number before is no more.
+    CounterMade = 121,
     /// A call of MPI; `object` is the function's position in [`FUNCTIONS`](super::mpi::FUNCTIONS). Always pending. Words follow it,
     /// and its return.
     Mpi = 130,

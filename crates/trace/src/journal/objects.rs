@@ -111,6 +111,16 @@ impl Objects {
         self.parents.insert(child, parent);
     }
 
+    /// Returns whether one of two processes descends from the other.
+    pub fn is_line(&self, one: usize, other: usize) -> bool {
+        self.descends(one, other) || self.descends(other, one)
+    }
+
+    fn descends(&self, process: usize, from: usize) -> bool {
+        let parent = self.parents.get(&process);
+        parent.is_some_and(|&parent| parent == from || self.descends(parent, from))
+    }
+
     /// Returns the nearest process that a process descends from and that opened a named semaphore at this address.
     fn owner(&self, mut process: usize, kind: ObjectKind, address: u64) -> Option<usize> {
         loop {
@@ -143,6 +153,11 @@ impl Objects {
         self.living.remove(&key);
         self.pending.remove(&key);
         self.opened.remove(&key);
+    }
+
+    /// Notes that the object of a name that all processes share is no more.
+    pub fn end_shared(&mut self, kind: ObjectKind, name: u64) {
+        self.destroy(EVERYWHERE, kind, name);
     }
 
     /// Notes that a named semaphore was opened; opening it again finds the same one.

@@ -2,7 +2,7 @@
 
 use super::build::{Builder, Stream};
 use super::decode::Decoded;
-use super::layout::{EVENT_COUNTER, Kind, OUTCOME_BUSY, OUTCOME_SUCCESS};
+use super::layout::{COUNTER_NUMBER, EVENT_COUNTER, Kind, OUTCOME_BUSY, OUTCOME_SUCCESS};
 use super::names::{object_operation, wait_operation, wake_operation};
 use super::objects::object_kind;
 use crate::{Call, FileKind, IoKind, Nanos, ObjectKind, Operation, ThreadId, io};
@@ -75,6 +75,12 @@ impl Builder<'_> {
                 }))
             }
             Kind::Sleep if event.object == 0 => Some(Operation::Sleep),
+            Kind::SleepPast => {
+                let since = self.scale.nanos(event.tsc.saturating_sub(event.second));
+                Some(Operation::SleepPast(Nanos(
+                    event.object.saturating_add(since),
+                )))
+            }
             Kind::Sleep => Some(Operation::SleepFor(Nanos(event.object))),
             Kind::Io => {
                 let (kind, file) = io::unpack(event.second)?;
@@ -102,12 +108,20 @@ impl Builder<'_> {
                 None
             }
             Kind::PipeWrite | Kind::PipeHeld if self.outputs.contains(&event.object) => None,
-            Kind::PipeWrite | Kind::PipeHeld | Kind::PipeRead => {
+            Kind::PipeWrite | Kind::PipeHeld | Kind::PipeRead | Kind::CounterMade => {
                 let name = match event.object {
-                    // Each process has its own numbers.
-                    name if name & EVENT_COUNTER != 0 => name | (process as u64) << 32,
-                    inode => inode,
+                    // Each process has its own numbers of files.
+                    name if name & (EVENT_COUNTER | COUNTER_NUMBER) == EVENT_COUNTER => {
+                        name | (process as u64) << 32
+                    }
+                    name => name,
                 };
+                if event.kind == Kind::CounterMade {
+                    self.objects.end_shared(ObjectKind::Pipe, name);
+                    if event.second == 0 {
+                        return None;
+                    }
+                }
                 let pipe = self.objects.shared(process, ObjectKind::Pipe, name, None);
                 let bytes = u32::try_from(event.second).unwrap_or(u32::MAX);
                 Some(if event.kind == Kind::PipeRead {
@@ -121,6 +135,7 @@ impl Builder<'_> {
                 let value = value.and_then(|value| u32::try_from(value).ok());
                 let (kind, name) = (ObjectKind::Semaphore, event.object);
                 let semaphore = self.objects.shared(process, kind, name, value);
+                self.undone.step(process, semaphore, event);
                 object_operation(event.kind, semaphore)
             }
             kind => {

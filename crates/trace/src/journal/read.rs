@@ -56,6 +56,7 @@ pub fn read_dir_and_start(
     journals.sort_by_key(|journal| (journal.start.tsc, journal.pid));
     usage::note_endings(&mut journals, first);
     usage::follow_programs(&mut journals);
+    usage::end_killed(&mut journals);
     let (mut trace, recorder_cpu) = Builder::new(&journals, shown).build();
     if unfinished > 0 {
         trace.warnings.push(format!(

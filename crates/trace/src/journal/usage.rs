@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::clock::Timescale;
 use super::decode::Decoder;
-use super::file::{Before, Journal};
+use super::file::{Before, Journal, Stamp};
+use super::layout::OUTCOME_PENDING;
 use super::lineage::is_successor;
 use crate::Nanos;
 
@@ -91,14 +92,14 @@ pub(super) fn note_endings(journals: &mut [Journal], first: Option<ProcessUsage>
         })
         .collect();
     reaped.sort_by_key(|(_, child)| child.tsc);
+    // Of those that did not end by themselves, when they began.
     let mut exits: HashMap<u32, Vec<(u64, usize)>> = HashMap::new();
     for (index, journal) in journals.iter().enumerate() {
-        if let Some(exit) = journal.exit {
-            exits
-                .entry(journal.pid)
-                .or_default()
-                .push((exit.tsc, index));
-        }
+        let last = journal.exit.unwrap_or(journal.start);
+        exits
+            .entry(journal.pid)
+            .or_default()
+            .push((last.tsc, index));
     }
     let mut of_children = HashMap::new();
     for (parent, child) in reaped {
@@ -108,10 +109,66 @@ pub(super) fn note_endings(journals: &mut [Journal], first: Option<ProcessUsage>
         let latest = ended.filter(|(exit, _)| *exit < child.tsc).max();
         if let Some(&(exit, index)) = latest {
             let used = child.all.saturating_sub(before);
+            if journals[index].exit.is_none() {
+                journals[index].killed = Some((child.tsc, used));
+                continue;
+            }
             let until = scale.nanos(child.tsc - exit - 1);
             let ending = used.saturating_sub(journals[index].exit_cpu);
             journals[index].ending = ending.min(until);
         }
+    }
+}
+
+/// Says when processes ended that were killed, and what their threads had used by then: what the kernel counted since the last of what
+/// these recorded is of those that were not blocked.
+pub(super) fn end_killed(journals: &mut [Journal]) {
+    let scale = Timescale::of(journals);
+    for index in 0..journals.len() {
+        let journal = &journals[index];
+        let Some((tsc, used)) = journal.killed else {
+            continue;
+        };
+        if journals.iter().any(|other| is_successor(journal, other)) {
+            continue;
+        }
+        let of_children = journal.reaped.iter().map(|child| child.all).max();
+        let mut left = used.saturating_sub(of_children.unwrap_or(0));
+        let (mut alive, mut latest) = (Vec::new(), journal.start.tsc);
+        for thread in &journal.threads {
+            let base = if thread.tid == journal.pid {
+                journal.before.cpu
+            } else {
+                0
+            };
+            let mut decoder = Decoder::new(journal, thread, scale, base);
+            let mut is_blocked = false;
+            while let Some(event) = decoder.next() {
+                is_blocked = event.outcome == OUTCOME_PENDING;
+            }
+            let known = decoder.kernel_cpu();
+            latest = latest.max(decoder.latest().0);
+            left = left.saturating_sub(known);
+            if decoder.terminate().is_none() {
+                alive.push((thread.tid, known, is_blocked));
+            }
+        }
+        let working = alive.iter().filter(|&&(.., is_blocked)| !is_blocked);
+        // Some of it may be that of children that were waited for in a way that nobody saw.
+        let left = left.min(scale.nanos(tsc.saturating_sub(latest)));
+        let each = left.checked_div(working.count() as u64).unwrap_or(0);
+        let finals = alive.into_iter().map(|(tid, known, is_blocked)| {
+            let more = if is_blocked { 0 } else { each };
+            (tid, known + more)
+        });
+        let journal = &mut journals[index];
+        journal.finals.extend(finals);
+        // It was killed no sooner: on one CPU, others may have had that in the meantime.
+        let earliest = latest + scale.ticks(each);
+        journal.exit = Some(Stamp {
+            tsc: earliest.min(tsc - 1),
+            ..journal.latest
+        });
     }
 }
 

@@ -70,6 +70,7 @@
 //!           | "from=" THREAD                          whose doing let the call go on, at "return"
 //!           | "site=" SITE | "outcome=" OUTCOME
 //!           | "asked=" TIME                           of "sleep": for how long it was to be
+//!           | "late=" TIME                            of "sleep": how long ago it was to be over, so that it was none
 //!           | "looked=" TIME                          of "spin": for how long it had looked when it lost the CPU
 //!           | "held=" TIME | "unlock=" SITE           of "lock_sections": how long it held the mutex, all times
 //!                                                     together, and where it unlocked it

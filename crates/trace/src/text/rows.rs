@@ -74,9 +74,9 @@ const OTHERS: [&str; 14] = [
 ];
 
 /// The fields of a row.
-const FIELDS: [&str; 12] = [
-    "cpu", "from", "site", "outcome", "asked", "looked", "held", "unlock", "comm", "request",
-    "mode", "call",
+const FIELDS: [&str; 13] = [
+    "cpu", "from", "site", "outcome", "asked", "late", "looked", "held", "unlock", "comm",
+    "request", "mode", "call",
 ];
 
 /// Reads a row, whose first word is `time`.
@@ -113,7 +113,7 @@ pub(super) fn row(
     };
     let (mut cpu, mut from, mut site) = (None, None, None);
     let (mut held_long, mut unlocked_at) = (None, None);
-    let (mut asked, mut looked) = (None, None);
+    let (mut asked, mut late, mut looked) = (None, None, None);
     while let Some((key, token)) = row.words.field()? {
         match key {
             "cpu" => set(&mut cpu, unit.time(token)?, token)?,
@@ -121,6 +121,7 @@ pub(super) fn row(
             "site" => set(&mut site, row.tables.site(token)?, token)?,
             "outcome" => set(&mut outcome, words::outcome(token)?, token)?,
             "asked" => set(&mut asked, unit.time(token)?, token)?,
+            "late" => set(&mut late, unit.time(token)?, token)?,
             "looked" => set(&mut looked, unit.time(token)?, token)?,
             "held" => set(&mut held_long, unit.time(token)?, token)?,
             "unlock" => set(&mut unlocked_at, row.tables.site(token)?, token)?,
@@ -156,11 +157,16 @@ pub(super) fn row(
     {
         operation = Operation::SleepFor(asked);
     }
+    if operation == Operation::Sleep
+        && let Some(late) = late.take()
+    {
+        operation = Operation::SleepPast(late);
+    }
     if let Operation::Spin(time) | Operation::Linger(time) = &mut operation {
         *time = looked.take().unwrap_or_default();
     }
-    if asked.is_some() || looked.is_some() {
-        let expected = "field `asked` with `sleep` only, and `looked` with `spin` and `linger`";
+    if asked.is_some() || late.is_some() || looked.is_some() {
+        let expected = "one of the fields `asked` and `late` with `sleep` only, and `looked` with `spin` and `linger`";
         return Err(name.not(expected, "remove the field"));
     }
     if held_long.is_some() || unlocked_at.is_some() {

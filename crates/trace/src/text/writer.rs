@@ -302,6 +302,9 @@ fn call_text(trace: &Trace, call: &Call, sites: &[String]) -> String {
     if let Operation::SleepFor(asked) = call.operation {
         add(&format!("asked={}", asked.0));
     }
+    if let Operation::SleepPast(late) = call.operation {
+        add(&format!("late={}", late.0));
+    }
     if let Operation::Spin(looked) | Operation::Linger(looked) = call.operation {
         add(&format!("looked={}", looked.0));
     }

@@ -393,6 +393,9 @@ impl Builder {
                 woken: raw.operands.1 as u32,
             },
             10 if raw.operands.0.is_multiple_of(2) => Operation::Sleep,
+            10 if raw.operands.1.is_multiple_of(2) => {
+                Operation::SleepPast(Nanos(raw.operands.0 as u64))
+            }
             10 => Operation::SleepFor(Nanos(raw.operands.0 as u64)),
             11 => Operation::Io {
                 kind: IoKind::ALL[raw.operands.0 % IoKind::ALL.len()],
