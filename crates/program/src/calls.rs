@@ -25,6 +25,7 @@ impl Lowering<'_> {
         match call.operation {
             Op::Return => {}
             Op::Terminate => {
+                self.give_up_by_end(index, thread);
                 self.push(index, thread, Action::Terminate);
             }
             Op::CondWait { cond, mutex } | Op::CondTimedWait { cond, mutex }
@@ -54,6 +55,7 @@ impl Lowering<'_> {
                 self.push(index, thread, Action::Pass);
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
+            Op::SleepPast(_) => self.sleep_past(index, thread),
             Op::Linger(looked) => self.linger(index, thread, looked.0),
             Op::PipeWrite { pipe, bytes } => self.pipe_write(index, thread, pipe, bytes),
             Op::PipeRead { pipe, .. } => self.pipe_read(index, thread, pipe),
@@ -413,7 +415,10 @@ impl Lowering<'_> {
             nanos = self.busy.idle(nanos, begin, self.next.after(end) as usize);
         }
         let is_io = matches!(call.operation, Op::Io { .. });
-        let delay = self.delay_in(nanos, is_io);
+        let delay = match self.periods.due(end) {
+            Some(due) => self.sleep_until(thread, due, nanos),
+            None => self.delay_in(nanos, is_io),
+        };
         let at = self.push(begin, thread, delay);
         if self.return_of(end).is_some() {
             self.set_open(at, OpenKind::Other);

@@ -22,6 +22,7 @@ mod asides;
 mod asked;
 mod calls;
 mod conditions;
+mod deaths;
 mod ends;
 mod events;
 mod futexes;
@@ -32,6 +33,7 @@ mod lower;
 mod matching;
 mod operation;
 mod operations;
+mod periods;
 mod pipes;
 mod plain;
 mod polls;
@@ -52,7 +54,7 @@ mod tries;
 mod work;
 
 pub use {
-    operation::{Action, Delay, GateId, Opener, Operation},
+    operation::{Action, Delay, Due, GateId, Opener, Operation},
     operations::{MutexUse, Operations},
     pool::{NoPool, Origin, Queue, Task, WorkPool, Worker},
     position_set::PositionSet,

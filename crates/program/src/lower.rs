@@ -7,8 +7,9 @@ use foretrace_trace::{
 };
 
 use crate::{
-    Action, Delay, Operation, Operations, Program, Structure,
+    Action, Delay, Due, Operation, Operations, Program, Structure,
     asked::Asked,
+    deaths::{self, LeftLocked},
     ends::{self, End},
     events::{EventSet, Following, Sweep},
     idle::Busy,
@@ -16,6 +17,7 @@ use crate::{
         ConditionLog, DoacrossLog, Edges, FutexLog, MutexLog, OpRef, RendezvousLog, RwlockLog,
         SemaphoreLog,
     },
+    periods::Periods,
     pipes::Pipes,
     plain::PlainCalls,
     retries::Retries,
@@ -73,6 +75,8 @@ pub(crate) struct Lowering<'t> {
     pub is_answered: EventSet,
     /// How each thread ended.
     pub ends: Vec<End>,
+    /// The mutexes that its end gave up.
+    pub left_locked: LeftLocked,
     /// The operations of each thread so far.
     pub lists: Vec<Operations>,
     pub edges: Edges,
@@ -112,6 +116,8 @@ pub(crate) struct Lowering<'t> {
     pub sleeps: Sleeps,
     /// Waits by spinning.
     pub spins: Spins,
+    /// Sleeps of periodic threads.
+    pub periods: Periods,
     /// What went through pipes.
     pub pipes: Pipes,
     /// Tokens that each thread takes by the section that it is about to begin: known to be granted at its next event.
@@ -260,6 +266,7 @@ impl<'t> Lowering<'t> {
             trace,
             spins: Spins::of(trace, &busy),
             busy,
+            periods: Periods::of(trace),
             pipes: Pipes::of(trace, &next),
             sections_as_one: sections::as_one(trace),
             retries: Retries::of(trace, &next, &is_answered),
@@ -268,6 +275,7 @@ impl<'t> Lowering<'t> {
             plain_calls: PlainCalls::of(trace),
             shared_out: SharedOut::of(trace),
             ends: ends::ends(trace, &next),
+            left_locked: deaths::left_locked(trace, &next, &is_answered),
             carried: vec![0; threads],
             resumes_at: vec![0; threads],
             next,
@@ -313,6 +321,7 @@ impl<'t> Lowering<'t> {
             && self.is_plain(index, thread)
         {
             self.plain(index, thread, plain);
+            self.give_up_by_end(index, thread);
             return;
         }
         let call = *call;
@@ -357,6 +366,7 @@ impl<'t> Lowering<'t> {
             },
             _ => self.call(index, call),
         }
+        self.give_up_by_end(index, thread);
     }
 
     /// Notes that the CPU time before an event, if any, went on falling asleep and waking up, in a wait for an object.
@@ -482,6 +492,7 @@ impl<'t> Lowering<'t> {
             nanos,
             is_io,
             is_beat: false,
+            due: None,
         })
     }
 
@@ -491,6 +502,17 @@ impl<'t> Lowering<'t> {
             nanos,
             is_io: false,
             is_beat: true,
+            due: None,
+        })
+    }
+
+    /// Makes a delay of so many nanoseconds until a moment of a series.
+    pub fn delay_until(&mut self, due: Due, nanos: u64) -> Action {
+        self.add_delay(Delay {
+            nanos,
+            is_io: false,
+            is_beat: false,
+            due: Some(due),
         })
     }
 

@@ -133,6 +133,17 @@ pub struct Delay {
     /// Whether it lasts until the next whole multiple of its length since the thread's delay before began, in place of all its
     /// length: what a thread sees that looks every so often.
     pub is_beat: bool,
+    /// Whether it lasts until a moment of a series, in place of all its length.
+    pub due: Option<Due>,
+}
+
+/// A moment of a series: what a thread sleeps until that has something to do once in a period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// Which series; each is of one thread.
+    pub series: u32,
+    /// Whether the delay's length counts from the moment before, and not from when the delay begins.
+    pub follows: bool,
 }
 
 /// Something that opens once and stays open: a thread's end, a cancellation, a one-time initialization, a thread's progress.

@@ -123,6 +123,13 @@ impl Program {
             || self.objects.iter().any(Object::keeps_cpus)
     }
 
+    /// Returns the number of series of moments until which threads sleep.
+    pub fn series(&self) -> usize {
+        let series = self.delays.iter().filter_map(|delay| delay.due);
+        let last = series.map(|due| due.series as usize + 1).max();
+        last.unwrap_or(0)
+    }
+
     /// Returns the operations whose release this one waited for in the recording.
     #[inline]
     pub fn requirements_of(&self, operation: u32) -> &[u32] {

@@ -317,3 +317,38 @@ fn who_worked_in_all_last_naps_is_waited_for_and_nobody_else() {
         6 * 6 * 1_000
     );
 }
+
+/// A thread that has something to do once in 10 ms, beside another that has the CPU for a while, too: it was late once.
+const PERIODIC: &str = "0 main create A cpu=0\n5 A sleep asked=5 cpu=2\n10 A return cpu=2\n18 A sleep asked=2 cpu=4\n\
+    20 A return cpu=4\n33 A sleep late=3 cpu=8\n39 A sleep asked=1 cpu=9\n40 A return cpu=9\n40 A terminate cpu=9\n\
+    41 main terminate cpu=30\n";
+
+/// Returns the delays of the thread: until which moments, and how long in milliseconds.
+fn periodic(head: &str, rows: &str) -> Vec<(Option<bool>, u64)> {
+    let text = format!(
+        "foretrace-text 1\nunit 1ms\nreturns explicit\n{head}thread main\nthread A\n{rows}"
+    );
+    let program = Program::from_trace(&trace(&text));
+    let delays = program.delays.iter();
+    delays
+        .map(|delay| (delay.due.map(|due| due.follows), delay.nanos / 1_000_000))
+        .collect()
+}
+
+#[test]
+fn who_has_something_to_do_once_in_a_period_sleeps_for_what_is_left_of_it() {
+    // Nobody else would have had the CPU before the first sleep.
+    let due = [(false, 8), (true, 10), (true, 10), (true, 10)];
+    let due = due.map(|(follows, millis)| (Some(follows), millis));
+    assert_eq!(periodic(RECORDING, PERIODIC), due);
+    // What is written down is meant.
+    assert_eq!(periodic("", PERIODIC), [(None, 5), (None, 2), (None, 1)]);
+}
+
+#[test]
+fn who_sleeps_for_as_long_each_time_does_so() {
+    let rows = "0 main create A cpu=0\n1 A sleep asked=5 cpu=1\n6 A return cpu=1\n7 A sleep asked=5 cpu=2\n12 A return cpu=2\n\
+        13 A sleep asked=5 cpu=3\n18 A return cpu=3\n19 A sleep asked=5 cpu=4\n24 A return cpu=4\n25 A terminate cpu=5\n\
+        26 main terminate cpu=1\n";
+    assert_eq!(periodic(RECORDING, rows), [(None, 5); 4]);
+}

@@ -155,6 +155,8 @@ pub(crate) struct Core<'p> {
     pub paid_next: u64,
     /// When each thread's latest delay began that is no beat, in picoseconds.
     delay_began: Vec<u64>,
+    /// The latest moment of each series until which threads sleep, in picoseconds.
+    moments: Vec<u64>,
     /// Whether threads poll, on a machine with more CPUs than the recording's.
     polls: bool,
     /// Who waits awake.
@@ -200,6 +202,7 @@ impl<'p> Core<'p> {
             delays: Vec::new(),
             paid_next: 0,
             delay_began: vec![0; program.threads.len()],
+            moments: vec![0; program.series()],
             polls: machine.cpus > 1 && program.operations.polls(),
             teams: Teams::new(program, machine),
             spins: program
@@ -422,7 +425,13 @@ impl<'p> Core<'p> {
                 let delay = self.program.delays[index as usize];
                 let mut length = delay.nanos.saturating_mul(1_000);
                 let began = &mut self.delay_began[thread as usize];
-                if delay.is_beat && length > 0 {
+                if let Some(due) = delay.due {
+                    let moment = &mut self.moments[due.series as usize];
+                    let since = if due.follows { *moment } else { self.now };
+                    *moment = since.saturating_add(length);
+                    length = moment.saturating_sub(self.now);
+                    *began = self.now;
+                } else if delay.is_beat && length > 0 {
                     let since = self.now - *began;
                     length = since.next_multiple_of(length) - since;
                 } else {

@@ -434,6 +434,16 @@ fn who_sleeps_until_others_are_done_sees_it_when_the_sleep_is_over() {
 }
 
 #[test]
+fn who_has_something_to_do_once_in_a_period_is_done_when_the_last_is_over() {
+    // Once in 10: on one CPU main had it, too, so that little was left to sleep, and once nothing.
+    let rows = "returns explicit\nrecording command prog\nrecording cpu 0\nthread main\nthread A\n0 main create A cpu=0\n\
+        5 A sleep asked=5 cpu=2\n10 A return cpu=2\n18 A sleep asked=2 cpu=4\n20 A return cpu=4\n33 A sleep late=3 cpu=8\n\
+        39 A sleep asked=1 cpu=9\n40 A return cpu=9\n40 A terminate cpu=9\n41 main terminate cpu=30\n";
+    let done = ends(rows, 2, |machine| machine.costs = Costs::NONE);
+    assert_eq!(done, [30, 40]);
+}
+
+#[test]
 fn who_is_let_go_on_takes_a_cpu_from_who_ran_for_longer() {
     // B posts at 10 for main, whose CPU C has by then.
     let rows = "semaphore S 0\nreturns explicit\n0 main create B cpu=0\n0 main create C cpu=0\n0 main sem_wait S cpu=0\n\
