@@ -88,7 +88,7 @@ pub unsafe extern "C-unwind" fn clock_nanosleep(
 
 /// Returns whether the kernel takes a time.
 fn is_valid(time: &timespec) -> bool {
-    time.tv_sec >= 0 && (0..SECOND as i64).contains(&time.tv_nsec)
+    time.tv_sec >= 0 && (0..SECOND.cast_signed()).contains(&time.tv_nsec)
 }
 
 /// Returns the time on a clock; 0 where there is no such clock.

@@ -99,13 +99,12 @@ impl Periods {
         let mut before: Option<u64> = None;
         for slept in sleeps {
             let apart = before.map(|before| slept.until.saturating_sub(before));
-            let due = match apart.filter(|&apart| is_multiple(apart, period)) {
-                Some(nanos) => Sleep::Next { series, nanos },
-                None => {
-                    let is_whole = slept.since + period <= slept.until + period / EVEN;
-                    let whole = (before.is_none() && is_whole).then_some(period);
-                    Sleep::First { series, whole }
-                }
+            let due = if let Some(nanos) = apart.filter(|&apart| is_multiple(apart, period)) {
+                Sleep::Next { series, nanos }
+            } else {
+                let is_whole = slept.since + period <= slept.until + period / EVEN;
+                let whole = (before.is_none() && is_whole).then_some(period);
+                Sleep::First { series, whole }
             };
             self.due.insert(slept.event, due);
             before = Some(slept.until);

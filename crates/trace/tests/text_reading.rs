@@ -206,7 +206,7 @@ fn what_cannot_be_understood_is_named_with_line_column_expectation_and_remedy() 
         ),
         (
             "0 A lock m cpo=3\n",
-            "x:2:12: expected one of the fields cpu, from, site, outcome, asked, looked, held, unlock, comm, request, mode, call, found the field `cpo=3`; correct the field's \
+            "x:2:12: expected one of the fields cpu, from, site, outcome, asked, late, looked, held, unlock, comm, request, mode, call, found the field `cpo=3`; correct the field's \
              name (did you mean `cpu`?)",
         ),
         (

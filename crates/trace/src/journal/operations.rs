@@ -109,26 +109,7 @@ impl Builder<'_> {
             }
             Kind::PipeWrite | Kind::PipeHeld if self.outputs.contains(&event.object) => None,
             Kind::PipeWrite | Kind::PipeHeld | Kind::PipeRead | Kind::CounterMade => {
-                let name = match event.object {
-                    // Each process has its own numbers of files.
-                    name if name & (EVENT_COUNTER | COUNTER_NUMBER) == EVENT_COUNTER => {
-                        name | (process as u64) << 32
-                    }
-                    name => name,
-                };
-                if event.kind == Kind::CounterMade {
-                    self.objects.end_shared(ObjectKind::Pipe, name);
-                    if event.second == 0 {
-                        return None;
-                    }
-                }
-                let pipe = self.objects.shared(process, ObjectKind::Pipe, name, None);
-                let bytes = u32::try_from(event.second).unwrap_or(u32::MAX);
-                Some(if event.kind == Kind::PipeRead {
-                    Operation::PipeRead { pipe, bytes }
-                } else {
-                    Operation::PipeWrite { pipe, bytes }
-                })
+                self.pipe(process, event)
             }
             Kind::SetTake | Kind::SetGive => {
                 let value = event.third.checked_sub(1);
@@ -193,6 +174,30 @@ impl Builder<'_> {
             });
             self.trace.events[change.event].call = id;
         }
+    }
+
+    /// Returns what was done to a pipe, a connection or a counter.
+    fn pipe(&mut self, process: usize, event: &Decoded) -> Option<Operation> {
+        let name = match event.object {
+            // Each process has its own numbers of files.
+            name if name & (EVENT_COUNTER | COUNTER_NUMBER) == EVENT_COUNTER => {
+                name | (process as u64) << 32
+            }
+            name => name,
+        };
+        if event.kind == Kind::CounterMade {
+            self.objects.end_shared(ObjectKind::Pipe, name);
+            if event.second == 0 {
+                return None;
+            }
+        }
+        let pipe = self.objects.shared(process, ObjectKind::Pipe, name, None);
+        let bytes = u32::try_from(event.second).unwrap_or(u32::MAX);
+        Some(if event.kind == Kind::PipeRead {
+            Operation::PipeRead { pipe, bytes }
+        } else {
+            Operation::PipeWrite { pipe, bytes }
+        })
     }
 
     fn repetition(&mut self, process: usize, event: &Decoded) -> Operation {

@@ -143,7 +143,7 @@ pub(super) fn end_killed(journals: &mut [Journal]) {
             };
             let mut decoder = Decoder::new(journal, thread, scale, base);
             let mut is_blocked = false;
-            while let Some(event) = decoder.next() {
+            for event in decoder.by_ref() {
                 is_blocked = event.outcome == OUTCOME_PENDING;
             }
             let known = decoder.kernel_cpu();
