@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use foretrace_recorder::{KnownCosts, clock, process, stack, turns};
 
 use crate::{
-    children, closing, environment, exit, exports, file_locks, foreign, io, mpi, next, openmp, pipes, poll,
-    queues, sleep, sockets, stdio, successors, thread,
+    children, closing, environment, exit, exports, file_locks, foreign, io, mpi, next, openmp,
+    pipes, poll, queues, sleep, sockets, stdio, successors, thread,
 };
 
 #[used]

@@ -135,8 +135,9 @@ macro_rules! export {
 /// The exports.
 pub mod exports {
     use super::{
-        affinity, barrier, c11, children, closing, cond, cpus, exit, file_locks, io, mutex, once, openmp,
-        pipes, poll, queues, rwlock, semaphore, sleep, sockets, spin, stdio, thread, words, yields,
+        affinity, barrier, c11, children, closing, cond, cpus, exit, file_locks, io, mutex, once,
+        openmp, pipes, poll, queues, rwlock, semaphore, sleep, sockets, spin, stdio, thread, words,
+        yields,
     };
 
     export! {

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -260,12 +261,62 @@ static void *by_poll(void *self) {
     return self;
 }
 
+// The first thread makes tasks, and the others look whether there is one, and sleep for a while where there is none.
+static atomic_int made, is_over;
+
+static void nap(long micros) {
+#ifdef WAITS
+    micros *= 10;
+#endif
+    usleep(micros);
+}
+
+static void *by_naps(void *self) {
+    if (self == 0) {
+        for (int task = 0; task < tasks * (threads - 1); task++) {
+            work(task + 100000, 2400 / (threads - 1));
+            made++;
+        }
+        is_over = 1;
+        return self;
+    }
+    for (;;) {
+        int over = is_over, task = made;
+        while (task > 0 && !atomic_compare_exchange_weak(&made, &task, task - 1))
+            ;
+        if (task > 0)
+            work(task * threads + (long)self, 2400);
+        else if (over)
+            return self;
+        else
+            nap(100);
+    }
+}
+
+// All meet after each task, and give the CPU up until the last one is there.
+static atomic_int arrived, meeting;
+
+static void *by_yielding(void *self) {
+    for (int task = 0; task < tasks; task++) {
+        work(task * threads + (long)self, 2400);
+        int now = meeting;
+        if (++arrived == threads) {
+            arrived = 0;
+            meeting++;
+        }
+        while (meeting == now)
+            sched_yield();
+    }
+    return self;
+}
+
 static const struct {
     const char *name;
     void *(*run)(void *);
 } ways[] = {
     {"index", by_index},       {"queue", by_queue},       {"stealing", by_stealing}, {"splitting", by_splitting}, {"barrier", by_barrier},
-    {"pipeline", by_pipeline}, {"readers", by_readers}, {"lock", by_lock},         {"poll", by_poll},
+    {"pipeline", by_pipeline}, {"readers", by_readers}, {"lock", by_lock},         {"poll", by_poll},           {"naps", by_naps},
+    {"yielding", by_yielding},
 };
 
 int main(int argc, char **argv) {

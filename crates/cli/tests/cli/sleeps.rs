@@ -4,22 +4,19 @@ use serde_json::Value;
 
 use crate::environment::{TestEnvironment, assert_speedup};
 
-/// Records the program, and predicts it for two CPUs.
-fn predicted(arguments: &[&str]) -> Value {
+/// Records a program, and predicts it for some CPUs.
+fn predicted_of(source: &str, arguments: &[&str], cpus: &str) -> Value {
     let environment = TestEnvironment::new();
-    let source = include_str!("../../../../traces/programs/sleep_until_done.c");
-    environment.compile("sleep_until_done", source, &["-O1", "-pthread"]);
-    let record = [
-        "record",
-        "-q",
-        "-o",
-        "out.ftrace",
-        "--",
-        "./sleep_until_done",
-    ];
+    environment.compile("sleeps", source, &["-O1", "-pthread"]);
+    let record = ["record", "-q", "-o", "out.ftrace", "--", "./sleeps"];
     let ended = environment.run(&[&record[..], arguments].concat());
     assert!(ended.contains("exit code: 0"), "{ended}");
-    environment.json(&["predict", "out.ftrace", "--cpus", "2", "--json"])
+    environment.json(&["predict", "out.ftrace", "--cpus", cpus, "--json"])
+}
+
+fn predicted(arguments: &[&str]) -> Value {
+    let source = include_str!("../../../../traces/programs/sleep_until_done.c");
+    predicted_of(source, arguments, "2")
 }
 
 #[test]
@@ -30,4 +27,20 @@ fn sleeps_until_others_are_done_are_shorter_where_these_are_faster() {
 #[test]
 fn sleeps_after_which_others_are_told_to_stop_last_as_long_as_they_are_meant_to() {
     assert_speedup(0.9..=1.2, || predicted(&["clock"]));
+}
+
+/// Predicts four threads that share work in such a way for as many CPUs.
+fn shared(way: &str) -> Value {
+    let source = include_str!("../../../../traces/programs/shares_work.c");
+    predicted_of(source, &[way, "4", "60"], "4")
+}
+
+#[test]
+fn workers_that_sleep_until_there_is_something_to_do_wait_for_who_makes_it() {
+    assert_speedup(3.0..=4.6, || shared("naps"));
+}
+
+#[test]
+fn threads_that_yield_until_all_are_there_meet() {
+    assert_speedup(2.4..=4.2, || shared("yielding"));
 }

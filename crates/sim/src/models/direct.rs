@@ -14,7 +14,7 @@ use super::{Model, common_culprit, order::Order};
 use crate::{
     Costs, Handover, Machine,
     core::{Cause, Core, Flow, Locking},
-    objects::{Broadcaster, Condition, Mailbox, Mutex, Rwlock, Semaphore},
+    objects::{Broadcaster, Condition, First, Mailbox, Mutex, Rwlock, Semaphore},
 };
 
 /// The state of every object.
@@ -64,8 +64,12 @@ impl Model for Direct {
             }
             ObjectKind::Rwlock => {
                 let prefers_writers = object.initial == Some(1);
-                let barging = machine.handover == Handover::Barging;
-                Object::Rwlock(Rwlock::new(barging && !prefers_writers))
+                let first = match machine.handover {
+                    Handover::Barging if prefers_writers => First::Writers,
+                    Handover::Barging => First::Readers,
+                    Handover::FirstCome => First::Oldest,
+                };
+                Object::Rwlock(Rwlock::new(first))
             }
             ObjectKind::Mutex
             | ObjectKind::Spin

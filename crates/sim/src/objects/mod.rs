@@ -16,6 +16,6 @@ pub(crate) use {
     gate::Gates,
     mutex::Mutex,
     rendezvous::Mailbox,
-    rwlock::Rwlock,
+    rwlock::{First, Rwlock},
     semaphore::Semaphore,
 };

@@ -1,13 +1,23 @@
 //! Readers-writer locks: first come, first served, neighbouring readers together; or readers first, as glibc has them and Linux its locks on
-//! files.
+//! files; or writers first, as glibc has those that prefer them.
 
 use std::collections::VecDeque;
+
+/// Who of those that wait gets a readers-writer lock first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum First {
+    /// Whoever came first.
+    Oldest,
+    /// Readers: writers that wait do not keep them out, and may wait for as long as there is always one that reads.
+    Readers,
+    /// Writers: readers wait for as long as there is always one that writes or waits for it.
+    Writers,
+}
 
 /// A readers-writer lock.
 #[derive(Clone, Debug)]
 pub(crate) struct Rwlock {
-    /// Whether writers that wait do not keep readers out: they may wait for as long as there is always one that reads.
-    readers_first: bool,
+    first: First,
     readers: u32,
     writer: Option<u32>,
     queue: VecDeque<Request>,
@@ -20,9 +30,9 @@ struct Request {
 }
 
 impl Rwlock {
-    pub fn new(readers_first: bool) -> Self {
+    pub fn new(first: First) -> Self {
         Self {
-            readers_first,
+            first,
             readers: 0,
             writer: None,
             queue: VecDeque::new(),
@@ -69,8 +79,14 @@ impl Rwlock {
     }
 
     fn request(&mut self, request: Request) -> bool {
-        let place = if self.readers_first && !request.writes {
-            self.queue.partition_point(|waiting| !waiting.writes)
+        let comes_first = match self.first {
+            First::Oldest => false,
+            First::Readers => !request.writes,
+            First::Writers => request.writes,
+        };
+        let place = if comes_first {
+            let is_alike = |waiting: &Request| waiting.writes == request.writes;
+            self.queue.partition_point(is_alike)
         } else {
             self.queue.len()
         };

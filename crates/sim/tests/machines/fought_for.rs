@@ -114,3 +114,14 @@ fn readers_may_keep_a_writer_waiting() {
     let first_come = |machine: &mut Machine| machine.handover = Handover::FirstCome;
     assert_eq!(ends(READS_AND_A_WRITE, 3, first_come), [25, 13, 23]);
 }
+
+#[test]
+fn a_writer_overtakes_readers_that_wait_where_the_lock_prefers_writers() {
+    // A writes until 10, C wants to read from 5 on, and D to write from 8 on.
+    let rows = "0 A create C\n0 A create D\n0 A wrlock r\n10 A rwunlock r\n10 A terminate\n15 C rdlock r\n18 C rwunlock r\n\
+                18 C terminate\n26 D wrlock r\n29 D rwunlock r\n29 D terminate\n";
+    let barging = |machine: &mut Machine| machine.handover = Handover::Barging;
+    assert_eq!(ends(rows, 3, barging), [10, 13, 16]);
+    let prefers_writers = format!("rwlock r 1\n{rows}");
+    assert_eq!(ends(&prefers_writers, 3, barging), [10, 16, 13]);
+}
