@@ -23,7 +23,7 @@ pub(super) struct Meetings {
 }
 
 impl Meetings {
-    /// Adds the times at which threads met, where a call looks whether all have come that look there: nearly each time all but one looked, and that one,
+    /// Adds the times at which threads met, where a call looks whether all have come that look there: of most naps all but one looked, and that one,
     /// which worked meanwhile, looks there at other times. `naps` are the last ones at that call, as the event that begins each, its thread, and what
     /// others came to in it; `most_worked` tells which of all threads worked most between two events.
     pub fn add(
@@ -34,16 +34,23 @@ impl Meetings {
         let mut looked = BTreeMap::<Meeting, BTreeSet<u32>>::new();
         let (mut members, mut by_nap) = (BTreeSet::new(), BTreeMap::new());
         for (nap, thread, meeting) in naps {
-            looked.entry(meeting).or_default().insert(thread);
-            by_nap.insert(nap, meeting);
             members.insert(thread);
+            // The last one may have looked in vain before it came on.
+            if most_worked(meeting) != Some(thread) {
+                looked.entry(meeting).or_default().insert(thread);
+                by_nap.insert(nap, meeting);
+            }
         }
+        // Who comes right before the last one may go on before it takes a nap.
+        let enough = members.len() - 1 - members.len() / 8;
         let is_one = |&(&meeting, looked): &(&Meeting, &BTreeSet<u32>)| {
             let is_member = most_worked(meeting).is_some_and(|last| members.contains(&last));
-            is_member && looked.len() + 1 >= members.len()
+            is_member && looked.len() >= enough
         };
-        let met = looked.iter().filter(is_one).count();
-        if members.len() > 1 && met * 4 >= looked.len() * 3 {
+        let naps = |(_, looked): (&Meeting, &BTreeSet<u32>)| looked.len();
+        let met: usize = looked.iter().filter(is_one).map(naps).sum();
+        let all: usize = looked.iter().map(naps).sum();
+        if members.len() > 1 && met * 4 >= all * 3 {
             self.looked.append(&mut looked);
             self.by_nap.append(&mut by_nap);
         }
