@@ -27,26 +27,6 @@ static long now(void) {
     return time.tv_sec * 1000000 + time.tv_nsec / 1000;
 }
 
-#ifndef WAITS
-// Of the loop that stands for work.
-static long rounds_a_micro = 1;
-
-static void work(int task, long micros);
-
-static void measure(void) {
-    long least = 1000000;
-    for (int time = 0; time < 3; time++) {
-        all_work = 0;
-        long began = now();
-        work(0, 1000000);
-        long took = now() - began;
-        least = took < least ? took : least;
-    }
-    rounds_a_micro = all_work / (least > 0 ? least : 1) + 1;
-    all_work = 0;
-}
-#endif
-
 // Takes so many microseconds, more or less: how much that is depends on the number of the task only.
 static void work(int task, long micros) {
     micros = micros * (50 + (task * 2654435761u >> 16) % 100) / 100;
@@ -58,7 +38,7 @@ static void work(int task, long micros) {
     nanosleep(&time, NULL);
 #else
     double x = task;
-    for (long round = 0; round < micros * rounds_a_micro; round++)
+    for (long round = 0; round < micros * 400; round++)
         x = x * 0.999 + 1;
     volatile double kept = x;
     (void)kept;
@@ -359,9 +339,6 @@ int main(int argc, char **argv) {
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
         if (strcmp(argv[1], ways[way].name) != 0)
             continue;
-#ifndef WAITS
-        measure();
-#endif
         long began = now();
         pthread_t ids[MOST];
         for (long thread = 1; thread < threads; thread++)

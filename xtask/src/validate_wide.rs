@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The ways to share work of `shares_work.c`.
-const WAYS: [&str; 11] = [
+const WAYS: [&str; 9] = [
     "index",
     "queue",
     "stealing",
@@ -19,8 +19,6 @@ const WAYS: [&str; 11] = [
     "readers",
     "lock",
     "poll",
-    "naps",
-    "yielding",
 ];
 
 /// The numbers of threads, and of tasks for each.

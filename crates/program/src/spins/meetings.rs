@@ -8,6 +8,9 @@ use crate::{Action, GateId, Waiting, lower::Lowering, sleeps::Place};
 /// Of those that meet, each waits for so many others at most by itself, and for the rest by the one that came last.
 const MOST_OTHERS: usize = 16;
 
+/// Of so many at most, all but one or two look.
+const FEW: usize = 8;
+
 /// A time at which threads met: the last look in vain, and the first that was not.
 pub(super) type Meeting = (u32, u32);
 
@@ -41,8 +44,11 @@ impl Meetings {
                 by_nap.insert(nap, meeting);
             }
         }
-        // Who comes right before the last one may go on before it takes a nap.
-        let enough = members.len() - 1 - members.len() / 8;
+        // Who comes right before the last one may go on before it takes a nap; of many, many do.
+        let enough = match members.len() {
+            few @ ..=FEW => few.saturating_sub(1 + few / FEW),
+            many => many / 2,
+        };
         let is_one = |&(&meeting, looked): &(&Meeting, &BTreeSet<u32>)| {
             let is_member = most_worked(meeting).is_some_and(|last| members.contains(&last));
             is_member && looked.len() >= enough
