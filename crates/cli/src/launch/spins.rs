@@ -180,7 +180,7 @@ impl Watch {
     /// Begins to look now and then at a program that runs on a CPU, and at those that it starts: where several threads want the
     /// CPU, which one that spins takes from the others, those that keep it for long. Where that is not so, it costs nothing; of others a look
     /// would make each switch between threads some microseconds longer, in a virtual machine. When threads get the CPU and lose it is seen from when
-    /// they take many naps on, which costs each switch a tenth of a microsecond.
+    /// they take many naps on, as long as they do not switch too often, since it makes each switch some 3 us longer, too.
     ///
     /// # Errors
     ///
@@ -249,7 +249,7 @@ struct Tally {
     quiet: u32,
     /// When threads get the CPU and lose it.
     switches: Option<Samples>,
-    /// Whether the kernel does not tell that.
+    /// Whether the kernel does not tell that, or it would disturb the program.
     is_refused: bool,
     /// For how long it has been asked whether they take naps.
     asked: Duration,
@@ -258,6 +258,10 @@ struct Tally {
 /// How often it is asked whether threads take naps, at first, and for how long that is, and then.
 const OFTEN: Duration = Duration::from_millis(4);
 const AT_FIRST: Duration = Duration::from_millis(200);
+
+/// Of programs whose threads get the CPU more often than so many times a millisecond it is not seen when they do: that would take more than a twelfth of
+/// the time.
+const MOST_TURNS: u128 = 25;
 
 impl Tally {
     fn on(cpu: u32) -> Self {
@@ -284,11 +288,19 @@ impl Tally {
         while !left.is_zero() {
             let is_new = self.asked < AT_FIRST && self.switches.is_none();
             let step = left.min(if is_new { OFTEN } else { INTERVAL });
+            let begun = Instant::now();
             let goes_on = stays(on, step);
             self.asked += step;
             left -= step;
             if let Some(switches) = &mut self.switches {
-                switches.take(|sight| self.found.turns.add(sight, None, false));
+                let mut count = 0;
+                switches.take(|sight| {
+                    count += u128::from(sight.seen == Seen::On);
+                    self.found.turns.add(sight, None, false);
+                });
+                if count > MOST_TURNS * begun.elapsed().as_millis().max(1) {
+                    self.look_away_from_turns();
+                }
             } else if goes_on && !self.is_refused && naps.are_taken() {
                 self.switches = self.samples_of_all(pid, Pace::Turns);
                 self.is_refused = self.switches.is_none();
@@ -298,6 +310,16 @@ impl Tally {
             }
         }
         true
+    }
+
+    /// Sees no longer when threads get the CPU and lose it, which disturbs them too much; and forgets it, as half of it would be taken for all.
+    fn look_away_from_turns(&mut self) {
+        self.switches = None;
+        self.is_refused = true;
+        self.found.turns.look_away();
+        if !self.found.turns.any_spins() {
+            self.found.turns = Turns::default();
+        }
     }
 
     /// Begins to look at all threads of a program.
