@@ -249,6 +249,9 @@ struct Tally {
     quiet: u32,
     /// When threads get the CPU and lose it.
     switches: Option<Samples>,
+    /// For how long it has been seen, and how often any got it.
+    watched: Duration,
+    turns: u128,
     /// Whether the kernel does not tell that, or it would disturb the program.
     is_refused: bool,
     /// For how long it has been asked whether they take naps.
@@ -272,6 +275,8 @@ impl Tally {
             metronome: None,
             quiet: 0,
             switches: None,
+            watched: Duration::ZERO,
+            turns: 0,
             is_refused: false,
             asked: Duration::ZERO,
         }
@@ -293,12 +298,13 @@ impl Tally {
             self.asked += step;
             left -= step;
             if let Some(switches) = &mut self.switches {
-                let mut count = 0;
                 switches.take(|sight| {
-                    count += u128::from(sight.seen == Seen::On);
+                    self.turns += u128::from(sight.seen == Seen::On);
                     self.found.turns.add(sight, None, false);
                 });
-                if count > MOST_TURNS * begun.elapsed().as_millis().max(1) {
+                self.watched += begun.elapsed();
+                if self.watched > AT_FIRST / 2 && self.turns > MOST_TURNS * self.watched.as_millis()
+                {
                     self.look_away_from_turns();
                 }
             } else if goes_on && !self.is_refused && naps.are_taken() {
