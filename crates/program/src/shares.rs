@@ -4,12 +4,12 @@
 //! recording goes to the thread of the second one as far as that used so much, and the rest to the others that had something left to do until their
 //! own next events: each as it has to hurry, by what is left and how long until then. Of two threads that is exact where no other program wants that CPU.
 //!
-//! Where the ends of a thread's turns are told (by a [`Operation::Linger`] of no time), it had the CPU right before its next event for as long as it
+//! Where the ends of a thread's turns are told ([`Operation::TURN_END`]), it had the CPU right before its next event for as long as it
 //! worked until then.
 
 use std::collections::BTreeMap;
 
-use foretrace_trace::{Event, Nanos, Operation, Trace};
+use foretrace_trace::{Event, Operation, Trace};
 
 /// The CPU times of all threads at some events, in nanoseconds.
 #[derive(Default)]
@@ -47,7 +47,7 @@ impl Way {
     /// Goes on to the event after the next one.
     fn go_on(&mut self, trace: &Trace, events: &[u32]) {
         let event = &trace.events[events[self.next] as usize];
-        self.is_told |= trace.call(event).operation == Operation::Linger(Nanos(0));
+        self.is_told |= trace.call(event).operation == Operation::TURN_END;
         self.next += 1;
         if let Some(&event) = events.get(self.next) {
             let event = &trace.events[event as usize];
@@ -179,6 +179,7 @@ mod tests {
         let of_other = |event| shares.of(event, 0).map(|cpu| cpu / 1_000);
         assert_eq!((of_other(1), of_other(2)), (Some(0), Some(100)));
     }
+
     #[test]
     fn where_the_ends_of_turns_are_told_a_thread_ran_right_before_them() {
         // A and B share the CPU with another program: from 0 to 100 A has 60 and from 300 to 400 again; B sleeps from 100 on.

@@ -30,6 +30,14 @@ impl Operation {
         }
     }
 
+    /// Tells how far a thread had come at the end of a turn on the CPU: a look at memory that took no time.
+    pub const TURN_END: Self = Self::Linger(Nanos(0));
+
+    /// Returns whether its thread slept because the program said so, be it between two looks for something.
+    pub fn is_nap(self) -> bool {
+        matches!(self, Self::Sleep | Self::SleepFor(_))
+    }
+
     /// Returns whether its thread gave up the CPU, or lost it, between two looks at memory.
     pub fn is_spin(self) -> bool {
         matches!(

@@ -72,7 +72,10 @@ pub fn take_out(trace: &mut Trace, seen: &Seen) -> Nanos {
         calls: HashMap::new(),
         seen,
         others_look: seen.turns.values().flatten().any(|turn| turn.looked.0 > 0)
-            || trace.calls.iter().any(|call| naps(call.operation)),
+            || trace
+                .calls
+                .iter()
+                .any(|call| call.operation.is_spin() || call.operation.is_nap()),
     };
     let mut all = Nanos(0);
     for (thread, events) in own.iter().enumerate() {
@@ -87,11 +90,6 @@ pub fn take_out(trace: &mut Trace, seen: &Seen) -> Nanos {
     }
     found.put_into(trace);
     all
-}
-
-/// Returns whether a thread sleeps by a call, and may look for something then.
-fn naps(operation: Operation) -> bool {
-    operation.is_spin() || matches!(operation, Operation::Sleep | Operation::SleepFor(_))
 }
 
 /// Returns the whole microseconds of a time, so that calls are alike.
@@ -216,8 +214,7 @@ impl Found<'_> {
                 self.add(trace, gap.thread, (next.on, at), (Operation::Return, None));
             } else if self.others_look {
                 // How far it had come then is known: others may have looked meanwhile.
-                let mark = Operation::Linger(Nanos(0));
-                self.add(trace, gap.thread, (begin, at), (mark, None));
+                self.add(trace, gap.thread, (begin, at), (Operation::TURN_END, None));
             }
             taken = taken + looked;
         }
@@ -365,7 +362,7 @@ mod tests {
             let marks = trace
                 .events
                 .iter()
-                .filter(|event| trace.call(event).operation == Operation::Linger(Nanos(0)));
+                .filter(|event| trace.call(event).operation == Operation::TURN_END);
             let mark = |event: &Event| Some((event.time.0 / MICRO, event.cpu()?.0 / MICRO));
             marks.filter_map(mark).collect::<Vec<_>>()
         };

@@ -22,7 +22,7 @@ mod stretches;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foretrace_trace::{Call, Event, Nanos, Operation as Op, SiteId, Trace};
+use foretrace_trace::{Call, Event, Operation as Op, SiteId, Trace};
 
 use self::{
     deciders::Deciders,
@@ -80,7 +80,7 @@ pub(crate) struct Spins {
     /// What threads wait for that were about to look when they lost the CPU, by the event at which they do.
     early: BTreeMap<u32, Awaited>,
     /// How much CPU time each thread looks in the row that is passed over that an operation tells of, in nanoseconds.
-    told: Vec<u64>,
+    lingers: Vec<u64>,
     /// How often each thread looked in those.
     looks: BTreeMap<u32, u64>,
     /// At which events of each thread naps began that tell where in its work another was when the thread could go on, and where that was.
@@ -100,7 +100,7 @@ impl Spins {
         let has = |is: fn(Op) -> bool| trace.calls.iter().any(|call| is(call.operation));
         let told_from = told_from(trace);
         // Without that, who did what another looks for is a guess.
-        let may_nap = told_from.is_some() && trace.recording.is_some() && has(naps::is_nap);
+        let may_nap = told_from.is_some() && trace.recording.is_some() && has(Op::is_nap);
         if !may_nap && !has(Op::is_spin) {
             return Self::default();
         }
@@ -115,8 +115,7 @@ impl Spins {
         };
         let looks = |call: &Call| {
             call.operation.is_spin()
-                || naps::is_nap(call.operation)
-                    && call.site.is_some_and(|site| sites.contains(&site))
+                || call.operation.is_nap() && call.site.is_some_and(|site| sites.contains(&site))
         };
         let rows: Vec<Vec<Row>> = events.iter().map(|own| rows(trace, own, looks)).collect();
         if rows.iter().all(Vec::is_empty) {
@@ -137,7 +136,7 @@ impl Spins {
             events,
             waits,
             telling: Vec::new(),
-            told: vec![0; trace.threads.len()],
+            lingers: vec![0; trace.threads.len()],
             told_from,
             deciders: Deciders::default(),
             early: BTreeMap::new(),
@@ -167,10 +166,9 @@ impl Spins {
     /// Returns the rows of looks that are over of those that keep the CPU, or of whom it is told when turns end, by the call that looks.
     fn looking(&self, trace: &Trace) -> BTreeMap<Option<SiteId>, Vec<Row>> {
         let mut looking: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        let told = self.told_from.unwrap_or(u32::MAX);
         for row in self.rows.iter().flatten().filter(|row| row.back.is_some()) {
             let call = trace.call(&trace.events[row.end as usize]);
-            if matches!(call.operation, Op::Spin(_)) || row.end >= told {
+            if matches!(call.operation, Op::Spin(_)) || self.is_told(row.end) {
                 looking.entry(call.site).or_default().push(*row);
             }
         }
@@ -180,13 +178,18 @@ impl Spins {
         looking
     }
 
+    /// Returns whether it is told from an event on when turns end.
+    fn is_told(&self, event: u32) -> bool {
+        self.told_from.is_some_and(|told| event >= told)
+    }
+
     /// Returns what of the CPU time before an event that is passed over is not known to be looking.
     pub fn without_looks(&mut self, thread: u32, nanos: u64) -> u64 {
-        let Some(told) = self.told.get_mut(thread as usize) else {
+        let Some(lingers) = self.lingers.get_mut(thread as usize) else {
             return nanos;
         };
-        let looked = nanos.min(*told);
-        *told -= looked;
+        let looked = nanos.min(*lingers);
+        *lingers -= looked;
         nanos - looked
     }
 
@@ -291,7 +294,7 @@ impl Spins {
             .map(|&(_, part)| part)
             .collect();
         nearest.sort_unstable_by(f64::total_cmp);
-        let is_told = self.told_from.is_some_and(|told| nap >= told);
+        let is_told = self.is_told(nap);
         let differ = nearest[ENOUGH - 1] - nearest[0] > ALIKE;
         (!is_told || !differ).then(|| nearest[ENOUGH / 2])
     }
@@ -305,7 +308,7 @@ impl Spins {
 
 /// Returns the first event of a trace that tells where a turn ended.
 fn told_from(trace: &Trace) -> Option<u32> {
-    let tells = |event: &Event| trace.call(event).operation == Op::Linger(Nanos(0));
+    let tells = |event: &Event| trace.call(event).operation == Op::TURN_END;
     let first = trace.events.iter().position(tells)?;
     Some(first as u32)
 }
@@ -410,7 +413,7 @@ impl Lowering<'_> {
         }
         if waits && row.looked > 0 {
             self.push_with_work(begin, thread, Action::Linger, row.looked);
-            self.spins.told[thread as usize] = row.looked;
+            self.spins.lingers[thread as usize] = row.looked;
         }
         self.arrive(begin, end, thread);
         if waits {
@@ -505,7 +508,7 @@ impl Lowering<'_> {
         let time = |event: usize| self.trace.events[event].time.0;
         let (begin, end) = (row.begin.min(row.look) as usize, row.end as usize);
         let keeps_cpu = self.keeps_cpu(end);
-        let is_told = self.spins.told_from.is_some_and(|told| row.look >= told);
+        let is_told = self.spins.is_told(row.look);
         let meeting = self.spins.meetings.of(end);
         let (end, back) = meeting.unwrap_or_else(|| {
             let nap = (row.look, self.next.after(end));

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foretrace_trace::{Operation as Op, SiteId, Trace};
 
-pub(super) use super::rows::is_nap;
 use super::rows::{Row, rows};
 use crate::{
     idle::Busy,
@@ -29,7 +28,7 @@ pub(super) fn sites_of_waits(trace: &Trace, events: &[Vec<u32>], busy: &Busy) ->
     let mut by_site: BTreeMap<SiteId, Vec<(u32, Row)>> = BTreeMap::new();
     let mut naps = BTreeMap::new();
     for (thread, own) in (0..).zip(events) {
-        for row in rows(trace, own, |call| is_nap(call.operation)) {
+        for row in rows(trace, own, |call| call.operation.is_nap()) {
             let site = trace.call(&trace.events[row.begin as usize]).site;
             let (Some(site), Some(_)) = (site, row.back) else {
                 continue;

@@ -1,6 +1,6 @@
 //! Looks of a thread between which it does nothing else: how many there are depends on how long it has to wait.
 
-use foretrace_trace::{Call, Nanos, ObjectId, Operation as Op, Outcome, SiteId, Trace};
+use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, SiteId, Trace};
 
 use crate::polls::{POLL_RATIO, SPIN};
 
@@ -87,7 +87,7 @@ fn is_about_to(trace: &Trace, own: &[u32], nap: usize) -> bool {
         return false;
     };
     let worked = event(nap).cpu().zip(before.cpu());
-    trace.call(before).operation == Op::Linger(Nanos(0))
+    trace.call(before).operation == Op::TURN_END
         && worked.is_some_and(|(now, then)| now.since(then).0 <= ABOUT_TO)
 }
 
@@ -128,15 +128,10 @@ fn next_look(trace: &Trace, own: &[u32], nap: usize, site: Option<SiteId>) -> Op
             Op::TryLock(_) | Op::SemTryWait(_) if call.outcome == Outcome::Busy => {}
             Op::TryLock(mutex) if call.outcome == Outcome::Success => held.push(mutex),
             operation => {
-                let again = call.site == site && (operation.is_spin() || is_nap(operation));
+                let again = call.site == site && (operation.is_spin() || operation.is_nap());
                 return (again && held.is_empty()).then_some((place, looked));
             }
         }
         place += 1;
     }
-}
-
-/// Returns whether a thread sleeps by such a call.
-pub(super) fn is_nap(operation: Op) -> bool {
-    matches!(operation, Op::Sleep | Op::SleepFor(_))
 }
