@@ -42,6 +42,7 @@ pub(crate) fn lower(trace: &Trace, with_pools: bool) -> Program {
 
 fn lower_events(trace: &Trace, with_pools: bool) -> Program {
     let mut lowering = Lowering::new(trace);
+    lowering.follow();
     for index in 0..trace.events.len() {
         lowering.event(index);
     }

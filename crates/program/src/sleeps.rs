@@ -40,6 +40,8 @@ pub(crate) struct Sleeps {
     opens: BTreeMap<u32, Vec<Opening>>,
     /// The gates that a thread waits for when its last sleep is over, by the event of that, and the events that they open at.
     pub awaits: BTreeMap<u32, Vec<(GateId, u32)>>,
+    /// The gates that a thread waits for in the work before an event, with the CPU times that it has used by then and the events that they open at.
+    needs: BTreeMap<u32, Vec<(u64, (GateId, u32))>>,
     /// How far the looks are apart, in nanoseconds, of a thread that waits so, by the event at which its last sleep is over.
     beats: BTreeMap<u32, u64>,
     /// Gates that nobody opens: their events became part of a longer wait.
@@ -71,7 +73,7 @@ impl Sleeps {
 
     /// Returns whether gates are to be opened or waited for at events to come.
     pub fn are_awaited(&self) -> bool {
-        !(self.opens.is_empty() && self.awaits.is_empty())
+        !(self.opens.is_empty() && self.awaits.is_empty() && self.needs.is_empty())
     }
 }
 
@@ -174,7 +176,12 @@ impl Lowering<'_> {
         let awaited = opens
             .iter()
             .filter_map(|opening| Some((opening.cpu, true, Action::Await(opening.awaits?))));
-        let mut steps: Vec<(u64, bool, Action)> = opened.chain(awaited).collect();
+        let needs = self.sleeps.needs.remove(&event).unwrap_or_default();
+        let needed = needs
+            .into_iter()
+            .filter(|&(_, gate)| self.is_to_open(gate, event));
+        let needed = needed.map(|(cpu, (gate, _))| (cpu, true, Action::Await(gate)));
+        let mut steps: Vec<(u64, bool, Action)> = opened.chain(awaited).chain(needed).collect();
         steps.sort_by_key(|&(cpu, waits, _)| (cpu, waits));
         for (cpu, _, action) in steps {
             if cpu < u64::MAX {
@@ -191,10 +198,9 @@ impl Lowering<'_> {
                 self.push(index, thread, action);
             }
         }
-        for (gate, at) in self.sleeps.awaits.remove(&event).unwrap_or_default() {
-            let is_void = self.sleeps.void.contains(&gate);
-            if !is_void && (at <= event || !self.will_pass_over(at)) {
-                self.push_with_work(index, thread, Action::Await(gate), 0);
+        for gate in self.sleeps.awaits.remove(&event).unwrap_or_default() {
+            if self.is_to_open(gate, event) {
+                self.push_with_work(index, thread, Action::Await(gate.0), 0);
             }
         }
         if let Some(nanos) = self.sleeps.beats.remove(&event) {
@@ -203,8 +209,24 @@ impl Lowering<'_> {
         }
     }
 
+    /// Returns whether somebody opens a gate that stands for having come to an event, and that is waited for at another.
+    fn is_to_open(&self, (gate, at): (GateId, u32), event: u32) -> bool {
+        let is_void = self.sleeps.void.contains(&gate);
+        !is_void && (at <= event || !self.will_pass_over(at))
+    }
+
+    /// Lets the thread of an event wait for a gate in the work before it, when it has used so much CPU time. The gate opens at another event.
+    pub fn need_at(&mut self, event: u32, cpu: u64, gate: (GateId, u32)) {
+        self.sleeps
+            .needs
+            .entry(event)
+            .or_default()
+            .push((cpu, gate));
+    }
+
     /// Gives up the gates of an event that became part of a longer wait, whose end may be later than those who wait for the event.
     pub fn pass_over(&mut self, index: usize) {
+        self.sleeps.needs.remove(&(index as u32));
         let opens = self.sleeps.opens.remove(&(index as u32));
         let gates = opens.into_iter().flatten().map(|opening| opening.gate);
         self.sleeps.void.extend(gates);

@@ -15,10 +15,16 @@ use std::{
     io,
     os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
     ptr,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+    thread,
 };
 
 use foretrace_calibrate::thread_cpu_nanos;
+
+use super::system;
 
 /// How closely a program is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,6 +214,61 @@ pub fn share_of_samples() -> f64 {
 
 /// No more than this is believed.
 const MOST_SHARE: f64 = 0.2;
+
+/// So many turns of two threads tell what it takes to see when one begins and ends; more nanoseconds than this are not believed.
+const HANDED: u32 = 300;
+const MOST_OF_TURN: f64 = 10_000.0;
+
+/// Returns how much of its CPU time a thread on this CPU has for each turn of which it is seen when that begins and ends, in nanoseconds, on this machine. Takes
+/// some hundredths of a second.
+///
+/// Two threads hand each other the CPU, unseen and seen.
+pub fn cost_of_turn(cpu: u32) -> f64 {
+    let mut least = [f64::MAX; 2];
+    for _ in 0..MEASUREMENTS {
+        for (with, least) in [false, true].into_iter().zip(&mut least) {
+            if let Some(cost) = cpu_of_turns(cpu, with) {
+                *least = least.min(cost);
+            }
+        }
+    }
+    let [without, with] = least;
+    let is_known = with < f64::MAX && without < f64::MAX;
+    let cost = if is_known { with - without } else { 0.0 };
+    cost.clamp(0.0, MOST_OF_TURN)
+}
+
+/// Returns how much CPU time a turn of two threads takes that hand each other a CPU, in nanoseconds; nothing where they cannot, or not be seen.
+fn cpu_of_turns(cpu: u32, seen: bool) -> Option<f64> {
+    let (to_us, from_them) = mpsc::sync_channel(1);
+    let (to_them, from_us) = mpsc::sync_channel(1);
+    let partner = thread::spawn(move || {
+        on_cpu_for(cpu, seen, || {
+            to_us.send(()).ok()?;
+            from_us.iter().try_for_each(|()| to_us.send(()).ok())
+        })
+    });
+    // Whoever fails ends the other, too: it drops its ends.
+    let ours = on_cpu_for(cpu, seen, move || {
+        from_them.recv().ok()?;
+        (0..HANDED).try_for_each(|_| {
+            to_them.send(()).ok()?;
+            from_them.recv().ok()
+        })
+    });
+    let all = ours? + partner.join().ok()??;
+    Some(all as f64 / f64::from(2 * HANDED))
+}
+
+/// Does something on a CPU, seen or not; returns how much CPU time it took the calling thread, which stays there.
+fn on_cpu_for(cpu: u32, seen: bool, act: impl FnOnce() -> Option<()>) -> Option<u64> {
+    system::pin_thread(cpu).ok()?;
+    let samples = seen.then(|| Samples::of_threads(cpu, &[0], Pace::Turns));
+    let _samples = samples.transpose().ok()?;
+    let begun = thread_cpu_nanos();
+    act()?;
+    Some(thread_cpu_nanos() - begun)
+}
 
 impl Samples {
     /// Prepares to sample the next process that this thread starts, on the CPU that it will be pinned to, from when it

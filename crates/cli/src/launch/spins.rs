@@ -21,7 +21,7 @@ use super::{
     metronome::{Metronome, cost_of_beat},
     naps::Naps,
     running::{LongTurns, all_threads},
-    samples::{Pace, Samples, Seen, Sight, share_of_samples},
+    samples::{Pace, Samples, Seen, Sight, cost_of_turn, share_of_samples},
     watched::{self, Turns},
 };
 
@@ -89,6 +89,8 @@ struct Costs {
     share: f64,
     /// What each beat of a metronome takes, in nanoseconds.
     beat: f64,
+    /// What each turn takes, in nanoseconds.
+    turn: f64,
 }
 
 impl Found {
@@ -148,7 +150,7 @@ impl Costs {
         let samples = length as f64 * self.share;
         let beat = if turn.is_beaten { self.beat } else { 0.0 };
         #[expect(clippy::cast_sign_loss, reason = "no cost is negative")]
-        let nanos = (samples + beat) as u64;
+        let nanos = (samples + beat + self.turn) as u64;
         Nanos(nanos)
     }
 }
@@ -262,9 +264,9 @@ struct Tally {
 const OFTEN: Duration = Duration::from_millis(4);
 const AT_FIRST: Duration = Duration::from_millis(200);
 
-/// Of programs whose threads get the CPU more often than so many times a millisecond it is not seen when they do: that would take more than a twelfth of
+/// Of programs whose threads get the CPU more often than so many times a millisecond it is not seen when they do: that would take more than a sixth of
 /// the time.
-const MOST_TURNS: u128 = 25;
+const MOST_TURNS: u128 = 60;
 
 impl Tally {
     fn on(cpu: u32) -> Self {
@@ -383,8 +385,11 @@ impl Tally {
 
     /// Measures what it took to see what was seen.
     fn measure_costs(&mut self) {
-        self.metronome = None;
+        (self.metronome, self.switches) = (None, None);
         let turns = &self.found.turns;
+        if turns.of_threads().any(|(_, turns)| !turns.is_empty()) {
+            self.found.costs.turn = cost_of_turn(self.cpu);
+        }
         if turns.any_spins() {
             self.found.costs.share = share_of_samples();
         }

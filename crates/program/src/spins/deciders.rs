@@ -23,6 +23,13 @@ const CHANCE: f64 = 0.01;
 /// Who worked less in a nap than so many nanoseconds did not do what its thread waits for.
 const LEAST_WORK: u64 = 1_000;
 
+/// So many threads at least show whether they wait alike: for one, or for their neighbours on one side or on both.
+const FEWEST_ALIKE: usize = 3;
+const BOTH: usize = 2;
+
+/// Fewer naps of a thread do not tell that it waits for another than those beside it.
+const TELL: usize = 4;
+
 /// Whom threads wait for at calls by which they look, where that are always the same.
 #[derive(Default)]
 pub(super) struct Deciders {
@@ -64,6 +71,7 @@ impl Deciders {
             deciders.of.insert((thread, site), naps.deciders());
         }
         deciders.add_few(&naps);
+        deciders.add_alike(&naps);
         deciders
     }
 
@@ -88,11 +96,69 @@ impl Deciders {
         }
     }
 
+    /// Where all threads that look at a call wait for the same one, or each for its neighbour, their naps together tell so sooner than those of each.
+    fn add_alike(&mut self, naps: &BTreeMap<(Option<SiteId>, u32), Naps>) {
+        let mut by_site: BTreeMap<Option<SiteId>, Vec<(u32, &Naps)>> = BTreeMap::new();
+        for (&(site, thread), naps) in naps {
+            by_site.entry(site).or_default().push((thread, naps));
+        }
+        for (site, all) in by_site {
+            if all.len() < FEWEST_ALIKE {
+                continue;
+            }
+            let threads = all[0].1.worked.len() as u32;
+            let one = together(&all, threads, |_, other| other);
+            let neighbours = together(&all, 2 * threads, |thread, other| threads + other - thread);
+            let best = |naps: &Naps| naps.worked.iter().copied().max();
+            let are_neighbours = best(&neighbours) > best(&one);
+            let found = if are_neighbours { neighbours } else { one }.deciders();
+            if found.is_empty() || found.len() > BOTH {
+                continue;
+            }
+            for (thread, own) in all {
+                let other = |&found: &u32| {
+                    if are_neighbours {
+                        (found + thread).checked_sub(threads)
+                    } else {
+                        Some(found)
+                    }
+                };
+                let others = found.iter().filter_map(other);
+                // Of very few naps none may have been told right.
+                let often = |&other: &u32| {
+                    let worked = own.worked.get(other as usize);
+                    worked.is_some_and(|&worked| worked * 2 >= own.count || own.count < TELL)
+                };
+                let mut others: BTreeSet<u32> = others.filter(often).collect();
+                if others.is_empty() {
+                    // At the end of a row, or where it closes to a ring.
+                    others.extend(own.mostly());
+                }
+                self.of.insert((thread, site), others);
+            }
+        }
+    }
+
     /// Returns whom a thread waits for at a call; nothing where that is not known.
     pub fn at(&self, thread: u32, site: Option<SiteId>) -> Option<&BTreeSet<u32>> {
         let deciders = self.of.get(&(thread, site));
         deciders.filter(|deciders| !deciders.is_empty())
     }
+}
+
+/// Returns the naps of several threads as if they were one's, where `place` tells for which place among so many each of a thread's others stands.
+fn together(all: &[(u32, &Naps)], places: u32, place: impl Fn(u32, u32) -> u32) -> Naps {
+    let mut sum = Naps {
+        count: 0,
+        worked: vec![0; places as usize],
+    };
+    for &(thread, naps) in all {
+        sum.count += naps.count;
+        for (other, worked) in (0..).zip(&naps.worked) {
+            sum.worked[place(thread, other) as usize] += worked;
+        }
+    }
+    sum
 }
 
 impl Naps {
@@ -161,5 +227,47 @@ mod tests {
         assert_eq!(mostly(7, &[0, 6, 4, 4]), Some(1));
         assert_eq!(mostly(7, &[0, 4, 3, 3]), None);
         assert_eq!(mostly(3, &[3, 3]), None);
+    }
+
+    /// Returns whom threads wait for, by their numbers, that look at one call so often while the others worked so often.
+    fn alike(naps: &[(u32, usize, &[usize])]) -> Vec<(u32, Vec<u32>)> {
+        let naps = naps.iter().map(|&(thread, count, worked)| {
+            let worked = worked.to_vec();
+            ((None, thread), Naps { count, worked })
+        });
+        let mut deciders = Deciders::default();
+        deciders.add_alike(&naps.collect());
+        let whom = |((thread, _), others): (_, BTreeSet<u32>)| (thread, Vec::from_iter(others));
+        deciders.of.into_iter().map(whom).collect()
+    }
+
+    #[test]
+    fn few_naps_of_many_threads_tell_that_each_waits_for_its_neighbour() {
+        let row: [(u32, usize, &[usize]); 3] = [
+            (2, 4, &[0, 4, 0, 2, 3]),
+            (3, 6, &[0, 3, 5, 0, 3]),
+            (4, 5, &[0, 2, 2, 5, 0]),
+        ];
+        assert_eq!(alike(&row), [(2, vec![1]), (3, vec![2]), (4, vec![3])]);
+        let mut ring = row.to_vec();
+        ring.push((1, 5, &[0, 0, 1, 3, 5]));
+        assert_eq!(alike(&ring)[0], (1, vec![4]), "it closes");
+    }
+
+    #[test]
+    fn few_naps_of_many_threads_tell_that_all_wait_for_one() {
+        let all: [(u32, usize, &[usize]); 3] = [
+            (1, 6, &[6, 0, 2, 4]),
+            (2, 6, &[6, 3, 0, 3]),
+            (3, 6, &[6, 3, 2, 0]),
+        ];
+        assert_eq!(alike(&all), [(1, vec![0]), (2, vec![0]), (3, vec![0])]);
+        // Whoever comes last, at a barrier.
+        let all: [(u32, usize, &[usize]); 3] = [
+            (1, 6, &[0, 0, 3, 5]),
+            (2, 6, &[0, 4, 0, 5]),
+            (3, 6, &[0, 4, 5, 0]),
+        ];
+        assert_eq!(alike(&all), []);
     }
 }

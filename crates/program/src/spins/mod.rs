@@ -18,6 +18,7 @@ mod deciders;
 mod meetings;
 mod naps;
 mod rows;
+mod streams;
 mod stretches;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,7 @@ use self::{
     deciders::Deciders,
     meetings::Meetings,
     rows::{Row, rows},
+    streams::Streams,
     stretches::{Stretch, returns},
 };
 use crate::{
@@ -77,6 +79,7 @@ pub(crate) struct Spins {
     /// From which event on it is told when turns end.
     told_from: Option<u32>,
     deciders: Deciders,
+    streams: Streams,
     /// What threads wait for that were about to look when they lost the CPU, by the event at which they do.
     early: BTreeMap<u32, Awaited>,
     /// How much CPU time each thread looks in the row that is passed over that an operation tells of, in nanoseconds.
@@ -139,6 +142,7 @@ impl Spins {
             lingers: vec![0; trace.threads.len()],
             told_from,
             deciders: Deciders::default(),
+            streams: Streams::default(),
             early: BTreeMap::new(),
             looks: BTreeMap::new(),
             looking: BTreeMap::new(),
@@ -158,6 +162,8 @@ impl Spins {
         let threads = 0..spins.events.len();
         if let Some(told) = spins.told_from {
             spins.deciders = Deciders::of(trace, &spins.rows, &spins.shares, told);
+            let who_and_when = (&spins.deciders, &spins.shares);
+            spins.streams = Streams::of(trace, &spins.events, &spins.rows, who_and_when);
         }
         spins.telling = threads.map(|thread| spins.telling(trace, thread)).collect();
         spins
@@ -428,6 +434,23 @@ impl Lowering<'_> {
         self.resumes_at[thread as usize] = end as u32 + 1;
     }
 
+    /// Lets threads that follow others need what these did, piece by piece.
+    pub fn follow(&mut self) {
+        for need in std::mem::take(&mut self.spins.streams.needs) {
+            let event = need.event;
+            let row = self.spins.row_around(need.follower, event);
+            let call = self.trace.call(&self.trace.events[event as usize]);
+            // What it does among its looks, and in coming back, is no piece of its work.
+            if row.is_some_and(|row| row.begin < event) || call.operation == Op::Return {
+                continue;
+            }
+            if let Some(place) = self.place_by(need.leader, need.used) {
+                let gate = self.gate_in(place, Waiting::Sleeping);
+                self.need_at(event, need.at, (gate, place.event));
+            }
+        }
+    }
+
     /// Finds what a thread waits for that looks, from its last look in vain on: the others come on meanwhile.
     fn awaited(&mut self, row: Row, thread: u32) -> Awaited {
         let others = if row.back.is_some() {
@@ -541,8 +564,13 @@ impl Lowering<'_> {
         if keeps_cpu {
             self.come_half_as_far(&mut others, (end, back));
         } else {
+            let followed = self.spins.streams.first(row.end);
             for other in &mut others {
-                other.used = if meeting.is_some() {
+                other.used = if let Some((leader, used)) = followed
+                    && leader == other.thread
+                {
+                    used
+                } else if meeting.is_some() {
                     u64::midpoint(other.used, other.then)
                 } else {
                     self.likely(spinner, end as u32, other)

@@ -1,0 +1,198 @@
+//! Threads that follow another: what one does needs what the other did before, piece by piece.
+//!
+//! One that looks whether its neighbour has done the next piece, and does its own then, looks in vain now and then. In the recording, on one CPU, the other does many
+//! pieces before this one looks again, and then this one does as many. So a wait needs no more than the first of what the other did in it; and as
+//! far as the thread comes in its own work until it waits again, so far the other has to come in what it has done by then.
+//!
+//! Those that wait for each other, as a master and its workers, do not follow.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use foretrace_trace::{SiteId, Trace};
+
+use super::{deciders::Deciders, rows::Row};
+use crate::shares::Shares;
+
+/// What a thread does between two waits needs in so many pieces what the other does.
+const PIECES: u64 = 8;
+
+/// Pieces are no shorter than so many nanoseconds.
+const SHORTEST: u64 = 20_000;
+
+/// What a thread needs of another before it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Need {
+    /// Who needs it, and the CPU time that it has used by then.
+    pub follower: u32,
+    pub at: u64,
+    /// The follower's event before which that is.
+    pub event: u32,
+    /// Of whom, and the CPU time that this one has to have used.
+    pub leader: u32,
+    pub used: u64,
+}
+
+/// Who follows whom, and what they need.
+#[derive(Default)]
+pub(super) struct Streams {
+    /// How far the other has to come, by the event that begins the last nap of a wait.
+    first: BTreeMap<u32, (u32, u64)>,
+    /// What is needed between waits.
+    pub needs: Vec<Need>,
+}
+
+impl Streams {
+    /// Finds those of a trace, by what the threads waited for in their rows of looks, and how far all had come at those. `events` are those of each thread.
+    pub fn of(
+        trace: &Trace,
+        events: &[Vec<u32>],
+        rows: &[Vec<Row>],
+        (deciders, shares): (&Deciders, &Shares),
+    ) -> Self {
+        let mut streams = Self::default();
+        let followed = Followed::of(trace, rows, deciders);
+        let site_of = |row: &Row| trace.call(&trace.events[row.end as usize]).site;
+        for (follower, rows) in (0..).zip(rows) {
+            let mut by_site: BTreeMap<Option<SiteId>, Vec<&Row>> = BTreeMap::new();
+            for row in rows {
+                by_site.entry(site_of(row)).or_default().push(row);
+            }
+            for (site, rows) in by_site {
+                let Some(leader) = followed.at(follower, site) else {
+                    continue;
+                };
+                let own = &events[follower as usize];
+                for (place, row) in rows.iter().enumerate() {
+                    let next = rows.get(place + 1).copied();
+                    streams.add(trace, (follower, own), (leader, shares), (row, next));
+                }
+            }
+        }
+        streams.keep_to_recording(trace, events);
+        streams
+    }
+
+    fn add(
+        &mut self,
+        trace: &Trace,
+        (follower, own): (u32, &[u32]),
+        (leader, shares): (u32, &Shares),
+        (row, next): (&Row, Option<&Row>),
+    ) {
+        let used = |event: u32| shares.of(event, leader);
+        let cpu = |event: u32| trace.events[event as usize].cpu().map(|cpu| cpu.0);
+        let ends = row.back.and_then(|back| {
+            let last = next.map_or(own.last().copied(), |next| Some(next.begin))?;
+            let came = next.map_or_else(|| used(back), |next| used(next.begin))?;
+            Some((used(row.look)?, used(back)?, came, cpu(back)?, cpu(last)?))
+        });
+        let Some((before, after, came, from, to)) = ends else {
+            return;
+        };
+        if after <= before || to <= from {
+            return;
+        }
+        let pieces = ((to - from) / SHORTEST).clamp(1, PIECES);
+        let first = before + (after - before) / (2 * pieces);
+        self.first.insert(row.end, (leader, first));
+        for piece in 1..pieces {
+            let part = |from: u64, to: u64| from + to.saturating_sub(from) * piece / pieces;
+            let at = part(from, to);
+            let event = own.partition_point(|&event| cpu(event).is_some_and(|cpu| cpu < at));
+            self.needs.push(Need {
+                follower,
+                at,
+                event: own[event],
+                leader,
+                used: part(first, came),
+            });
+        }
+    }
+
+    /// Needs no more of others than they had done in the recording.
+    fn keep_to_recording(&mut self, trace: &Trace, events: &[Vec<u32>]) {
+        let mut wanted: Vec<u32> = self.needs.iter().map(|need| need.event).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let shares = Shares::at(trace, events, &wanted);
+        for need in &mut self.needs {
+            if let Some(done) = shares.of(need.event, need.leader) {
+                need.used = need.used.min(done);
+            }
+        }
+    }
+
+    /// Returns whom a thread follows whose last nap of a wait begins with an event, and how far that one has to come.
+    pub fn first(&self, nap: u32) -> Option<(u32, u64)> {
+        self.first.get(&nap).copied()
+    }
+}
+
+/// Whom each thread waits for, where that is one other that does not wait for it in turn.
+struct Followed {
+    of: BTreeMap<(u32, Option<SiteId>), u32>,
+}
+
+impl Followed {
+    fn of(trace: &Trace, rows: &[Vec<Row>], deciders: &Deciders) -> Self {
+        let mut all: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        let (mut of, mut unknown) = (BTreeMap::new(), BTreeSet::new());
+        for (thread, rows) in (0..).zip(rows) {
+            for row in rows {
+                let site = trace.call(&trace.events[row.end as usize]).site;
+                let Some(waited_for) = deciders.at(thread, site) else {
+                    unknown.insert((thread, site));
+                    continue;
+                };
+                all.entry(thread).or_default().extend(waited_for);
+                if waited_for.len() == 1
+                    && let Some(&other) = waited_for.first()
+                {
+                    of.insert((thread, site), other);
+                }
+            }
+        }
+        of.retain(|&(thread, site), other| {
+            let reached = waited_for(&all, *other);
+            // One of whom it is not known for whom it waits there may close the row.
+            let ends = |other: &u32| unknown.contains(&(*other, site));
+            !reached.contains(&thread) && !reached.iter().any(ends)
+        });
+        Self { of }
+    }
+
+    fn at(&self, thread: u32, site: Option<SiteId>) -> Option<u32> {
+        self.of.get(&(thread, site)).copied()
+    }
+}
+
+/// Returns a thread, for whom it waits, for whom these wait, and so on.
+fn waited_for(all: &BTreeMap<u32, BTreeSet<u32>>, thread: u32) -> BTreeSet<u32> {
+    let mut reached = BTreeSet::from([thread]);
+    let mut left = vec![thread];
+    while let Some(thread) = left.pop() {
+        let further = all.get(&thread).into_iter().flatten();
+        left.extend(further.copied().filter(|&other| reached.insert(other)));
+    }
+    reached
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_wait_for_each_other_do_not_follow() {
+        let of = |pairs: &[(u32, u32)]| {
+            let mut all: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+            for &(thread, other) in pairs {
+                all.entry(thread).or_default().insert(other);
+            }
+            all
+        };
+        let row = of(&[(3, 2), (2, 1)]);
+        assert!(!waited_for(&row, 2).contains(&3) && waited_for(&row, 3).contains(&1));
+        let ring = of(&[(3, 2), (2, 1), (1, 3)]);
+        assert!(waited_for(&ring, 2).contains(&3));
+    }
+}
