@@ -33,15 +33,18 @@ pub(crate) const BUSY: u64 = 2;
 /// A thread that worked less than one part in so many of what others did on average is none that is waited for.
 pub(crate) const WORKS: u64 = 4;
 
+/// A gate, and the event that it opens at.
+pub(crate) type GateAt = (GateId, u32);
+
 /// Waits by sleeping, as far as the sweep has come.
 #[derive(Default)]
 pub(crate) struct Sleeps {
     /// The gates that open when a thread comes to an event, or in the work before it.
     opens: BTreeMap<u32, Vec<Opening>>,
     /// The gates that a thread waits for when its last sleep is over, by the event of that, and the events that they open at.
-    pub awaits: BTreeMap<u32, Vec<(GateId, u32)>>,
+    pub awaits: BTreeMap<u32, Vec<GateAt>>,
     /// The gates that a thread waits for in the work before an event, with the CPU times that it has used by then and the events that they open at.
-    needs: BTreeMap<u32, Vec<(u64, (GateId, u32))>>,
+    needs: BTreeMap<u32, Vec<(u64, GateAt)>>,
     /// How far the looks are apart, in nanoseconds, of a thread that waits so, by the event at which its last sleep is over.
     beats: BTreeMap<u32, u64>,
     /// Gates that nobody opens: their events became part of a longer wait.
@@ -108,7 +111,7 @@ pub(crate) struct Slept {
 pub(crate) struct Naps {
     slept: Slept,
     /// The gates that stand for how far the others came, and the events that they open at.
-    gates: Vec<(GateId, u32)>,
+    gates: Vec<GateAt>,
 }
 
 /// How far a thread has come.
@@ -210,13 +213,13 @@ impl Lowering<'_> {
     }
 
     /// Returns whether somebody opens a gate that stands for having come to an event, and that is waited for at another.
-    fn is_to_open(&self, (gate, at): (GateId, u32), event: u32) -> bool {
+    fn is_to_open(&self, (gate, at): GateAt, event: u32) -> bool {
         let is_void = self.sleeps.void.contains(&gate);
         !is_void && (at <= event || !self.will_pass_over(at))
     }
 
     /// Lets the thread of an event wait for a gate in the work before it, when it has used so much CPU time. The gate opens at another event.
-    pub fn need_at(&mut self, event: u32, cpu: u64, gate: (GateId, u32)) {
+    pub fn need_at(&mut self, event: u32, cpu: u64, gate: GateAt) {
         self.sleeps
             .needs
             .entry(event)

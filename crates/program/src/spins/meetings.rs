@@ -3,7 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Spins;
-use crate::{Action, GateId, Waiting, lower::Lowering, sleeps::Place};
+use crate::{
+    Action, GateId, Waiting,
+    lower::Lowering,
+    sleeps::{GateAt, Place},
+};
 
 /// Of those that meet, each waits for so many others at most by itself, and for the rest by the one that came last.
 const MOST_OTHERS: usize = 16;
@@ -102,7 +106,7 @@ impl Lowering<'_> {
         meeting: Meeting,
         others: &[Place],
         (begin, thread): (usize, u32),
-    ) -> Vec<(GateId, u32)> {
+    ) -> Vec<GateAt> {
         let arrived = self.arrival_at(meeting, thread);
         let mut gates = Vec::new();
         for &place in others {

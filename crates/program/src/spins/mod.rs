@@ -33,12 +33,12 @@ use self::{
     stretches::{Stretch, returns},
 };
 use crate::{
-    Action, GateId,
+    Action,
     idle::Busy,
     lower::{Lowering, OpenKind},
     program::Waiting,
     shares::Shares,
-    sleeps::{Place, WORKS},
+    sleeps::{GateAt, Place, WORKS},
 };
 
 /// A nap tells when in it its thread could have gone on, if another worked no more in it than one part in so many of what that does from one
@@ -340,7 +340,7 @@ fn turns<'t>(trace: &'t Trace, own: &'t [u32]) -> impl Iterator<Item = u64> + 't
 /// What a thread waits for that looks.
 struct Awaited {
     /// The gates that stand for how far others have to come, and the events that they open at.
-    gates: Vec<(GateId, u32)>,
+    gates: Vec<GateAt>,
     /// Whether any of them worked meanwhile.
     any_worked: bool,
     /// Whether it does wait for them.
