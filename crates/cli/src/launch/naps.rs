@@ -1,4 +1,4 @@
-//! Whether threads of a program that is recorded sleep so often that they may look for something in between.
+//! When threads get the CPU and lose it, seen from when they sleep so often that they may look for something in between.
 
 use std::{
     fs::{self, File},
@@ -6,9 +6,18 @@ use std::{
     mem::offset_of,
     os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
+    sync::mpsc::Receiver,
+    time::{Duration, Instant},
 };
 
 use foretrace_trace::journal::layout::{self, FLAG_NAPS, Header};
+
+use super::{
+    running::all_threads,
+    samples::{Pace, Samples, Seen},
+    spins::{INTERVAL, stays},
+    watched::Turns,
+};
 
 /// The journals in which a program is recorded.
 pub struct Naps {
@@ -44,4 +53,100 @@ fn says_so(journal: &Path) -> io::Result<bool> {
     let place = offset_of!(Header, flags) as u64;
     File::open(journal)?.read_exact_at(&mut flags, place)?;
     Ok(u64::from_ne_bytes(flags) & FLAG_NAPS != 0)
+}
+
+/// How often it is asked whether threads take naps, at first, and for how long that is, and then.
+const OFTEN: Duration = Duration::from_millis(4);
+const AT_FIRST: Duration = Duration::from_millis(200);
+
+/// Of programs whose threads get the CPU more often than so many times a millisecond it is not seen when they do: that would take more than a sixth of
+/// the time.
+const MOST_TURNS: u128 = 60;
+
+/// Sees when a program's threads get a CPU and lose it, from when they take many naps.
+pub struct Napping {
+    naps: Naps,
+    cpu: u32,
+    pid: u32,
+    /// For how long it has been asked whether they take naps.
+    asked: Duration,
+    switches: Option<Samples>,
+    /// For how long these have been seen, and how often any thread got the CPU.
+    seen: Duration,
+    turns: u128,
+    /// Whether the kernel does not tell that, or it would disturb the program.
+    is_refused: bool,
+}
+
+impl Napping {
+    /// Of a program, by the journals that it is recorded in.
+    pub fn of(naps: Naps, (cpu, pid): (u32, u32)) -> Self {
+        Self {
+            naps,
+            cpu,
+            pid,
+            asked: Duration::ZERO,
+            switches: None,
+            seen: Duration::ZERO,
+            turns: 0,
+            is_refused: false,
+        }
+    }
+
+    /// Sees for some time when threads get the CPU and lose it, if they take many naps. Returns whether the watch still goes on then.
+    pub fn watch_for(&mut self, time: Duration, on: &Receiver<()>, turns: &mut Turns) -> bool {
+        let mut left = time;
+        while !left.is_zero() {
+            let is_new = self.asked < AT_FIRST && self.switches.is_none();
+            let step = left.min(if is_new { OFTEN } else { INTERVAL });
+            let begun = Instant::now();
+            let goes_on = stays(on, step);
+            self.asked += step;
+            left -= step;
+            if let Some(switches) = &mut self.switches {
+                switches.take(|sight| {
+                    self.turns += u128::from(sight.seen == Seen::On);
+                    turns.add(sight, None, false);
+                });
+                self.seen += begun.elapsed();
+                if self.seen > AT_FIRST / 2 && self.turns > MOST_TURNS * self.seen.as_millis() {
+                    self.give_up(turns);
+                }
+            } else if goes_on && !self.is_refused && self.naps.are_taken() {
+                self.switches = samples_of_all(self.cpu, self.pid, Pace::Turns);
+                self.is_refused = self.switches.is_none();
+            }
+            if !goes_on {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Sees no longer when threads get the CPU and lose it, which disturbs them too much; and forgets it, as half of it would be taken for all.
+    fn give_up(&mut self, turns: &mut Turns) {
+        self.switches = None;
+        self.is_refused = true;
+        turns.look_away();
+        if !turns.any_spins() {
+            *turns = Turns::default();
+        }
+    }
+
+    /// Does not see it until the next time, while the program is looked at closely.
+    pub fn leave_off(&mut self, turns: &mut Turns) {
+        self.switches = None;
+        turns.look_away();
+    }
+}
+
+/// Begins to look at all threads of a program.
+pub fn samples_of_all(cpu: u32, pid: u32, pace: Pace) -> Option<Samples> {
+    let threads = all_threads(pid);
+    let mut samples = Samples::of_threads(cpu, &threads, pace).ok()?;
+    // Whoever was created meanwhile, by a thread that was not looked at yet.
+    let mut late = all_threads(pid);
+    late.retain(|thread| !threads.contains(thread));
+    samples.add(cpu, &late, pace);
+    Some(samples)
 }

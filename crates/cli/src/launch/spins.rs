@@ -19,14 +19,14 @@ use foretrace_trace::{
 use super::{
     loops::waiting_loop,
     metronome::{Metronome, cost_of_beat},
-    naps::Naps,
+    naps::{Napping, Naps, samples_of_all},
     running::{LongTurns, all_threads},
     samples::{Pace, Samples, Seen, Sight, cost_of_turn, share_of_samples},
     watched::{self, Turns},
 };
 
 /// How often samples are looked at. The program must still be there then.
-const INTERVAL: Duration = Duration::from_millis(20);
+pub const INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a program that is not watched all the time is left alone at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(15);
@@ -192,16 +192,18 @@ impl Watch {
             let mut since = Instant::now();
             let mut pause = FIRST_PAUSE;
             let mut turns = LongTurns::default();
-            while tally.watch_turns_for(pause, on, (pid, &naps)) {
+            let mut napping = Napping::of(naps, (cpu, pid));
+            while napping.watch_for(pause, on, &mut tally.found.turns) {
                 let threads = turns.threads(pid);
                 if !threads.is_empty()
                     && let Ok(mut samples) = Samples::of_threads(cpu, &threads, Pace::Loosely)
                 {
-                    let goes_on = tally.watch_turns_for(INTERVAL, on, (pid, &naps));
+                    let goes_on = napping.watch_for(INTERVAL, on, &mut tally.found.turns);
                     let share = (pause + INTERVAL).as_millis() / INTERVAL.as_millis();
                     let found = tally.take(&mut samples, Pace::Loosely.period() * share as u64);
                     if found > 1 && goes_on {
                         drop(samples);
+                        napping.leave_off(&mut tally.found.turns);
                         tally.watch_closely(on, pid);
                         // Who spun may spin again.
                         since = Instant::now();
@@ -235,7 +237,7 @@ impl Watch {
 }
 
 /// Waits for some time; returns whether the watch still goes on then.
-fn stays(on: &Receiver<()>, time: Duration) -> bool {
+pub fn stays(on: &Receiver<()>, time: Duration) -> bool {
     matches!(on.recv_timeout(time), Err(RecvTimeoutError::Timeout))
 }
 
@@ -249,24 +251,7 @@ struct Tally {
     metronome: Option<Metronome>,
     /// For how many intervals none was seen to.
     quiet: u32,
-    /// When threads get the CPU and lose it.
-    switches: Option<Samples>,
-    /// For how long it has been seen, and how often any got it.
-    watched: Duration,
-    turns: u128,
-    /// Whether the kernel does not tell that, or it would disturb the program.
-    is_refused: bool,
-    /// For how long it has been asked whether they take naps.
-    asked: Duration,
 }
-
-/// How often it is asked whether threads take naps, at first, and for how long that is, and then.
-const OFTEN: Duration = Duration::from_millis(4);
-const AT_FIRST: Duration = Duration::from_millis(200);
-
-/// Of programs whose threads get the CPU more often than so many times a millisecond it is not seen when they do: that would take more than a sixth of
-/// the time.
-const MOST_TURNS: u128 = 60;
 
 impl Tally {
     fn on(cpu: u32) -> Self {
@@ -276,76 +261,12 @@ impl Tally {
             found: Found::default(),
             metronome: None,
             quiet: 0,
-            switches: None,
-            watched: Duration::ZERO,
-            turns: 0,
-            is_refused: false,
-            asked: Duration::ZERO,
         }
-    }
-
-    /// Sees for some time when threads get the CPU and lose it, if they take many naps. Returns whether the watch still goes on then.
-    fn watch_turns_for(
-        &mut self,
-        time: Duration,
-        on: &Receiver<()>,
-        (pid, naps): (u32, &Naps),
-    ) -> bool {
-        let mut left = time;
-        while !left.is_zero() {
-            let is_new = self.asked < AT_FIRST && self.switches.is_none();
-            let step = left.min(if is_new { OFTEN } else { INTERVAL });
-            let begun = Instant::now();
-            let goes_on = stays(on, step);
-            self.asked += step;
-            left -= step;
-            if let Some(switches) = &mut self.switches {
-                switches.take(|sight| {
-                    self.turns += u128::from(sight.seen == Seen::On);
-                    self.found.turns.add(sight, None, false);
-                });
-                self.watched += begun.elapsed();
-                if self.watched > AT_FIRST / 2 && self.turns > MOST_TURNS * self.watched.as_millis()
-                {
-                    self.look_away_from_turns();
-                }
-            } else if goes_on && !self.is_refused && naps.are_taken() {
-                self.switches = self.samples_of_all(pid, Pace::Turns);
-                self.is_refused = self.switches.is_none();
-            }
-            if !goes_on {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Sees no longer when threads get the CPU and lose it, which disturbs them too much; and forgets it, as half of it would be taken for all.
-    fn look_away_from_turns(&mut self) {
-        self.switches = None;
-        self.is_refused = true;
-        self.found.turns.look_away();
-        if !self.found.turns.any_spins() {
-            self.found.turns = Turns::default();
-        }
-    }
-
-    /// Begins to look at all threads of a program.
-    fn samples_of_all(&self, pid: u32, pace: Pace) -> Option<Samples> {
-        let threads = all_threads(pid);
-        let mut samples = Samples::of_threads(self.cpu, &threads, pace).ok()?;
-        // Whoever was created meanwhile, by a thread that was not looked at yet.
-        let mut late = all_threads(pid);
-        late.retain(|thread| !threads.contains(thread));
-        samples.add(self.cpu, &late, pace);
-        Some(samples)
     }
 
     /// Looks at a program closely until no thread of it spins any longer.
     fn watch_closely(&mut self, on: &Receiver<()>, pid: u32) {
-        self.switches = None;
-        self.found.turns.look_away();
-        let Some(mut samples) = self.samples_of_all(pid, Pace::Closely) else {
+        let Some(mut samples) = samples_of_all(self.cpu, pid, Pace::Closely) else {
             return;
         };
         self.found.turns.set_samples(true);
@@ -385,7 +306,7 @@ impl Tally {
 
     /// Measures what it took to see what was seen.
     fn measure_costs(&mut self) {
-        (self.metronome, self.switches) = (None, None);
+        self.metronome = None;
         let turns = &self.found.turns;
         if turns.of_threads().any(|(_, turns)| !turns.is_empty()) {
             self.found.costs.turn = cost_of_turn(self.cpu);
