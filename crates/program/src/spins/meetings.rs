@@ -23,6 +23,8 @@ pub(super) type Meeting = (u32, u32);
 pub(super) struct Meetings {
     /// Who looked then, and did not come last.
     looked: BTreeMap<Meeting, BTreeSet<u32>>,
+    /// How those wait who look.
+    waiting: BTreeMap<Meeting, Waiting>,
     /// Which of these each last nap was of, by the event that begins it.
     by_nap: BTreeMap<u32, Meeting>,
     /// The gates that open when a thread comes to one.
@@ -32,10 +34,11 @@ pub(super) struct Meetings {
 impl Meetings {
     /// Adds the times at which threads met, where a call looks whether all have come that look there: of most naps all but one looked, and that one,
     /// which worked meanwhile, looks there at other times. `naps` are the last ones at that call, as the event that begins each, its thread, and what
-    /// others came to in it; `most_worked` tells which of all threads worked most between two events.
+    /// others came to in it; `waiting` is how they wait there, and `most_worked` tells which of all threads worked most between two events.
     pub fn add(
         &mut self,
         naps: impl Iterator<Item = (u32, u32, Meeting)>,
+        waiting: Waiting,
         most_worked: impl Fn(Meeting) -> Option<u32>,
     ) {
         let mut looked = BTreeMap::<Meeting, BTreeSet<u32>>::new();
@@ -61,6 +64,8 @@ impl Meetings {
         let met: usize = looked.iter().filter(is_one).map(naps).sum();
         let all: usize = looked.iter().map(naps).sum();
         if members.len() > 1 && met * 4 >= all * 3 {
+            let meetings = looked.keys().map(|&meeting| (meeting, waiting));
+            self.waiting.extend(meetings);
             self.looked.append(&mut looked);
             self.by_nap.append(&mut by_nap);
         }
@@ -69,6 +74,12 @@ impl Meetings {
     /// Returns the meeting that a thread waited for in the nap that began with an event.
     pub fn of(&self, nap: usize) -> Option<Meeting> {
         self.by_nap.get(&(nap as u32)).copied()
+    }
+
+    /// Returns how those wait for a meeting who look.
+    fn waiting(&self, meeting: Meeting) -> Waiting {
+        let known = self.waiting.get(&meeting);
+        known.copied().unwrap_or(Waiting::Looking)
     }
 }
 
@@ -108,9 +119,10 @@ impl Lowering<'_> {
         (begin, thread): (usize, u32),
     ) -> Vec<GateAt> {
         let arrived = self.arrival_at(meeting, thread);
+        let waiting = self.spins.meetings.waiting(meeting);
         let mut gates = Vec::new();
         for &place in others {
-            let gate = self.meeting_in(place, Waiting::Looking, arrived);
+            let gate = self.meeting_in(place, waiting, arrived);
             gates.push((gate, place.event));
         }
         for other in self.others_at(meeting, thread) {
@@ -124,7 +136,8 @@ impl Lowering<'_> {
         if let Some(&gate) = self.spins.meetings.arrivals.get(&(meeting, thread)) {
             return gate;
         }
-        let gate = self.arrival_of(thread, Waiting::Looking);
+        let waiting = self.spins.meetings.waiting(meeting);
+        let gate = self.arrival_of(thread, waiting);
         self.spins.meetings.arrivals.insert((meeting, thread), gate);
         gate
     }

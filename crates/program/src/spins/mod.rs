@@ -155,8 +155,10 @@ impl Spins {
         let mut meetings = Meetings::default();
         for site in sites {
             let thread = |event: u32| trace.call(&trace.events[event as usize]).thread.0;
-            let naps = spins.together(&spins.looking[&site], thread);
-            meetings.add(naps.into_iter(), |meeting| spins.most_worked(meeting));
+            let rows = &spins.looking[&site];
+            let naps = spins.together(rows, thread).into_iter();
+            let waiting = waiting(trace, rows[0].end);
+            meetings.add(naps, waiting, |meeting| spins.most_worked(meeting));
         }
         spins.meetings = meetings;
         let threads = 0..spins.events.len();
@@ -309,6 +311,15 @@ impl Spins {
     pub fn slice(&self) -> Option<u64> {
         let middle = self.turns.get(self.turns.len() / 2).copied();
         middle.filter(|&middle| self.turns.len() >= TURNS && middle >= LEAST_SLICE)
+    }
+}
+
+/// Returns how a thread waits that looks with such an event.
+fn waiting(trace: &Trace, look: u32) -> Waiting {
+    match trace.call(&trace.events[look as usize]).operation {
+        Op::Spin(_) => Waiting::Looking,
+        operation if operation.is_spin() => Waiting::Yielding,
+        _ => Waiting::Sleeping,
     }
 }
 
@@ -467,13 +478,7 @@ impl Lowering<'_> {
         } else if let Some(meeting) = self.spins.meetings.of(end) {
             self.gates_at(meeting, &others, (row.begin as usize, thread))
         } else {
-            let wait = if naps {
-                Waiting::Sleeping
-            } else if self.keeps_cpu(end) {
-                Waiting::Looking
-            } else {
-                Waiting::Yielding
-            };
+            let wait = waiting(self.trace, row.end);
             let gate = |place: Place| (self.gate_in(place, wait), place.event);
             others.into_iter().map(gate).collect()
         };
