@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The ways to share work of `shares_work.c`.
-const WAYS: [&str; 9] = [
+const WAYS: [&str; 11] = [
     "index",
     "queue",
     "stealing",
@@ -19,6 +19,8 @@ const WAYS: [&str; 9] = [
     "readers",
     "lock",
     "poll",
+    "naps",
+    "yielding",
 ];
 
 /// The numbers of threads, and of tasks for each.
