@@ -15,6 +15,7 @@
 //! `docs/models.md`, "What is assumed, and said".
 
 mod deciders;
+mod enders;
 mod meetings;
 mod naps;
 mod rows;
@@ -27,6 +28,7 @@ use foretrace_trace::{Call, Event, Operation as Op, SiteId, Trace};
 
 use self::{
     deciders::Deciders,
+    enders::Enders,
     meetings::Meetings,
     rows::{Row, rows},
     streams::Streams,
@@ -79,6 +81,9 @@ pub(crate) struct Spins {
     /// From which event on it is told when turns end.
     told_from: Option<u32>,
     deciders: Deciders,
+    enders: Enders,
+    /// Where in their work those who end waits at a call mostly are then, by what they are to those who wait.
+    parts: BTreeMap<(Option<SiteId>, usize), f64>,
     streams: Streams,
     /// What threads wait for that were about to look when they lost the CPU, by the event at which they do.
     early: BTreeMap<u32, Awaited>,
@@ -142,6 +147,8 @@ impl Spins {
             lingers: vec![0; trace.threads.len()],
             told_from,
             deciders: Deciders::default(),
+            enders: Enders::default(),
+            parts: BTreeMap::new(),
             streams: Streams::default(),
             early: BTreeMap::new(),
             looks: BTreeMap::new(),
@@ -164,6 +171,9 @@ impl Spins {
         let threads = 0..spins.events.len();
         if let Some(told) = spins.told_from {
             spins.deciders = Deciders::of(trace, &spins.rows, &spins.shares, told);
+            let looks = (&spins.events[..], &spins.rows[..]);
+            spins.enders = Enders::of(trace, looks, &spins.shares, told);
+            spins.parts = spins.parts(trace);
             let who_and_when = (&spins.deciders, &spins.shares);
             spins.streams = Streams::of(trace, &spins.events, &spins.rows, who_and_when);
         }
@@ -267,6 +277,44 @@ impl Spins {
     /// Returns the events of a thread, and at which places of these it returned from a wait.
     fn events_of(&self, thread: usize) -> (&[u32], &[u32]) {
         (&self.events[thread], &self.returns[thread])
+    }
+
+    /// Returns where in their work those who end waits are then, by the naps that tell: those in which they did not come far.
+    fn parts(&self, trace: &Trace) -> BTreeMap<(Option<SiteId>, usize), f64> {
+        let mut told: BTreeMap<(Option<SiteId>, usize), Vec<f64>> = BTreeMap::new();
+        for row in self.rows.iter().flatten() {
+            let Some((ender, back)) = self.enders.at(row.end).zip(row.back) else {
+                continue;
+            };
+            let used = |event| self.shares.of(event, ender.thread);
+            let Some((from, to)) = used(row.look).zip(used(back)) else {
+                continue;
+            };
+            let own = self.events_of(ender.thread as usize);
+            if let Some(stretch) = Stretch::at(trace, own, from)
+                && to.saturating_sub(from).saturating_mul(TELLING) <= stretch.length()
+            {
+                let site = trace.call(&trace.events[row.end as usize]).site;
+                let part = stretch.part(u64::midpoint(from, to));
+                told.entry((site, ender.role)).or_default().push(part);
+            }
+        }
+        let middle = |(what, mut parts): (_, Vec<f64>)| {
+            parts.sort_unstable_by(f64::total_cmp);
+            let at = |quarters: usize| parts[(parts.len() - 1) * quarters / 4];
+            if std::env::var("DBG").is_ok() {
+                eprintln!(
+                    "{what:?} {} {:.2} {:.2} {:.2}",
+                    parts.len(),
+                    at(1),
+                    at(2),
+                    at(3)
+                );
+            }
+            let is_alike = parts.len() >= ENOUGH && at(3) - at(1) <= ALIKE;
+            is_alike.then(|| (what, at(2)))
+        };
+        told.into_iter().filter_map(middle).collect()
     }
 
     /// Returns the naps of a thread that tell where in its work another was when the thread could go on, and which part of it that had done.
@@ -566,10 +614,10 @@ impl Lowering<'_> {
             // Only the last one that came lets the others go on.
             others = vec![others.swap_remove(last)];
         }
+        let followed = self.spins.streams.first(row.end);
         if keeps_cpu {
             self.come_half_as_far(&mut others, (end, back));
         } else {
-            let followed = self.spins.streams.first(row.end);
             for other in &mut others {
                 other.used = if let Some((leader, used)) = followed
                     && leader == other.thread
@@ -584,7 +632,18 @@ impl Lowering<'_> {
         }
         let site = self.trace.call(&self.trace.events[row.end as usize]).site;
         let deciders = self.spins.deciders.at(spinner, site);
-        if let Some(deciders) = deciders.filter(|_| meeting.is_none()) {
+        if meeting.is_some() {
+            // Whoever came last was found.
+        } else if let Some(ender) = self.spins.enders.at(row.end).filter(|_| followed.is_none()) {
+            others.retain(|other| other.thread == ender.thread);
+            let part = self.spins.parts.get(&(site, ender.role)).copied();
+            let used = |event| self.spins.shares.of(event, ender.thread);
+            if let [other] = &mut others[..]
+                && let Some((from, to)) = used(row.look).zip(row.back.and_then(used))
+            {
+                other.used = self.by_part(ender.thread, (from, to), part);
+            }
+        } else if let Some(deciders) = deciders {
             others.retain(|other| deciders.contains(&other.thread));
         }
         others.retain(|other| other.used > other.before);
@@ -623,6 +682,22 @@ impl Lowering<'_> {
         usual
             .unwrap_or(middle)
             .clamp(other.used, other.then.max(other.used))
+    }
+
+    /// Returns how far one had come that ended a wait, of what it worked in the last nap: where in its work it mostly ends waits; else half as far.
+    fn by_part(&self, thread: u32, (from, to): (u64, u64), part: Option<f64>) -> u64 {
+        let middle = u64::midpoint(from, to);
+        let own = self.spins.events_of(thread as usize);
+        let stretch = |cpu| Stretch::at(self.trace, own, cpu);
+        let Some((part, first)) = part.zip(stretch(from)) else {
+            return middle;
+        };
+        let mut at = first.cpu(part);
+        if at <= from && first.end() < to {
+            // It had been there already: the next time.
+            at = stretch(first.end()).map_or(first.end(), |next| next.cpu(part));
+        }
+        at.clamp(from, to.max(from))
     }
 
     /// Lets others come as far as they had when half of all was done that they worked between two events, one after the other. They may have
