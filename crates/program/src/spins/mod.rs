@@ -14,7 +14,6 @@
 //!
 //! `docs/models.md`, "What is assumed, and said".
 
-mod deciders;
 mod enders;
 mod meetings;
 mod naps;
@@ -27,7 +26,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use foretrace_trace::{Call, Event, Operation as Op, SiteId, Trace};
 
 use self::{
-    deciders::Deciders,
     enders::Enders,
     meetings::Meetings,
     rows::{Row, rows},
@@ -80,7 +78,6 @@ pub(crate) struct Spins {
     waits: Vec<bool>,
     /// From which event on it is told when turns end.
     told_from: Option<u32>,
-    deciders: Deciders,
     enders: Enders,
     /// Where in their work those who end waits at a call mostly are then, by what they are to those who wait.
     parts: BTreeMap<(Option<SiteId>, usize), f64>,
@@ -146,7 +143,6 @@ impl Spins {
             telling: Vec::new(),
             lingers: vec![0; trace.threads.len()],
             told_from,
-            deciders: Deciders::default(),
             enders: Enders::default(),
             parts: BTreeMap::new(),
             streams: Streams::default(),
@@ -170,11 +166,10 @@ impl Spins {
         spins.meetings = meetings;
         let threads = 0..spins.events.len();
         if let Some(told) = spins.told_from {
-            spins.deciders = Deciders::of(trace, &spins.rows, &spins.shares, told);
             let looks = (&spins.events[..], &spins.rows[..]);
             spins.enders = Enders::of(trace, looks, &spins.shares, told);
             spins.parts = spins.parts(trace);
-            let who_and_when = (&spins.deciders, &spins.shares);
+            let who_and_when = (&spins.enders, &spins.shares);
             spins.streams = Streams::of(trace, &spins.events, &spins.rows, who_and_when);
         }
         spins.telling = threads.map(|thread| spins.telling(trace, thread)).collect();
@@ -302,15 +297,6 @@ impl Spins {
         let middle = |(what, mut parts): (_, Vec<f64>)| {
             parts.sort_unstable_by(f64::total_cmp);
             let at = |quarters: usize| parts[(parts.len() - 1) * quarters / 4];
-            if std::env::var("DBG").is_ok() {
-                eprintln!(
-                    "{what:?} {} {:.2} {:.2} {:.2}",
-                    parts.len(),
-                    at(1),
-                    at(2),
-                    at(3)
-                );
-            }
             let is_alike = parts.len() >= ENOUGH && at(3) - at(1) <= ALIKE;
             is_alike.then(|| (what, at(2)))
         };
@@ -614,37 +600,24 @@ impl Lowering<'_> {
             // Only the last one that came lets the others go on.
             others = vec![others.swap_remove(last)];
         }
-        let followed = self.spins.streams.first(row.end);
         if keeps_cpu {
             self.come_half_as_far(&mut others, (end, back));
         } else {
             for other in &mut others {
-                other.used = if let Some((leader, used)) = followed
-                    && leader == other.thread
-                {
-                    used
-                } else if meeting.is_some() {
+                other.used = if meeting.is_some() {
                     u64::midpoint(other.used, other.then)
                 } else {
                     self.likely(spinner, end as u32, other)
                 };
             }
         }
-        let site = self.trace.call(&self.trace.events[row.end as usize]).site;
-        let deciders = self.spins.deciders.at(spinner, site);
-        if meeting.is_some() {
-            // Whoever came last was found.
-        } else if let Some(ender) = self.spins.enders.at(row.end).filter(|_| followed.is_none()) {
-            others.retain(|other| other.thread == ender.thread);
-            let part = self.spins.parts.get(&(site, ender.role)).copied();
-            let used = |event| self.spins.shares.of(event, ender.thread);
-            if let [other] = &mut others[..]
-                && let Some((from, to)) = used(row.look).zip(row.back.and_then(used))
-            {
-                other.used = self.by_part(ender.thread, (from, to), part);
+        if meeting.is_none()
+            && let Some((one, used)) = self.one_by_then(row)
+        {
+            others.retain(|other| other.thread == one);
+            for other in &mut others {
+                other.used = used;
             }
-        } else if let Some(deciders) = deciders {
-            others.retain(|other| deciders.contains(&other.thread));
         }
         others.retain(|other| other.used > other.before);
         let worked = |other: &Other| other.used - other.before;
@@ -684,20 +657,29 @@ impl Lowering<'_> {
             .clamp(other.used, other.then.max(other.used))
     }
 
-    /// Returns how far one had come that ended a wait, of what it worked in the last nap: where in its work it mostly ends waits; else half as far.
-    fn by_part(&self, thread: u32, (from, to): (u64, u64), part: Option<f64>) -> u64 {
-        let middle = u64::midpoint(from, to);
-        let own = self.spins.events_of(thread as usize);
-        let stretch = |cpu| Stretch::at(self.trace, own, cpu);
-        let Some((part, first)) = part.zip(stretch(from)) else {
-            return middle;
-        };
-        let mut at = first.cpu(part);
-        if at <= from && first.end() < to {
-            // It had been there already: the next time.
-            at = stretch(first.end()).map_or(first.end(), |next| next.cpu(part));
+    /// Returns the one that ended a wait, where one did, and how far it had come by then: where in its work it mostly ends waits; else half as far as it came
+    /// in the last nap. Who follows another needs no more than the first of that.
+    fn one_by_then(&self, row: Row) -> Option<(u32, u64)> {
+        if let Some(followed) = self.spins.streams.first(row.end) {
+            return Some(followed);
         }
-        at.clamp(from, to.max(from))
+        let ender = self.spins.enders.at(row.end)?;
+        let used = |event| self.spins.shares.of(event, ender.thread);
+        let (from, to) = (used(row.look)?, used(row.back?)?);
+        let site = self.trace.call(&self.trace.events[row.end as usize]).site;
+        let own = self.spins.events_of(ender.thread as usize);
+        let stretch = |cpu| Stretch::at(self.trace, own, cpu);
+        let part = self.spins.parts.get(&(site, ender.role));
+        let at = part.zip(stretch(from)).map(|(&part, first)| {
+            let at = first.cpu(part);
+            if at > from || first.end() >= to {
+                return at;
+            }
+            // It had been there already: the next time.
+            stretch(first.end()).map_or(first.end(), |next| next.cpu(part))
+        });
+        let at = at.unwrap_or(u64::midpoint(from, to));
+        Some((ender.thread, at.clamp(from, to.max(from))))
     }
 
     /// Lets others come as far as they had when half of all was done that they worked between two events, one after the other. They may have

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foretrace_trace::{SiteId, Trace};
 
-use super::{deciders::Deciders, rows::Row};
+use super::{enders::Enders, rows::Row};
 use crate::shares::Shares;
 
 /// What a thread does between two waits needs in so many pieces what the other does.
@@ -47,10 +47,10 @@ impl Streams {
         trace: &Trace,
         events: &[Vec<u32>],
         rows: &[Vec<Row>],
-        (deciders, shares): (&Deciders, &Shares),
+        (enders, shares): (&Enders, &Shares),
     ) -> Self {
         let mut streams = Self::default();
-        let followed = Followed::of(trace, rows, deciders);
+        let followed = Followed::of(enders);
         let site_of = |row: &Row| trace.call(&trace.events[row.end as usize]).site;
         for (follower, rows) in (0..).zip(rows) {
             let mut by_site: BTreeMap<Option<SiteId>, Vec<&Row>> = BTreeMap::new();
@@ -134,29 +134,23 @@ struct Followed {
 }
 
 impl Followed {
-    fn of(trace: &Trace, rows: &[Vec<Row>], deciders: &Deciders) -> Self {
+    fn of(enders: &Enders) -> Self {
         let mut all: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-        let (mut of, mut unknown) = (BTreeMap::new(), BTreeSet::new());
-        for (thread, rows) in (0..).zip(rows) {
-            for row in rows {
-                let site = trace.call(&trace.events[row.end as usize]).site;
-                let Some(waited_for) = deciders.at(thread, site) else {
-                    unknown.insert((thread, site));
-                    continue;
-                };
-                all.entry(thread).or_default().extend(waited_for);
-                if waited_for.len() == 1
-                    && let Some(&other) = waited_for.first()
-                {
-                    of.insert((thread, site), other);
-                }
+        let (mut of, mut for_all) = (BTreeMap::new(), BTreeSet::new());
+        for ((thread, site), waited_for) in enders.waited_for() {
+            if waited_for.is_empty() {
+                for_all.insert(thread);
             }
+            if waited_for.len() == 1
+                && let Some(&other) = waited_for.first()
+            {
+                of.insert((thread, site), other);
+            }
+            all.entry(thread).or_default().extend(waited_for);
         }
-        of.retain(|&(thread, site), other| {
+        of.retain(|&(thread, _), other| {
             let reached = waited_for(&all, *other);
-            // One of whom it is not known for whom it waits there may close the row.
-            let ends = |other: &u32| unknown.contains(&(*other, site));
-            !reached.contains(&thread) && !reached.iter().any(ends)
+            !reached.contains(&thread) && reached.is_disjoint(&for_all)
         });
         Self { of }
     }
