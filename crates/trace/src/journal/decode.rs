@@ -15,6 +15,9 @@ use super::shares::Shares;
 /// What a wait that had not come back at the end is given as its outcome: `EINTR`, interrupted by the end.
 const INTERRUPTED: u8 = OUTCOME_FAILED + 4;
 
+/// The third operand of a wait for a condition that was seen to give its mutex up before.
+const GAVE_UP: u64 = 1;
+
 /// A call, or a return, of one thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decoded {
@@ -48,7 +51,8 @@ pub(super) struct WordsId(u64);
 /// Decodes one thread's records in the order in which they were made.
 ///
 /// A call that was made by a signal handler while the thread waited in another call is moved before that other call:
-/// a waiting thread does nothing, and the kernel, too, makes it wait anew after the handler.
+/// a waiting thread does nothing, and the kernel, too, makes it wait anew after the handler. What waits for a condition has given its mutex
+/// up by then, and is taken to have done so by itself, and to get it again before it goes on waiting.
 pub(super) struct Decoder<'a> {
     records: Records<'a>,
     scale: Timescale,
@@ -412,10 +416,22 @@ impl<'a> Decoder<'a> {
     /// Emits an event, and moves the calls that wait around it to after it.
     fn emit(&mut self, event: Decoded) {
         for waiting in &mut self.waiting {
+            if is_of_condition(waiting.kind) && waiting.third != GAVE_UP {
+                waiting.third = GAVE_UP;
+                self.ready.push_back(of_mutex(waiting, Kind::MutexUnlock));
+            }
             waiting.tsc = event.tsc;
             waiting.cpu = event.cpu;
         }
         self.ready.push_back(event);
+    }
+
+    /// Emits a call that waited.
+    fn emit_wait(&mut self, call: Decoded) {
+        if is_of_condition(call.kind) && call.third == GAVE_UP {
+            self.emit(of_mutex(&call, Kind::MutexLock));
+        }
+        self.emit(call);
     }
 
     /// Dates the return of a row of looks back by what the program worked in between, which so counts as work after it.
@@ -453,7 +469,7 @@ impl<'a> Decoder<'a> {
             Some(position) => {
                 let left = self.waiting.split_off(position);
                 if let Some(&call) = left.first() {
-                    self.emit(call);
+                    self.emit_wait(call);
                 }
                 self.emit(event);
             }
@@ -466,7 +482,7 @@ impl<'a> Decoder<'a> {
     /// would look like an acquisition is followed by its failure.
     fn give_up_waiting(&mut self) {
         while let Some(call) = self.waiting.pop() {
-            self.emit(call);
+            self.emit_wait(call);
             let stands_alone = matches!(
                 call.kind,
                 Kind::CondWait
@@ -487,6 +503,22 @@ impl<'a> Decoder<'a> {
                 });
             }
         }
+    }
+}
+
+fn is_of_condition(kind: Kind) -> bool {
+    matches!(kind, Kind::CondWait | Kind::CondTimedWait)
+}
+
+/// Returns what a wait for a condition does to its mutex by the way.
+fn of_mutex(wait: &Decoded, kind: Kind) -> Decoded {
+    Decoded {
+        kind,
+        outcome: OUTCOME_SUCCESS,
+        object: wait.second,
+        second: 0,
+        third: 0,
+        ..*wait
     }
 }
 

@@ -123,6 +123,39 @@ fn a_handlers_call_stands_before_the_wait_that_it_interrupted() {
 }
 
 #[test]
+fn who_waits_for_a_condition_has_given_its_mutex_up_before_a_handler_calls() {
+    let draft = Draft::new(7, 0)
+        .thread(0, 7, 70)
+        .record(5, Kind::MutexLock, 64, OUTCOME_SUCCESS, 0)
+        .record(10, Kind::CondWait, 128, OUTCOME_PENDING, 0)
+        .record(0, Kind::Extension, 64, 0, 0)
+        .record(20, Kind::SemPost, 192, OUTCOME_SUCCESS, 0)
+        .record(25, Kind::SemPost, 192, OUTCOME_SUCCESS, 0)
+        .record(
+            30,
+            Kind::Return,
+            128,
+            OUTCOME_SUCCESS,
+            Kind::CondWait as u64,
+        )
+        .exited(100);
+    let trace = read(&[draft]);
+    assert_eq!(
+        lines(&trace),
+        [
+            "5 main lock",
+            "10 main unlock",
+            "20 main sem_post",
+            "25 main sem_post",
+            "25 main lock",
+            "25 main cond_wait",
+            "30 main return",
+            "100 main terminate"
+        ]
+    );
+}
+
+#[test]
 fn a_wait_that_never_came_back_acquired_nothing() {
     let draft = Draft::new(7, 0)
         .thread(0, 7, 70)
