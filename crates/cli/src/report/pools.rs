@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use foretrace_program::{Program, Queue, WorkPool};
+use foretrace_program::{NoPool, Program, Queue, WorkPool};
 use foretrace_symbols::SourceMap;
 use foretrace_trace::{ObjectId, SiteId, Trace};
 use serde::Serialize;
@@ -68,7 +68,9 @@ impl PoolJson {
 
 /// Warns of pools that are replayed as recorded, since not any worker can run any of their tasks.
 pub fn warnings(trace: &Trace, program: &Program) -> Vec<String> {
-    let others = program.no_pools.iter().filter(|group| group.is_pool);
+    // A single worker has all tasks, whichever way it is replayed.
+    let is_told = |group: &&NoPool| group.is_pool && group.threads > 1;
+    let others = program.no_pools.iter().filter(is_told);
     others
         .map(|group| {
             format!(

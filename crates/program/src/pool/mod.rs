@@ -259,12 +259,12 @@ fn find_in(program: &LaidOut<'_>, mut group: groups::Group, found: &mut Pools) {
             workers.any(|worker| worker.thread == *thread)
         };
         let (workers, others): (Vec<_>, Vec<_>) = group.threads.into_iter().partition(is_worker);
+        if workers.is_empty() {
+            return;
+        }
         match safety::check(program, &take) {
             Err(reason) => found.others.push(no(true, workers.len(), reason)),
             Ok(ordered) => found.pools.push(take.into_pool(routine, ordered)),
-        }
-        if workers.is_empty() {
-            return;
         }
         is_first = false;
         group.threads = others;

@@ -1,6 +1,6 @@
 //! What a recording cannot tell of programs that wait by other means than the C library's: warnings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::names::list;
 use crate::{ObjectKind, ProcessId, SiteId, ThreadId, Trace};
@@ -46,22 +46,23 @@ impl Spins {
     }
 }
 
-/// Returns a warning for each process that waits for futexes.
+/// Returns a warning for each program that waits for futexes, however many processes ran it.
 pub(super) fn futexes(trace: &Trace) -> Vec<String> {
-    let uses = |process: usize| {
-        trace.objects.iter().any(|object| {
-            object.kind == ObjectKind::Futex && object.process == ProcessId::from_index(process)
-        })
-    };
-    let processes = trace.processes.iter().enumerate();
-    processes
-        .filter(|&(process, _)| uses(process))
-        .map(|(_, process)| {
+    let futexes = trace.objects.iter();
+    let futexes = futexes.filter(|object| object.kind == ObjectKind::Futex);
+    let using: BTreeSet<ProcessId> = futexes.map(|object| object.process).collect();
+    let mut told = BTreeSet::new();
+    let programs = using.into_iter().map(|process| {
+        let process = &trace.processes[process.index()];
+        process.name.as_str()
+    });
+    programs
+        .filter(|&name| told.insert(name))
+        .map(|name| {
             format!(
-                "{}: it waits by futexes (C++'s futures and atomics and Rust's locks and channels do), which are recorded only \
+                "{name}: it waits by futexes (C++'s futures and atomics and Rust's locks and channels do), which are recorded only \
                  where a thread had to wait: locks that were free and values that were there are not known, and may hold \
-                 more CPUs up",
-                process.name
+                 more CPUs up"
             )
         })
         .collect()
