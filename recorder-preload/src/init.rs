@@ -3,11 +3,11 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use foretrace_recorder::{KnownCosts, clock, process, stack, turns};
+use foretrace_recorder::{KnownCosts, clock, process, stack, sys, turns};
 
 use crate::{
-    children, closing, environment, exit, exports, file_locks, foreign, io, mpi, next, openmp,
-    pipes, poll, queues, sleep, sockets, stdio, successors, thread,
+    children, closing, environment, exit, exports, file_locks, foreign, io, lent, mpi,
+    next, openmp, pipes, poll, queues, sleep, sockets, stdio, successors, thread,
 };
 
 #[used]
@@ -74,6 +74,12 @@ fn wake_up() -> bool {
     sockets::look_up_all();
     stdio::look_up_all();
     exports::look_up_words();
+    if sys::runs_in_valgrind() {
+        // What it does there takes Valgrind's time, not its own; and what the recorder does Valgrind would report as the program's.
+        lent::believe();
+        process::stay_passive();
+        return false;
+    }
     successors::take_binding();
     foreign::note_own_path();
     // SAFETY: getenv reads the environment, which nobody changes while the process has one thread.

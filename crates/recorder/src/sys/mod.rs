@@ -4,13 +4,14 @@ use core::arch::asm;
 use core::ffi::c_int;
 use core::sync::atomic::AtomicU32;
 
+mod emulators;
 mod files;
 mod locks;
 mod memory;
 mod signals;
 mod sockets;
 
-pub use {files::*, locks::*, memory::*, signals::*, sockets::*};
+pub use {emulators::*, files::*, locks::*, memory::*, signals::*, sockets::*};
 
 /// Makes a system call; a result in `-4095..0` is a negated `errno`.
 ///
