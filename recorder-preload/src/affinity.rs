@@ -76,9 +76,11 @@ impl Target {
         let own = sys::gettid();
         let number = number.cast_unsigned();
         if number == 0 || number == own {
+            let state = ThreadState::current();
             return Self {
                 object: 0,
-                bound: Some(&ThreadState::current().bound),
+                // A child of `vfork` has its parent's, and is bound without it.
+                bound: (!state.is_in_vfork()).then_some(&state.bound),
                 number: Some(own),
             };
         }
@@ -111,9 +113,11 @@ impl Target {
 
     fn get(&self) -> u64 {
         let by_others = self.number.and_then(bindings::of);
-        match (self.bound, by_others) {
-            (Some(bound), None) => bound.load(Ordering::Relaxed),
-            (bound, by_others) => {
+        let bound = self.bound;
+        let inherited = (self.object == 0).then(|| &ThreadState::current().bound);
+        match (bound.or(inherited), by_others) {
+            (Some(known), None) => known.load(Ordering::Relaxed),
+            (_, by_others) => {
                 let cpus = by_others.unwrap_or(0);
                 if let Some(bound) = bound {
                     bound.store(cpus, Ordering::Relaxed);

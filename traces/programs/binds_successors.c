@@ -83,6 +83,15 @@ int main(int count, char **arguments) {
     char *words[] = {"program", "spawned", NULL};
     posix_spawn(&child, path, NULL, NULL, words, copy);
     waitpid(child, &status, 0);
+    child = vfork();
+    if (child == 0) {
+        words[1] = "bound in vfork";
+        bind_to(0, 8, 8);
+        execv(path, words);
+        _exit(1);
+    }
+    waitpid(child, &status, 0);
+    printf("parent %lx\n", own());
     pthread_t thread;
     pthread_create(&thread, NULL, starts, path);
     pthread_join(thread, NULL);

@@ -85,7 +85,9 @@ pub(crate) fn create(directory: &CStr, birth: Birth) -> Result<&'static Header, 
     let (fd, predecessors) = open_fresh(directory, start_ticks)?;
     let limit = sys::soft_limit(libc::RLIMIT_NOFILE);
     let fd = sys::move_up(fd, PREFERRED_FD.min(limit.saturating_sub(8)) as i32);
-    let (device, inode) = sys::identity(fd)?;
+    let stat = sys::stat(fd)?;
+    let (device, inode) = (stat.st_dev, stat.st_ino);
+    sys::let_owner_in(fd, &stat)?;
     sys::allocate(fd, 0, PAGE_BYTES)?;
     let header: *mut Header = sys::map_shared(fd, 0, PAGE_BYTES, false)?.cast();
     fill_program(header);
@@ -107,8 +109,13 @@ pub(crate) fn map_beside(name: &CStr, flags: i32, bytes: usize) -> Option<*mut u
     let fd = sys::open_below(directory, name, flags, 0o600);
     sys::close(directory);
     let fd = fd.ok()?;
+    let stat = sys::stat(fd);
+    if let Ok(stat) = &stat {
+        // Of one that others made they did so.
+        let _ = sys::let_owner_in(fd, stat);
+    }
     // What has its room already is in use: making room is writing zeros.
-    let has_room = sys::stat(fd).is_ok_and(|stat| stat.st_size >= bytes as i64);
+    let has_room = stat.is_ok_and(|stat| stat.st_size >= bytes as i64);
     let room = if has_room {
         Ok(())
     } else {

@@ -83,7 +83,7 @@ fn bindings_go_on_in_children_and_in_the_programs_that_a_process_becomes() {
     let run = record_command(&program, &[], &variables);
     assert_eq!(
         run.stdout(),
-        "all 3f\nforked a\nexecl a\nexecv a\nexecve a\nexecvpe a\nexecle a\nspawned a\n\
+        "all 3f\nforked a\nexecl a\nexecv a\nexecve a\nexecvpe a\nexecle a\nspawned a\nbound in vfork 8\nparent a\n\
          spawned by a thread 4\nstarted by a shell a\nchild 0\nbound 0\nto 10\nempty 22\nbound by another 10\nexecv 10\ngone 3\ngone 3\nsmall 22\n"
     );
     // The program that the thread started is where it is from its beginning.

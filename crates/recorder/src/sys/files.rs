@@ -193,6 +193,26 @@ pub fn path_of(fd: Fd, path: &mut [u8]) -> Option<usize> {
     length.filter(|&length| length < path.len())
 }
 
+/// Lets the owner of an open file read and write it, where the process's mask of modes kept that from happening.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn let_owner_in(fd: Fd, stat: &libc::stat) -> Result<(), Errno> {
+    const OWNER: u32 = libc::S_IRUSR | libc::S_IWUSR;
+    if stat.st_mode & OWNER == OWNER {
+        return Ok(());
+    }
+    // SAFETY: takes two numbers.
+    let result = unsafe {
+        syscall(
+            libc::SYS_fchmod,
+            [fd.0 as usize, OWNER as usize, 0, 0, 0, 0],
+        )
+    };
+    check(result).map(drop)
+}
+
 /// Returns what the kernel says of an open file.
 ///
 /// # Errors
