@@ -101,6 +101,27 @@ fn a_program_that_becomes_another_counts_its_time_once() {
 }
 
 #[test]
+fn a_program_that_a_thread_becomes_counts_its_time_from_that_threads() {
+    let program = compile("exec_self.c", "exec_from_thread", &[]);
+    let run = record_command(&program, &[OsStr::new("thread")], &[]);
+    assert_eq!(run.stdout(), "again\n");
+    let ends: Vec<u64> = (0..run.trace.threads.len())
+        .map(|thread| {
+            let events = run.trace.events.iter();
+            let own = events.filter(|event| run.trace.call(event).thread.index() == thread);
+            let cpu = own.filter_map(foretrace_trace::Event::cpu).max();
+            cpu.expect("each does something").0
+        })
+        .collect();
+    let [main, thread, again] = ends[..] else {
+        panic!("three threads, not {ends:?}")
+    };
+    assert!(thread > main, "it works twice as much: {ends:?}");
+    // From the first thread's time, or from none, it would be none, or the thread's as well.
+    assert!(again > main / 2 && again < main * 2, "{ends:?}");
+}
+
+#[test]
 fn a_program_that_closes_every_file_goes_on_being_recorded() {
     let run = record("closes_all_files.c");
     assert_eq!(run.output.status.code(), Some(0));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::clock::Timescale;
 use super::decode::Decoder;
 use super::file::{Before, Journal, Stamp};
-use super::layout::OUTCOME_PENDING;
+use super::layout::{Kind, OUTCOME_PENDING};
 use super::lineage::is_successor;
 use crate::Nanos;
 
@@ -47,18 +47,27 @@ fn is_idle(journal: &Journal) -> bool {
     journal.threads.iter().all(|thread| !thread.has_events)
 }
 
-/// Returns what a process has used when it becomes another program, as the kernel counts it: up to its first thread's last event.
+/// Returns what the first thread of another program has used when a process becomes that, as the kernel counts it: up to the last event of
+/// the thread that went on as it, which need not have been the first one.
 fn after(journal: &Journal, scale: Timescale) -> Before {
     let Before { cpu, recorder } = journal.before;
-    let main = journal
-        .threads
-        .iter()
-        .find(|thread| thread.tid == journal.pid);
-    let Some(main) = main else {
+    let mut went_on = None;
+    for thread in &journal.threads {
+        let is_main = thread.tid == journal.pid;
+        let base = if is_main { cpu } else { 0 };
+        let mut decoder = Decoder::new(journal, thread, scale, base);
+        let became = decoder.by_ref().last();
+        let became = became.filter(|event| event.kind == Kind::Exec);
+        // Of several that set out to, the last; the first thread where none was seen to.
+        let when = became.map(|event| event.tsc);
+        let is_later = went_on.as_ref().is_none_or(|(latest, _)| when > *latest);
+        if (is_main || when.is_some()) && is_later {
+            went_on = Some((when, decoder));
+        }
+    }
+    let Some((_, decoder)) = went_on else {
         return journal.before;
     };
-    let mut decoder = Decoder::new(journal, main, scale, cpu);
-    while decoder.next().is_some() {}
     if is_idle(journal) {
         let used = decoder.recorder_cpu();
         return Before {
