@@ -84,6 +84,7 @@ extern "C" fn before_vfork(site: u64) {
 /// Takes the system call's result and returns the function's. Runs in the parent only.
 extern "C" fn after_vfork(result: isize) -> isize {
     if let Some(slot) = vfork::leave() {
+        foreign::take_away();
         started(slot, result as pid_t, -result as c_int);
     }
     if result < 0 {
@@ -160,9 +161,11 @@ unsafe fn spawn_by(pid: *mut pid_t, site: u64, call: impl FnOnce(*mut pid_t) -> 
 /// Prepares the environment that a program is started with; returns one to give it instead.
 unsafe fn prepare(program: Program, variables: Strings) -> Option<Mapped> {
     // SAFETY: the program's own call.
-    unsafe { successors::prepare(variables) };
+    let other = unsafe { foreign::environment_for(program, variables) };
+    let variables = other.as_ref().map_or(variables, Mapped::variables);
     // SAFETY: as above.
-    unsafe { foreign::environment_for(program, variables) }
+    unsafe { successors::prepare(variables) };
+    other
 }
 
 /// The program that `system` and `popen` run.
@@ -403,15 +406,19 @@ pub unsafe extern "C-unwind" fn waitid(
 enum Given {
     Third,
     Fourth,
+    /// Behind the null that ends its other arguments, of which there is at least one.
+    Last,
     /// The process's own.
     Own,
 }
 
 impl Given {
-    fn find(self, arguments: &Arguments) -> Strings {
+    fn find(self, arguments: &mut Arguments) -> Strings {
         match self {
             Self::Third => arguments.third as Strings,
             Self::Fourth => arguments.fourth as Strings,
+            // SAFETY: the function takes them so.
+            Self::Last => unsafe { arguments.behind_null().read() as Strings },
             Self::Own => environment::variables(),
         }
     }
@@ -420,6 +427,8 @@ impl Given {
         match self {
             Self::Third => arguments.third = by.keep() as c_long,
             Self::Fourth => arguments.fourth = by.keep() as c_long,
+            // SAFETY: as above.
+            Self::Last => unsafe { arguments.behind_null().write(by.keep() as c_long) },
             Self::Own => foreign::replace_own(by),
         }
     }
@@ -450,9 +459,7 @@ fn prepare_to_become(arguments: &mut Arguments, program: Program, given: Given) 
     foreign::put_back();
     let variables = given.find(arguments);
     // SAFETY: what the program gives to the other one.
-    unsafe { successors::prepare(variables) };
-    // SAFETY: as above.
-    if let Some(other) = unsafe { foreign::environment_for(program, variables) } {
+    if let Some(other) = unsafe { prepare(program, variables) } {
         given.replace(arguments, other);
     }
     if recording() {
@@ -498,8 +505,7 @@ become_another! {
     execvpe, before_execvpe, EXECVPE, name, Third;
     execl, before_execl, EXECL, path, Own;
     execlp, before_execlp, EXECLP, name, Own;
-    // Its environment is behind its other arguments, and mostly the process's own.
-    execle, before_execle, EXECLE, path, Own;
+    execle, before_execle, EXECLE, path, Last;
     fexecve, before_fexecve, FEXECVE, file, Third;
     execveat, before_execveat, EXECVEAT, below, Fourth;
 }

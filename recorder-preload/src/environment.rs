@@ -34,7 +34,11 @@ pub fn variables() -> *const *mut c_char {
 ///
 /// Where there is something, it is strings up to a null.
 pub unsafe fn value_in(variables: *const *mut c_char, name: &CStr) -> Option<*mut c_char> {
-    let name = name.to_bytes();
+    // SAFETY: by the caller's promise.
+    unsafe { find(variables, name.to_bytes()) }
+}
+
+unsafe fn find(variables: *const *mut c_char, name: &[u8]) -> Option<*mut c_char> {
     let mut at = variables;
     let (mut lists, mut strings) = (Page::default(), Page::default());
     loop {
@@ -57,14 +61,50 @@ pub unsafe fn value_in(variables: *const *mut c_char, name: &CStr) -> Option<*mu
     }
 }
 
-/// A page that is known to be there: to ask for each variable would take long.
+/// Returns the variable of such strings whose name is that of another one.
+///
+/// # Safety
+///
+/// As for [`value_in`].
+pub unsafe fn of_the_name_in(variables: *const *mut c_char, other: &CStr) -> Option<*mut c_char> {
+    let name = other.to_bytes().split(|&byte| byte == b'=').next()?;
+    // SAFETY: by the caller's promise.
+    let value = unsafe { find(variables, name) }?;
+    // SAFETY: the name and a sign stand before the value.
+    Some(unsafe { value.sub(name.len() + 1) })
+}
+
+/// Returns how many such strings there are, none where nothing is; `None` where they cannot be read.
+///
+/// # Safety
+///
+/// As for [`value_in`].
+pub unsafe fn count(variables: *const *mut c_char) -> Option<usize> {
+    if variables.is_null() {
+        return Some(0);
+    }
+    let mut page = Page::default();
+    for index in 0.. {
+        let at = variables.wrapping_add(index);
+        if !page.can_be_read(at.addr()) {
+            break;
+        }
+        // SAFETY: it can be read.
+        if unsafe { at.read_unaligned() }.is_null() {
+            return Some(index);
+        }
+    }
+    None
+}
+
+/// A page that is known to be there: to ask for each variable would take long. The first one never is.
 #[derive(Default)]
 struct Page(usize);
 
 impl Page {
     fn can_be_read(&mut self, address: usize) -> bool {
         let page = address / PAGE_BYTES;
-        if page != self.0 {
+        if page == 0 || page != self.0 {
             if !lent::can_read(address as u64, 1) {
                 return false;
             }

@@ -1,5 +1,5 @@
 //! Programs that this library cannot be loaded into get an environment that does not name it: their loader would complain, or refuse to
-//! run them.
+//! run them. Others get one that does, where they are given one that does not.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -8,7 +8,7 @@ use foretrace_recorder::programs::{self, Buffers};
 use foretrace_recorder::sys::{self, Fd};
 use foretrace_recorder::{ThreadState, process};
 
-use crate::environment;
+use crate::{adopted, environment};
 
 type Strings = *const *mut c_char;
 
@@ -58,21 +58,50 @@ struct Room {
     path: [u8; 2048],
 }
 
-/// Memory of its own.
+/// Memory of its own, which ends with what is told of it where it is left behind.
 pub struct Mapped {
     address: *mut u8,
     bytes: usize,
 }
 
+/// Memory that a child of `vfork` left to the process that it has it in common with.
+struct Left {
+    next: *mut Left,
+    address: *mut u8,
+    bytes: usize,
+    /// The state of the thread that called `vfork`.
+    thread: *const ThreadState,
+}
+
+/// What was left last; null for nothing.
+static LEFT: AtomicPtr<Left> = AtomicPtr::new(core::ptr::null_mut());
+
 impl Mapped {
     fn new(bytes: usize) -> Option<Self> {
+        let bytes = bytes.next_multiple_of(align_of::<Left>()) + size_of::<Left>();
         let address = sys::map_zeroed(bytes).ok()?;
         Some(Self { address, bytes })
     }
 
-    /// Returns the environment that was put there, which stays for good.
+    /// Returns the environment that was put there, which stays until the process becomes another program, or, in a child of `vfork`, until
+    /// [`take_away`].
     pub fn keep(self) -> Strings {
         let variables = self.variables();
+        let state = ThreadState::current();
+        if state.is_in_vfork() {
+            let Self { address, bytes } = self;
+            // SAFETY: the memory's end, which is aligned as its beginning is.
+            let left: *mut Left = unsafe { address.add(bytes - size_of::<Left>()) }.cast();
+            let told = Left {
+                next: core::ptr::null_mut(),
+                address,
+                bytes,
+                thread: state,
+            };
+            // SAFETY: nobody else knows of it yet.
+            unsafe { left.write(told) };
+            leave(left);
+        }
         core::mem::forget(self);
         variables
     }
@@ -90,6 +119,35 @@ impl Drop for Mapped {
     }
 }
 
+fn leave(left: *mut Left) {
+    let mut first = LEFT.load(Ordering::Acquire);
+    loop {
+        // SAFETY: it is in no list.
+        unsafe { (*left).next = first };
+        match LEFT.compare_exchange_weak(first, left, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return,
+            Err(other) => first = other,
+        }
+    }
+}
+
+/// Takes away what children of the calling thread's `vfork` left: they are other programs by now.
+pub fn take_away() {
+    let mut next = LEFT.swap(core::ptr::null_mut(), Ordering::AcqRel);
+    while !next.is_null() {
+        let left = next;
+        // SAFETY: taken out of the list, and still there.
+        let told = unsafe { left.read() };
+        next = told.next;
+        if core::ptr::eq(told.thread, ThreadState::current()) {
+            // SAFETY: mapped by `new`, and only the child used it.
+            unsafe { sys::unmap(told.address, told.bytes) };
+        } else {
+            leave(left);
+        }
+    }
+}
+
 /// Returns the environment to give to a program in place of another; `None` where it may have that one.
 ///
 /// # Safety
@@ -101,24 +159,37 @@ pub unsafe fn environment_for(program: Program, variables: Strings) -> Option<Ma
     }
     let own = own_path()?;
     // SAFETY: by the caller's promise.
-    let list = unsafe { environment::value_in(variables, PRELOAD) }?;
+    let list = unsafe { environment::value_in(variables, PRELOAD) };
     // SAFETY: a variable's value is a string.
-    let list = unsafe { CStr::from_ptr(list) };
-    if !libraries(list).any(|library| library == own.to_bytes()) {
-        return None;
-    }
+    let list = list.map_or(c"", |list| unsafe { CStr::from_ptr(list) });
+    let is_named = libraries(list).any(|library| library == own.to_bytes());
+    let missing = if is_named {
+        None
+    } else {
+        // SAFETY: by the caller's promise.
+        Some(unsafe { adopted::missing_in(variables) }?)
+    };
     let memory = Mapped::new(size_of::<Room>())?;
     // SAFETY: mapped, aligned to a page, and any bytes are a room.
     let room = unsafe { &mut *memory.address.cast::<Room>() };
     // SAFETY: by the caller's promise.
-    let is_foreign = unsafe { takes_library(program, room) } == Some(false) || !is_there(own);
-    is_foreign
+    let takes_library = unsafe { takes_library(program, room) }.map(|takes| takes && is_there(own));
+    match (missing, takes_library) {
         // SAFETY: by the caller's promise.
-        .then(|| unsafe { without_library(variables, list, own.to_bytes()) })
-        .flatten()
+        (None, Some(false)) => unsafe {
+            let others = libraries(list).filter(|&other| other != own.to_bytes());
+            with_libraries(variables, others, &[])
+        },
+        // SAFETY: as above.
+        (Some(missing), Some(true)) => unsafe {
+            let all = libraries(list).chain([own.to_bytes()]);
+            with_libraries(variables, all, missing.variables())
+        },
+        _ => None,
+    }
 }
 
-fn libraries(list: &CStr) -> impl Iterator<Item = &[u8]> {
+fn libraries(list: &CStr) -> impl Iterator<Item = &[u8]> + Clone {
     let separates = |byte: &u8| matches!(byte, b':' | b' ');
     let libraries = list.to_bytes().split(separates);
     libraries.filter(|library| !library.is_empty())
@@ -178,33 +249,49 @@ fn joined<'b>(directory: &[u8], name: &[u8], buffer: &'b mut [u8]) -> Option<&'b
     CStr::from_bytes_with_nul(buffer.get(..length)?).ok()
 }
 
-/// Copies an environment whose variable for libraries is `list`, without one of these.
-unsafe fn without_library(variables: Strings, list: &CStr, library: &[u8]) -> Option<Mapped> {
-    let mut count = 0;
-    // SAFETY: by the caller's promise it was found to be there, and ends with a null.
-    while !unsafe { variables.add(count).read() }.is_null() {
-        count += 1;
-    }
-    let strings = (count + 1) * size_of::<*mut c_char>();
+/// Copies an environment, with another list of libraries, or none where that is empty, and with more variables.
+unsafe fn with_libraries<'l>(
+    variables: Strings,
+    libraries: impl Iterator<Item = &'l [u8]> + Clone,
+    more: &[*mut c_char],
+) -> Option<Mapped> {
+    // SAFETY: by the caller's promise.
+    let count = unsafe { environment::count(variables) }?;
+    let strings = (count + more.len() + 2) * size_of::<*mut c_char>();
     let name = PRELOAD.to_bytes();
-    let memory = Mapped::new(strings + name.len() + list.count_bytes() + 2)?;
+    // A sign or a separator stands before each, and a zero at the end.
+    let listed: usize = libraries.clone().map(|library| library.len() + 1).sum();
+    let memory = Mapped::new(strings + name.len() + listed + 1)?;
     let to: *mut *mut c_char = memory.address.cast();
     // SAFETY: the rest of the memory, zeroed.
     let rest = unsafe {
-        core::slice::from_raw_parts_mut(memory.address.add(strings), memory.bytes - strings)
+        let bytes = memory.bytes - strings - size_of::<Left>();
+        core::slice::from_raw_parts_mut(memory.address.add(strings), bytes)
     };
-    let others = libraries(list).filter(|&other| other != library);
     let mut length = 0;
-    for (index, other) in others.enumerate() {
+    for (index, library) in libraries.enumerate() {
         let start = if index == 0 { name } else { b"" };
         let separator: &[u8] = if index == 0 { b"=" } else { b":" };
-        for part in [start, separator, other] {
+        for part in [start, separator, library] {
             rest.get_mut(length..length + part.len())?
                 .copy_from_slice(part);
             length += part.len();
         }
     }
+    let list: *mut c_char = if length == 0 {
+        core::ptr::null_mut()
+    } else {
+        rest.as_mut_ptr().cast()
+    };
     let mut next = 0;
+    let mut put = |variable: *mut c_char| {
+        if !variable.is_null() {
+            // SAFETY: not beyond what was counted; the last stays null.
+            unsafe { to.add(next).write(variable) };
+            next += 1;
+        }
+    };
+    let mut is_put = false;
     for index in 0..count {
         // SAFETY: counted above.
         let variable = unsafe { variables.add(index).read() };
@@ -213,15 +300,13 @@ unsafe fn without_library(variables: Strings, list: &CStr, library: &[u8]) -> Op
         let is_list = value
             .strip_prefix(name)
             .is_some_and(|rest| rest.first() == Some(&b'='));
-        let kept = match (is_list, length) {
-            (false, _) => variable,
-            (true, 0) => continue,
-            (true, _) => rest.as_mut_ptr().cast(),
-        };
-        // SAFETY: not beyond what was counted; the last stays null.
-        unsafe { to.add(next).write(kept) };
-        next += 1;
+        is_put |= is_list;
+        put(if is_list { list } else { variable });
     }
+    if !is_put {
+        put(list);
+    }
+    more.iter().copied().for_each(put);
     Some(memory)
 }
 

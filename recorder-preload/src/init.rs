@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use foretrace_recorder::{KnownCosts, clock, process, stack, sys, turns};
 
 use crate::{
-    children, closing, environment, exit, exports, file_locks, foreign, io, lent, mpi,
+    adopted, children, closing, environment, exit, exports, file_locks, foreign, io, lent, mpi,
     next, openmp, pipes, poll, queues, sleep, sockets, stdio, successors, thread,
 };
 
@@ -121,6 +121,9 @@ fn wake_up() -> bool {
         // The programs that this one becomes or starts find it in their environment.
         // SAFETY: the string has a character, and is the process's own, at the end of its stack.
         unsafe { clock_known.write(KNOWN) };
+    }
+    if ALONE.load(Ordering::Relaxed) == 0 {
+        adopted::keep();
     }
     stack::set_depth(stacks);
     thread::watch_first();

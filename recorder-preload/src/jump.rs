@@ -12,6 +12,32 @@ pub struct Arguments {
     pub first: core::ffi::c_long,
 }
 
+impl Arguments {
+    /// Returns the place of the argument behind the first one that is null, which is not the call's first. Further ones are on the stack.
+    ///
+    /// # Safety
+    ///
+    /// There are both, and they are those of a hook that [`jump`] defines, while it is in our function.
+    pub unsafe fn behind_null(&mut self) -> *mut core::ffi::c_long {
+        // From the last in a register; behind the first is the caller's address.
+        const IN_REGISTERS: usize = 6;
+        let last: *mut core::ffi::c_long = &raw mut self.sixth;
+        let place = |index: usize| {
+            if index < IN_REGISTERS {
+                last.wrapping_add(IN_REGISTERS - 1 - index)
+            } else {
+                last.wrapping_add(index + 1)
+            }
+        };
+        let mut index = 1;
+        // SAFETY: by the caller's promise there is a null.
+        while unsafe { place(index).read() } != 0 {
+            index += 1;
+        }
+        place(index + 1)
+    }
+}
+
 /// Defines a hook that calls a function of ours, which gets the first arguments and returns an address, and then
 /// jumps to that address with all arguments as they were.
 ///

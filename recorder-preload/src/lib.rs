@@ -20,6 +20,7 @@
     reason = "hooks take pointers from C and call the C library with them"
 )]
 
+mod adopted;
 mod affinity;
 mod barrier;
 mod blocking;

@@ -122,6 +122,24 @@ fn a_program_that_a_thread_becomes_counts_its_time_from_that_threads() {
 }
 
 #[test]
+fn programs_are_recorded_that_are_given_an_environment_without_the_recorders() {
+    let run = record("own_environments.c");
+    assert_eq!(
+        run.stdout(),
+        "execle 1\nexecle on the stack 1\nexecve -\nexecve of none -\nvfork 1\nposix_spawn 1\ncleared -\nsystem -\n"
+    );
+    // Among them a shell.
+    assert_eq!(
+        run.trace.processes.len(),
+        1 + 7 + 2,
+        "{:?}",
+        run.trace.processes
+    );
+    assert_eq!(run.count("lock"), 8);
+    assert!(run.trace.warnings.is_empty(), "{:?}", run.trace.warnings);
+}
+
+#[test]
 fn a_program_that_closes_every_file_goes_on_being_recorded() {
     let run = record("closes_all_files.c");
     assert_eq!(run.output.status.code(), Some(0));
