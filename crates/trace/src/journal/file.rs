@@ -47,7 +47,10 @@ pub(super) struct Journal {
     pub bypassing: Option<String>,
     pub lost_events: u64,
     pub pretended_cpus: u32,
+    /// As how many other programs it was recorded before.
     pub predecessors: u32,
+    /// Of these, how many the one had before it that it followed; `None` where it followed none that is kept.
+    pub follows: Option<u32>,
     /// What recording one event cost, in ticks.
     pub record_cost: f64,
     /// What recording a lock and its unlock together cost, in ticks.
@@ -224,6 +227,7 @@ fn from_header(bytes: Vec<u8>) -> Journal {
     let program = offset_of!(Header, program);
     let length = short(offset_of!(Header, program_bytes)) as usize;
     let end = program + length.min(layout::PROGRAM_BYTES);
+    let predecessors = short(offset_of!(Header, predecessors));
     Journal {
         clock: short(offset_of!(Header, clock)),
         pid: short(offset_of!(Header, pid)),
@@ -245,7 +249,8 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         bypassing: (flags & layout::FLAG_BYPASSED != 0).then(|| bypassing(&bytes)),
         lost_events: long(offset_of!(Header, lost_events)),
         pretended_cpus: short(offset_of!(Header, pretended_cpus)),
-        predecessors: short(offset_of!(Header, predecessors)),
+        predecessors,
+        follows: predecessors.checked_sub(1),
         record_cost: ticks(offset_of!(Header, record_cost)),
         section_cost: ticks(offset_of!(Header, section_cost)),
         repetition_cost: ticks(offset_of!(Header, repetition_cost)),

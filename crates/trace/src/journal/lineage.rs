@@ -145,5 +145,5 @@ impl<'a> Lineage<'a> {
 pub(super) fn is_successor(journal: &Journal, other: &Journal) -> bool {
     journal.pid == other.pid
         && journal.start_ticks == other.start_ticks
-        && Some(other.predecessors) == journal.predecessors.checked_add(1)
+        && other.follows == Some(journal.predecessors)
 }

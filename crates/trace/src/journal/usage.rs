@@ -36,7 +36,10 @@ pub(super) fn follow_programs(journals: &mut Vec<Journal>) {
         };
         let other = &earlier[predecessor];
         journal.before = after(other, scale);
-        launchers[predecessor] = is_idle(other);
+        if is_idle(other) {
+            launchers[predecessor] = true;
+            journal.follows = other.follows;
+        }
     }
     let mut launchers = launchers.into_iter();
     journals.retain(|_| !launchers.next().unwrap_or_default());

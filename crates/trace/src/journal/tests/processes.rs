@@ -132,6 +132,23 @@ fn a_program_that_became_another_created_it() {
     );
 }
 
+#[test]
+fn a_program_that_became_another_by_a_mere_launcher_created_it() {
+    let first = Draft::new(9, 0)
+        .thread(0, 9, 70)
+        .record(20, Kind::MutexLock, 64, OUTCOME_SUCCESS, 0)
+        .record(30, Kind::Exec, 0, OUTCOME_SUCCESS, 0);
+    let launcher = |predecessors| {
+        Draft::new(9, predecessors)
+            .thread(0, 9, 70)
+            .record(1030, Kind::Exec, 0, OUTCOME_SUCCESS, 0)
+    };
+    let last = Draft::new(9, 3).thread(0, 9, 70).exited(3100);
+    let trace = read(&[first, launcher(1), launcher(2), last]);
+    assert_eq!(ties(&trace), ["3000 create program-9.3/main"]);
+    assert!(trace.warnings.is_empty(), "{:?}", trace.warnings);
+}
+
 /// Shows when threads ended, and how much of the CPU they had used then.
 fn ends(trace: &Trace) -> Vec<String> {
     let end = |event: &crate::Event| {
