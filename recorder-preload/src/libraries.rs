@@ -9,8 +9,8 @@ use foretrace_recorder::{maps, message, process};
 
 use crate::hook::recording;
 use crate::jump::jump;
-use crate::mpi;
 use crate::next::{self, Next};
+use crate::{mpi, openmp};
 
 static DLOPEN: Next = Next::new(c"dlopen", None);
 static DLMOPEN: Next = Next::new(c"dlmopen", None);
@@ -55,13 +55,37 @@ extern "C" fn closing() -> *mut c_void {
 }
 
 /// Lets the program find our function where it looks for the one behind it in a library of its choice, as Free Pascal's threads and programs
-/// with plug-ins do. All other lookups depend on their caller, and are not touched.
+/// with plug-ins do, and none where it looks for a library's that it does not have. All other lookups depend on their caller, and are not touched.
 extern "C" fn finding(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    if handle != libc::RTLD_NEXT && !name.is_null() && is_ours_alone(handle, name) {
+        // The dynamic linker tells the program of it as if it had not found ours.
+        next::find(libc::RTLD_NEXT, name);
+        return nothing as *mut c_void;
+    }
     let by_order = [libc::RTLD_DEFAULT, libc::RTLD_NEXT];
     if !by_order.contains(&handle) && !name.is_null() && hides_ours(handle, name) {
         return find_by_order as *mut c_void;
     }
     next::DLSYM.address()
+}
+
+/// Returns whether a lookup would find our function of a library of OpenMP or MPI, where the program has no such library: it may ask to know
+/// that.
+fn is_ours_alone(handle: *mut c_void, name: *const c_char) -> bool {
+    // SAFETY: the program's own name.
+    let text = unsafe { CStr::from_ptr(name) };
+    let begins = |beginnings: &[&str]| {
+        let mut beginnings = beginnings.iter();
+        beginnings.any(|beginning| text.to_bytes().starts_with(beginning.as_bytes()))
+    };
+    let is_absent = begins(&["MPI_", "PMPI_"]) && mpi::library::symbol(text) == 0
+        || begins(&["GOMP_", "omp_", "__kmpc_"]) && openmp::is_absent(text);
+    is_absent && is_ours(next::find(handle, name))
+}
+
+/// What is found where there is nothing.
+extern "C" fn nothing() -> *mut c_void {
+    core::ptr::null_mut()
 }
 
 /// Returns whether what a library has of a name is what our function of that name calls. Where somebody else's stands in between, that one

@@ -1,5 +1,6 @@
 /* A program that looks its functions up in a library of its choice, as Free Pascal's threads do and those that work with several versions of a
- * library. What else it asks is answered as always: by the order of libraries, by what follows the caller, and that there is nothing. */
+ * library. What else it asks is answered as always: by the order of libraries, by what follows the caller, and that there is nothing, as of OpenMP and
+ * MPI, which this program does not have. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -43,5 +44,10 @@ int main(void) {
     const char *error = dlerror();
     printf("%d %d %d %d %d\n", count, is_own, is_libcs, is_silent, is_nothing);
     puts(error && strstr(error, "no_such_function") ? "told" : "not told");
+    /* As those ask that can do without. */
+    int has_openmp = dlsym(RTLD_DEFAULT, "GOMP_parallel") || dlsym(RTLD_DEFAULT, "omp_set_lock");
+    int has_mpi = dlsym(RTLD_DEFAULT, "MPI_Init") || dlsym(dlopen(NULL, RTLD_NOW), "MPI_Init");
+    error = dlerror();
+    printf("%d %d %s\n", has_openmp, has_mpi, error && strstr(error, "MPI_Init") ? "told" : "not told");
     return 0;
 }

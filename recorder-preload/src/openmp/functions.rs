@@ -7,7 +7,7 @@
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use core::sync::atomic::{AtomicU8, Ordering};
 
-use crate::next::Next;
+use crate::next::{self, Next};
 
 /// What a member of a team runs.
 pub type Body = unsafe extern "C-unwind" fn(*mut c_void);
@@ -52,8 +52,6 @@ impl Function {
 /// Looks a function up in the library that an address lies in, and in those that it needs.
 #[cold]
 fn of_caller(name: &CStr, site: u64) -> *mut c_void {
-    static DLOPEN: Next = Next::new(c"dlopen", None);
-    static DLCLOSE: Next = Next::new(c"dlclose", None);
     /// The beginning of glibc's `struct link_map`.
     #[repr(C)]
     struct LinkMap {
@@ -75,6 +73,18 @@ fn of_caller(name: &CStr, site: u64) -> *mut c_void {
     if map.name.is_null() || unsafe { *map.name } == 0 {
         return core::ptr::null_mut();
     }
+    // SAFETY: as above.
+    unsafe { in_library(map.name, name) }
+}
+
+/// Looks a function up in a library, if that is there, and in those that it needs.
+///
+/// # Safety
+///
+/// `library` is a string.
+unsafe fn in_library(library: *const c_char, name: &CStr) -> *mut c_void {
+    static DLOPEN: Next = Next::new(c"dlopen", None);
+    static DLCLOSE: Next = Next::new(c"dlclose", None);
     // SAFETY: the C library's functions, which have these types. The hooks of these names would look at the mappings.
     let (open, close) = unsafe {
         (
@@ -82,15 +92,30 @@ fn of_caller(name: &CStr, site: u64) -> *mut c_void {
             core::mem::transmute::<*mut c_void, Close>(DLCLOSE.address()),
         )
     };
-    // SAFETY: the library is there already, so that nothing is loaded and no constructor runs.
-    let handle = unsafe { open(map.name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    // SAFETY: nothing is loaded, so that no constructor runs.
+    let handle = unsafe { open(library, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
     if handle.is_null() {
         return handle;
     }
-    let address = crate::next::find(handle, name.as_ptr());
-    // SAFETY: undoes the opening; the caller keeps its library.
+    let address = next::find(handle, name.as_ptr());
+    // SAFETY: undoes the opening; who has the library keeps it.
     unsafe { close(handle) };
     address
+}
+
+/// OpenMP's libraries by their names: GCC's, LLVM's and Intel's.
+const LIBRARIES: [&CStr; 4] = [
+    c"libgomp.so.1",
+    c"libomp.so.5",
+    c"libomp.so",
+    c"libiomp5.so",
+];
+
+/// Returns whether no library of the program's defines a function.
+pub fn is_absent(name: &CStr) -> bool {
+    // SAFETY: the names are strings.
+    let lacks = |library: &CStr| unsafe { in_library(library.as_ptr(), name) }.is_null();
+    next::find(libc::RTLD_NEXT, name.as_ptr()).is_null() && LIBRARIES.into_iter().all(lacks)
 }
 
 /// `dlopen` and `dlclose`.

@@ -57,6 +57,8 @@ pub mod sections;
 pub mod taskloops;
 pub mod tasks;
 
+pub use functions::is_absent;
+
 /// An answer that is found once.
 struct Answer(AtomicU8);
 
