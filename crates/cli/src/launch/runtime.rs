@@ -17,7 +17,8 @@ impl Runtime {
             Self::Go => format!(
                 "`{program}` is a Go program: recorded are its threads' CPU times and what its C code locks and waits for; \
                  not its goroutines, channels and mutexes, which Go's runtime handles by itself, so a prediction takes the \
-                 threads to be independent of each other. The nearest thing for goroutines is Go's own runtime/trace, on \
+                 threads to be independent of each other. Go asks the kernel itself for CPUs and finds one: GOMAXPROCS says how many \
+                 it is to use. The nearest thing for goroutines is Go's own runtime/trace, on \
                  as many CPUs as there are"
             ),
             Self::Java => format!(
