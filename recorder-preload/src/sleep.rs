@@ -13,7 +13,7 @@ use crate::hook::recording;
 use crate::lent;
 
 /// As many nanoseconds.
-const SECOND: u64 = 1_000_000_000;
+pub const SECOND: u64 = 1_000_000_000;
 
 /// Defines hooks of calls that sleep, each with how many nanoseconds. That is asked after the call, which would not have succeeded
 /// had its arguments been bad.
@@ -109,7 +109,8 @@ fn nanos_at(time: *const timespec) -> u64 {
     nanos(&unsafe { time.read_unaligned() })
 }
 
-fn nanos(time: &timespec) -> u64 {
+/// Returns a time in nanoseconds.
+pub fn nanos(time: &timespec) -> u64 {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let rest = u64::try_from(time.tv_nsec).unwrap_or(0);
     seconds.saturating_mul(SECOND).saturating_add(rest)

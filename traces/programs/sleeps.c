@@ -1,5 +1,8 @@
 /* Sleeps, once by each function that there is for it; the last time until a moment. */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
+#include <sys/select.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +20,16 @@ int main(void)
     if (nanosleep((const struct timespec *)1, NULL) == 0 || errno != EFAULT)
         return 2;
     errno = 0;
+    struct timeval micros = {0, 8000};
+    time.tv_nsec = 7000000;
+    if (poll(NULL, 0, 6) != 0 || ppoll(NULL, 0, &time, NULL) != 0
+        || select(0, NULL, NULL, NULL, &micros) != 0)
+        return 3;
+    time.tv_nsec = 9000000;
+    if (pselect(5, NULL, NULL, NULL, &time, NULL) != 0 || time.tv_nsec != 9000000)
+        return 4;
+    if (poll(NULL, 0, 0) != 0)
+        return 5;
     sleep(1);
     clock_gettime(CLOCK_MONOTONIC, &time);
     time.tv_sec += 1;

@@ -2,7 +2,8 @@
 //!
 //! A recording tells how long each sleep was to last. Where these differ while the moments at which they were to end are evenly apart,
 //! the thread has something to do once in a period: it sleeps for what is left of that, and on another machine something else is left.
-//! A period that was over before its work was done has no sleep, so that two moments may be several periods apart.
+//! A period that was over before its work was done has no sleep, so that two moments may be several periods apart; where one CPU is too
+//! little for all that there is to do, none may have one.
 //!
 //! # Source
 //!
@@ -155,7 +156,9 @@ impl Lowering<'_> {
 /// evenly apart.
 fn period(sleeps: &[Slept]) -> Option<u64> {
     let asked = || sleeps.iter().map(|slept| slept.asked);
-    if sleeps.len() < FEWEST || asked().min() == asked().max() {
+    // One that was too late for all of them sleeps for as long as well: not at all.
+    let is_constant = asked().min() == asked().max() && asked().max() > Some(0);
+    if sleeps.len() < FEWEST || is_constant {
         return None;
     }
     let pairs = sleeps.iter().zip(&sleeps[1..]);
@@ -203,6 +206,8 @@ mod tests {
         assert_eq!(period(&sleeps(&late[..3])), None, "too few");
         let constant = [(300, 700), (1_300, 700), (2_300, 700), (3_300, 700)];
         assert_eq!(period(&sleeps(&constant)), None, "for as long each time");
+        let too_late = [(1_000, 0), (2_000, 0), (3_001, 0), (4_001, 0)];
+        assert_eq!(period(&sleeps(&too_late)), Some(1_000));
         let uneven = [(300, 700), (1_300, 100), (2_300, 600), (3_300, 200)];
         assert_eq!(period(&sleeps(&uneven)), None);
         assert!(is_multiple(3_010, 1_000) && !is_multiple(10, 1_000));

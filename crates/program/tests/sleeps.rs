@@ -250,8 +250,8 @@ fn waits_for_what_nobody_tells_are_naps() {
 }
 
 /// A recording on one CPU in which A sleeps, now often, now once, until the main thread has made something for it, and works on that. B works
-/// meanwhile, too. It is told when turns end.
-fn fed_by_main() -> Program {
+/// meanwhile, too. It is told when turns end. `nap` is how A sleeps and what says that it is over.
+fn fed_by_main((begins, ends): (&str, &str)) -> Program {
     const NAP: u64 = 200_000;
     const TURN_ENDS: &str = "linger looked=0";
     let mut rows = vec![
@@ -267,11 +267,11 @@ fn fed_by_main() -> Program {
         let naps = if round % 2 == 0 { 7 } else { 1 };
         for nap in 0..naps {
             let runs = if nap + 1 == naps { 0 } else { 2 };
-            add(time, 1, "sleep site=prog+0x10", cpu[1]);
+            add(time, 1, &format!("{begins} site=prog+0x10"), cpu[1]);
             cpu[runs] += NAP;
             add(time + NAP, runs, TURN_ENDS, cpu[runs]);
             time += NAP + 1_000;
-            add(time, 1, "return", cpu[1]);
+            add(time, 1, ends, cpu[1]);
             time += 1_000;
             cpu[1] += 1_000;
         }
@@ -292,7 +292,12 @@ fn fed_by_main() -> Program {
 
 #[test]
 fn who_worked_in_all_last_naps_is_waited_for_and_nobody_else() {
-    let program = fed_by_main();
+    only_main_is_awaited(&fed_by_main(("sleep", "return")));
+    // Neither does it matter what it waits for in between, if that never comes.
+    only_main_is_awaited(&fed_by_main(("io poll event", "return outcome=timedout")));
+}
+
+fn only_main_is_awaited(program: &Program) {
     let a = program.threads[1].operations.clone();
     let awaited: Vec<usize> = program
         .operations
@@ -344,6 +349,15 @@ fn who_has_something_to_do_once_in_a_period_sleeps_for_what_is_left_of_it() {
     assert_eq!(periodic(RECORDING, PERIODIC), due);
     // What is written down is meant.
     assert_eq!(periodic("", PERIODIC), [(None, 5), (None, 2), (None, 1)]);
+}
+
+#[test]
+fn who_was_always_too_late_for_its_period_sleeps_where_it_is_not() {
+    let rows = "0 main create A cpu=0\n12 A sleep late=2 cpu=4\n23 A sleep late=3 cpu=8\n34 A sleep late=4 cpu=12\n\
+        45 A sleep late=5 cpu=16\n46 A terminate cpu=16\n47 main terminate cpu=30\n";
+    let due = [(false, 6), (true, 10), (true, 10), (true, 10)];
+    let due = due.map(|(follows, millis)| (Some(follows), millis));
+    assert_eq!(periodic(RECORDING, rows), due);
 }
 
 #[test]

@@ -13,7 +13,9 @@ use core::ffi::c_void;
 use core::sync::atomic::Ordering;
 
 use foretrace_trace::io::{self, FileKind, IoKind};
-use foretrace_trace::journal::layout::{Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, pack_tail};
+use foretrace_trace::journal::layout::{
+    Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, OUTCOME_TIMED_OUT, pack_tail,
+};
 
 use crate::buffer::{self, STEP};
 use crate::state::ThreadState;
@@ -186,6 +188,16 @@ fn end_slowly(begun: Begun, target: Target, outcome: u8, site: u64) {
             synchronize(state, before, switches_plus_one);
         }
         return;
+    }
+    let outcome = match target {
+        // What was to pass has passed.
+        Target::Time(_) if outcome == OUTCOME_TIMED_OUT => OUTCOME_SUCCESS,
+        _ => outcome,
+    };
+    let is_poll = matches!(target, Target::Other(IoKind::Poll) | Target::Epoll(_));
+    if is_poll && outcome == OUTCOME_TIMED_OUT {
+        // It may look at something else in between.
+        process::note_nap();
     }
     let call = call(target);
     // The record may need a new chunk, which is counted by itself.

@@ -23,9 +23,7 @@ impl Operation {
     pub fn is_sleep(self, outcome: Outcome) -> bool {
         match self {
             Self::Sleep | Self::SleepFor(_) => !matches!(outcome, Outcome::Failed(_)),
-            Self::Io {
-                kind: IoKind::Poll, ..
-            } => outcome == Outcome::TimedOut,
+            _ if self.is_poll() => outcome == Outcome::TimedOut,
             _ => self.is_spin(),
         }
     }
@@ -36,6 +34,17 @@ impl Operation {
     /// Returns whether its thread slept because the program said so, be it between two looks for something.
     pub fn is_nap(self) -> bool {
         matches!(self, Self::Sleep | Self::SleepFor(_))
+    }
+
+    /// Returns whether its thread waited until files were ready, or its time ran out.
+    pub fn is_poll(self) -> bool {
+        matches!(
+            self,
+            Self::Io {
+                kind: IoKind::Poll,
+                ..
+            }
+        )
     }
 
     /// Returns whether its thread gave up the CPU, or lost it, between two looks at memory.

@@ -72,10 +72,10 @@ pub fn take_out(trace: &mut Trace, seen: &Seen) -> Nanos {
         calls: HashMap::new(),
         seen,
         others_look: seen.turns.values().flatten().any(|turn| turn.looked.0 > 0)
-            || trace
-                .calls
-                .iter()
-                .any(|call| call.operation.is_spin() || call.operation.is_nap()),
+            || trace.calls.iter().any(|call| {
+                let operation = call.operation;
+                operation.is_spin() || operation.is_nap() || operation.is_poll()
+            }),
     };
     let mut all = Nanos(0);
     for (thread, events) in own.iter().enumerate() {

@@ -105,7 +105,9 @@ impl Spins {
         let has = |is: fn(Op) -> bool| trace.calls.iter().any(|call| is(call.operation));
         let told_from = told_from(trace);
         // Without that, who did what another looks for is a guess.
-        let may_nap = told_from.is_some() && trace.recording.is_some() && has(Op::is_nap);
+        let may_nap = told_from.is_some()
+            && trace.recording.is_some()
+            && has(|operation| operation.is_nap() || operation.is_poll());
         if !may_nap && !has(Op::is_spin) {
             return Self::default();
         }
@@ -119,13 +121,13 @@ impl Spins {
             BTreeSet::new()
         };
         let looks = |call: &Call| {
-            call.operation.is_spin()
-                || call.operation.is_nap() && call.site.is_some_and(|site| sites.contains(&site))
+            call.operation.is_spin() || call.site.is_some_and(|site| sites.contains(&site))
         };
-        let rows: Vec<Vec<Row>> = events.iter().map(|own| rows(trace, own, looks)).collect();
+        let mut rows: Vec<Vec<Row>> = events.iter().map(|own| rows(trace, own, looks)).collect();
         if rows.iter().all(Vec::is_empty) {
             return Self::default();
         }
+        naps::shorten_polls(trace, &mut rows);
         let waits = events.iter().map(|own| waits(trace, own)).collect();
         let mut wanted: Vec<u32> = rows.iter().flatten().flat_map(Row::ends).collect();
         wanted.sort_unstable();

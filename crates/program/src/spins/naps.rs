@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foretrace_trace::{Operation as Op, SiteId, Trace};
+use foretrace_trace::{Operation as Op, Outcome, SiteId, Trace};
 
 use super::rows::{Row, rows};
 use crate::{
@@ -28,7 +28,7 @@ pub(super) fn sites_of_waits(trace: &Trace, events: &[Vec<u32>], busy: &Busy) ->
     let mut by_site: BTreeMap<SiteId, Vec<(u32, Row)>> = BTreeMap::new();
     let mut naps = BTreeMap::new();
     for (thread, own) in (0..).zip(events) {
-        for row in rows(trace, own, |call| call.operation.is_nap()) {
+        for row in rows(trace, own, |call| !call.operation.is_spin()) {
             let site = trace.call(&trace.events[row.begin as usize]).site;
             let (Some(site), Some(_)) = (site, row.back) else {
                 continue;
@@ -37,6 +37,9 @@ pub(super) fn sites_of_waits(trace: &Trace, events: &[Vec<u32>], busy: &Busy) ->
             naps.insert(row.begin, site);
         }
     }
+    for site in sites_of_ready_files(trace, events) {
+        by_site.remove(&site);
+    }
     by_site.retain(|_, rows| rows.iter().any(|(_, row)| row.count >= LEAST));
     naps.retain(|_, site| by_site.contains_key(site));
     by_site.retain(|_, rows| {
@@ -44,6 +47,41 @@ pub(super) fn sites_of_waits(trace: &Trace, events: &[Vec<u32>], busy: &Busy) ->
             && (differ(trace, rows) || end_with_others(trace, rows, &naps, events))
     });
     by_site.into_keys().collect()
+}
+
+/// Returns the calls that waited for files of which some were ready: their threads wait for these, however often the time runs out.
+fn sites_of_ready_files(trace: &Trace, events: &[Vec<u32>]) -> BTreeSet<SiteId> {
+    let call = |event: u32| trace.call(&trace.events[event as usize]);
+    let own = events.iter().flat_map(|own| own.windows(2));
+    let ready = own.filter_map(|pair| {
+        let (poll, back) = (call(pair[0]), call(pair[1]));
+        let is_ready = poll.operation.is_poll()
+            && back.operation == Op::Return
+            && back.outcome == Outcome::Success;
+        poll.site.filter(|_| is_ready)
+    });
+    ready.collect()
+}
+
+/// Takes each wait for files whose time ran out to last no longer than the shortest of its call: how long they were to last is not recorded, and the others
+/// waited for the CPU.
+pub(super) fn shorten_polls(trace: &Trace, rows: &mut [Vec<Row>]) {
+    let site = |row: &Row| {
+        let call = trace.call(&trace.events[row.end as usize]);
+        call.site.filter(|_| call.operation.is_poll())
+    };
+    let mut shortest: BTreeMap<SiteId, u64> = BTreeMap::new();
+    for row in rows.iter().flatten().filter(|row| row.shortest > 0) {
+        if let Some(site) = site(row) {
+            let shortest = shortest.entry(site).or_insert(row.shortest);
+            *shortest = row.shortest.min(*shortest);
+        }
+    }
+    for row in rows.iter_mut().flatten() {
+        if let Some(shortest) = site(row).and_then(|site| shortest.get(&site)) {
+            row.shortest = *shortest;
+        }
+    }
 }
 
 /// Returns for how long a row of sleeps lasts, in nanoseconds.

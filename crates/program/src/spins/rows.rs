@@ -31,13 +31,13 @@ impl Row {
     }
 }
 
-/// Returns the looks of a thread with these events, in order. `is_look` tells which calls a thread looks between.
-pub(super) fn rows(trace: &Trace, own: &[u32], is_look: impl Fn(&Call) -> bool) -> Vec<Row> {
+/// Returns the looks of a thread with these events, in order. `counts` tells which calls between which a thread may look are asked for.
+pub(super) fn rows(trace: &Trace, own: &[u32], counts: impl Fn(&Call) -> bool) -> Vec<Row> {
     let call = |place: usize| trace.call(&trace.events[own[place] as usize]);
     let mut rows = Vec::new();
     let mut place = 0;
     while place < own.len() {
-        if is_look(call(place)) {
+        if counts(call(place)) && pauses(trace, own, place) {
             let (row, last) = row_at(trace, own, place);
             rows.push(row);
             place = last;
@@ -45,6 +45,21 @@ pub(super) fn rows(trace: &Trace, own: &[u32], is_look: impl Fn(&Call) -> bool) 
         place += 1;
     }
     rows
+}
+
+/// Returns whether the call at a place of a thread's events is one between which a thread may look: it gives up the CPU, sleeps, or waits for files until
+/// its time runs out.
+fn pauses(trace: &Trace, own: &[u32], place: usize) -> bool {
+    let call = |place: usize| {
+        let event = own.get(place)?;
+        Some(trace.call(&trace.events[*event as usize]))
+    };
+    let Some(pause) = call(place) else {
+        return false;
+    };
+    let back = call(place + 1).filter(|back| back.operation == Op::Return);
+    let outcome = pause.outcome.with_return(back.map(|back| back.outcome));
+    pause.operation.is_nap() || pause.operation.is_sleep(outcome)
 }
 
 /// Returns the looks that begin at a place of a thread's events, and the place of the last of them.
@@ -127,8 +142,8 @@ fn next_look(trace: &Trace, own: &[u32], nap: usize, site: Option<SiteId>) -> Op
             Op::Unlock(mutex) if held.contains(&mutex) => held.retain(|&other| other != mutex),
             Op::TryLock(_) | Op::SemTryWait(_) if call.outcome == Outcome::Busy => {}
             Op::TryLock(mutex) if call.outcome == Outcome::Success => held.push(mutex),
-            operation => {
-                let again = call.site == site && (operation.is_spin() || operation.is_nap());
+            _ => {
+                let again = call.site == site && pauses(trace, own, place);
                 return (again && held.is_empty()).then_some((place, looked));
             }
         }
