@@ -81,6 +81,8 @@ impl Lowering<'_> {
             operations: &operations,
             requirements: &requirements,
             short: &short,
+            found_nothing: &self.found_nothing,
+            structures: &self.structures,
         });
         let Pools { pools, others } = laid_out.as_ref().map(pool::find).unwrap_or_default();
         Program {

@@ -127,6 +127,8 @@ pub(crate) struct Lowering<'t> {
     pub structures: Vec<Structure>,
     /// What becomes of their events.
     pub roles: Roles,
+    /// The barriers at which threads find that nothing is left, and nobody who might put something there, each with what they take from.
+    pub found_nothing: BTreeMap<ObjectId, ObjectId>,
     /// The trace's objects, with those condition variables changed into what they are.
     pub objects: Vec<Object>,
 }
@@ -305,6 +307,7 @@ impl<'t> Lowering<'t> {
             sleeps: Sleeps::default(),
             taking: vec![Vec::new(); threads],
             structures,
+            found_nothing: plan.ends(),
             roles: plan.into_roles(),
             objects,
         }

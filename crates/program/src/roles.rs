@@ -77,6 +77,10 @@ impl Lowering<'_> {
                     let pass = self.push(index, thread, Action::Await(gate));
                     self.set_waited(pass, waited);
                 }
+                Need::All(barrier) => {
+                    let arrival = self.push(index, thread, Action::Barrier(barrier));
+                    self.set_waited(arrival, waited);
+                }
                 Need::Section(mutex, release) => {
                     let poll = self.push(index, thread, Action::Poll(mutex));
                     // Whoever polls does not go to sleep.

@@ -271,6 +271,55 @@ fn those_who_add_up_results_are_no_pool() {
 }
 
 #[test]
+fn those_who_do_the_same_again_and_again_and_lock_in_between_are_no_pool() {
+    // Either part is short, as it may be by chance, but not both together.
+    let (is_pool, reason) = refusal(&Worker {
+        first: &["work 400"],
+        last: &["lock m|site=a+0x20", "unlock m|site=a+0x28", "work 450"],
+        ..INDEX
+    });
+    assert!(!is_pool);
+    assert!(reason.contains("after their work"), "{reason}");
+}
+
+/// As [`INDEX`], where a semaphore is the lock.
+const ROLE: Worker = Worker {
+    first: &[],
+    task: &["sem_wait s|site=a+0x20", "sem_post s", "work 1000"],
+    last: &["sem_wait s|site=a+0x20", "sem_post s"],
+};
+
+fn with_semaphore(worker: &Worker, tokens: u32) -> Program {
+    let text = trace(worker);
+    let text = text.replace(
+        "module a /a\n",
+        &format!("module a /a\nsemaphore s {tokens}\n"),
+    );
+    Program::from_trace(&foretrace_testkit::trace(&text))
+}
+
+#[test]
+fn workers_that_hand_each_other_the_right_to_take_are_a_pool() {
+    let program = with_semaphore(&ROLE, 1);
+    let [pool] = &program.pools[..] else {
+        panic!("{:?}", program.no_pools)
+    };
+    assert!(matches!(&pool.queue, Queue::Mutexes(locks) if locks.len() == 1));
+    assert_eq!(work(&program, pool), [1000; 6]);
+    assert!(pool.ordered);
+    // Several may have it, or it guards something else as well.
+    assert_eq!(with_semaphore(&ROLE, 2).pools, []);
+    let task = &[
+        "sem_wait s|site=a+0x20",
+        "sem_post s",
+        "work 1000",
+        "sem_wait s|site=a+0x24",
+        "sem_post s",
+    ];
+    assert_eq!(with_semaphore(&Worker { task, ..ROLE }, 1).pools, []);
+}
+
+#[test]
 fn those_who_never_find_nothing_are_no_pool() {
     let (is_pool, reason) = refusal(&Worker { last: &[], ..INDEX });
     assert!(!is_pool);

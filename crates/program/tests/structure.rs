@@ -247,10 +247,40 @@ fn who_looks_last_may_tell_the_others_that_nothing_will_come() {
     // B finds nothing, and that it is the last; C tells it again.
     rows.section("B", "20", &["cond_broadcast c"]);
     rows.goes_on("C", &["cond_broadcast c"]);
-    assert_eq!(rows.patterns(), [Some(Pattern::Semaphore { initial: 1 })]);
+    assert_eq!(rows.patterns(), [Some(Pattern::Semaphore { initial: 0 })]);
     let program = rows.program();
-    let given = |thread: usize| count(&program, thread, "sem_post");
-    assert_eq!([given(0), given(1), given(2)], [2, 1, 0]);
+    let of_all = |name| [0, 1, 2].map(|thread| count(&program, thread, name));
+    assert_eq!(of_all("sem_post"), [2, 0, 0]);
+    // Whoever finds nothing last in a replay is the last.
+    assert_eq!(of_all("barrier_wait"), [0, 1, 1]);
+    let end = program.objects.last().expect("a barrier");
+    assert_eq!((end.name.as_str(), end.initial), ("end of c", Some(2)));
+}
+
+#[test]
+fn who_signals_for_each_thing_puts_as_many_as_it_signals() {
+    let mut rows = Rows::new();
+    rows.waits("B", "20", "c").waits("C", "20", "c");
+    rows.section("A", "10", &["cond_signal c", "cond_signal c"]);
+    rows.goes_on("B", &[]).goes_on("C", &[]);
+    rows.waits("B", "20", "c");
+    // What it signals before it waits itself is known by then.
+    rows.row("A lock m", Some("10"));
+    rows.row("A cond_signal c", None)
+        .row("A cond_wait d m", None);
+    rows.goes_on("B", &["cond_signal d"]);
+    rows.goes_on("A", &["cond_signal c"]);
+    rows.section("C", "20", &[]);
+    rows.section("A", "10", &[]);
+    rows.waits("B", "20", "c").waits("C", "20", "c");
+    rows.section("A", "30", &["cond_broadcast c"]);
+    rows.goes_on("B", &[]).goes_on("C", &[]);
+    let semaphore = Some(Pattern::Semaphore { initial: 0 });
+    assert_eq!(rows.patterns().first(), Some(&semaphore));
+    let program = rows.program();
+    let names = operations(&program, 0);
+    let of_c = names.iter().filter(|name| **name == "sem_post").count();
+    assert_eq!(of_c, 2 + 1 + 1 + 2, "{names:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use foretrace_trace::{ObjectId, SiteId, ThreadId};
 
 use super::{
     LaidOut,
-    cuts::{TakePoint, Takes, depth_after},
+    cuts::{Sums, TakePoint, Takes, depth_after},
     groups::Group,
     looking::looks_elsewhere,
     median,
@@ -72,7 +72,12 @@ pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes,
         let mut takes = Takes::of(program, &workers, point);
         let found = is_pool(program, &takes).and_then(|()| {
             takes.put_in_order(program);
-            gives_back_no_lock(program, &takes)?;
+            if let TakePoint::Token(semaphore) = takes.point
+                && is_lock(program, &takes, semaphore)
+            {
+                takes.point = as_lock(program, &takes, semaphore)?;
+                return is_pool(program, &takes);
+            }
             looks_elsewhere(program, &takes)
         });
         match found {
@@ -156,7 +161,9 @@ fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
             [mutex] => program.objects[mutex.index()].name.clone(),
             several => format!("{} mutexes", several.len()),
         },
-        TakePoint::Token(semaphore) => program.objects[semaphore.index()].name.clone(),
+        TakePoint::Token(semaphore) | TakePoint::LockToken(semaphore) => {
+            program.objects[semaphore.index()].name.clone()
+        }
     };
     if sums.tasks < 2 || 2 * sums.group_task_work < sums.group_work {
         return Err(format!(
@@ -177,28 +184,69 @@ fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
     };
     // One that was interrupted says nothing about the others.
     let small = |edges: &[u64]| median(edges) < least;
+    let works_first = || format!("they lock {name} after their work, not to find some");
     if !small(&sums.prologues) {
-        return Err(format!(
-            "they lock {name} after their work, not to find some"
-        ));
+        return Err(works_first());
     }
     if !small(&sums.tails) {
         return Err(format!(
             "they never find nothing left when they lock {name}"
         ));
     }
+    if goes_around(sums, least) {
+        return Err(works_first());
+    }
     Ok(())
 }
 
-/// Says that the tokens which are taken are those of a lock, where so.
-fn gives_back_no_lock(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
-    match takes.point {
-        TakePoint::Token(semaphore) if is_lock(program, takes, semaphore) => Err(format!(
-            "{} is given back by whoever took it, as a lock is",
-            program.objects[semaphore.index()].name
-        )),
-        _ => Ok(()),
+/// Returns whether what workers do before their first take and from their last on is about one task together, as where each does the same again and again and
+/// locks in between. Where it is chance how long that takes, either may be short for most of a few.
+fn goes_around(sums: &Sums, least: u64) -> bool {
+    let edges = sums.prologues.iter().zip(&sums.tails);
+    let mut edges: Vec<u64> = edges.map(|(before, after)| before + after).collect();
+    edges.sort_unstable();
+    // One that was interrupted says nothing about the others.
+    edges.pop();
+    let all: u64 = edges.iter().sum();
+    all >= least * edges.len().max(1) as u64
+}
+
+/// Returns the take point where every task gives back its token, as a lock is: whoever has it takes what is guarded by it, if it is one token
+/// that is only taken there. Says that it is not, where so.
+fn as_lock(program: &LaidOut<'_>, takes: &Takes, semaphore: ObjectId) -> Result<TakePoint, String> {
+    let object = &program.objects[semaphore.index()];
+    let structure = program.structures.iter();
+    let structure = structure.filter(|structure| structure.object == semaphore);
+    let mut places: BTreeSet<SiteId> = structure
+        .flat_map(|structure| &structure.sites)
+        .copied()
+        .collect();
+    if places.is_empty() {
+        let calls = takes.in_order.iter().filter_map(|&take| {
+            let event = program
+                .trace
+                .events
+                .get(program.operations.event(take) as usize)?;
+            program.trace.call(event).site
+        });
+        places.extend(calls);
     }
+    let takes_all = takes.in_order.len() == takes_of(program, semaphore);
+    if object.initial == Some(1) && places.len() == 1 && takes_all {
+        return Ok(TakePoint::LockToken(semaphore));
+    }
+    Err(format!(
+        "{} is given back by whoever took it, as a lock is",
+        object.name
+    ))
+}
+
+/// Returns how often tokens of a semaphore are taken.
+fn takes_of(program: &LaidOut<'_>, semaphore: ObjectId) -> usize {
+    let operations = program.operations.iter();
+    operations
+        .filter(|operation| operation.action == Action::TakeToken(semaphore))
+        .count()
 }
 
 /// Returns whether every task gives back the token that it took.

@@ -16,6 +16,8 @@ pub(super) enum TakePoint {
     OwnLock(SiteId, Vec<ObjectId>),
     /// By taking a token of a semaphore.
     Token(ObjectId),
+    /// By taking the one token of a semaphore at one place, which is given back as a lock is.
+    LockToken(ObjectId),
 }
 
 /// Knows a take point's operations when it sees them.
@@ -30,7 +32,9 @@ struct Looker<'a> {
 impl<'a> Looker<'a> {
     fn new(program: &'a LaidOut<'_>, point: &TakePoint) -> Self {
         let (semaphore, mutexes, place) = match point {
-            TakePoint::Token(semaphore) => (Some(*semaphore), &[][..], None),
+            TakePoint::Token(semaphore) | TakePoint::LockToken(semaphore) => {
+                (Some(*semaphore), &[][..], None)
+            }
             TakePoint::Lock(place, mutexes) | TakePoint::OwnLock(place, mutexes) => {
                 (None, &mutexes[..], Some(*place))
             }
@@ -63,10 +67,17 @@ impl<'a> Looker<'a> {
         }
     }
 
-    /// Returns whether an operation takes.
+    /// Returns whether those who come to a barrier find nothing to take any more.
+    fn is_end(&self, barrier: ObjectId) -> bool {
+        let of = self.program.found_nothing.get(&barrier);
+        of.is_some() && of.copied() == self.semaphore
+    }
+
+    /// Returns whether an operation takes, or finds nothing.
     fn takes(&self, position: u32, action: Action, depth: u32) -> bool {
         match action {
             Action::TakeToken(id) => self.semaphore == Some(id),
+            Action::Barrier(id) => self.is_end(id),
             Action::Lock(id) if depth == 0 && self.is_mutex[id.index()] => {
                 let event = self.program.operations.event(position);
                 let event = self.program.trace.events.get(event as usize);
@@ -148,6 +159,7 @@ impl Takes {
             }
             is_awaited |= looker.is_awaited(action);
             match action {
+                Action::Barrier(barrier) if looker.is_end(barrier) => {}
                 Action::Barrier(_) => worker.end_epoch(),
                 action => depth = depth_after(action, depth),
             }
@@ -235,6 +247,7 @@ impl Takes {
                 TakePoint::Lock(_, mutexes) | TakePoint::OwnLock(_, mutexes) => {
                     Queue::Mutexes(mutexes)
                 }
+                TakePoint::LockToken(lock) => Queue::Mutexes(vec![lock]),
                 TakePoint::Token(semaphore) => Queue::Tokens(semaphore),
             },
             takes: self.in_order,

@@ -15,12 +15,12 @@ mod looking;
 mod resize;
 mod safety;
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use foretrace_trace::{Object, ObjectId, Operation as Call, SiteId, ThreadId, Trace};
 
 use crate::{
-    Operation, Operations, PositionSet, Program, Thread, ends::End, events::Following,
+    Operation, Operations, PositionSet, Program, Structure, Thread, ends::End, events::Following,
     links::Links, lower::NONE,
 };
 
@@ -194,6 +194,10 @@ pub(crate) struct LaidOut<'a> {
     pub requirements: &'a Links,
     /// Semaphores whose recorded waits outnumber their tokens.
     pub short: &'a [ObjectId],
+    /// The barriers at which threads find that nothing is left, and nobody who might put something there, each with what they take from.
+    pub found_nothing: &'a BTreeMap<ObjectId, ObjectId>,
+    /// What condition variables were found to be.
+    pub structures: &'a [Structure],
 }
 
 impl LaidOut<'_> {

@@ -139,7 +139,7 @@ impl Program {
             if !is_take && !within {
                 self.append(operation);
             }
-            if matches!(operation.action, Action::Barrier(_)) {
+            if matches!(operation.action, Action::Barrier(_)) && !is_take {
                 epoch += 1;
             }
         }

@@ -15,7 +15,7 @@ pub(super) fn check(program: &LaidOut<'_>, takes: &Takes) -> Result<bool, String
     same_barriers(program, takes)?;
     let mutexes: &[ObjectId] = match &takes.point {
         TakePoint::Lock(_, mutexes) | TakePoint::OwnLock(_, mutexes) => mutexes,
-        TakePoint::Token(_) => &[],
+        TakePoint::Token(_) | TakePoint::LockToken(_) => &[],
     };
     let mut is_queue = vec![false; program.objects.len()];
     for mutex in mutexes {
@@ -43,6 +43,7 @@ pub(super) fn check(program: &LaidOut<'_>, takes: &Takes) -> Result<bool, String
             no_puts_by_others(program, takes, mutexes)?;
             Ok(true)
         }
+        TakePoint::LockToken(_) => Ok(true),
         // Those that wait for others do so for some that were taken before them: they are taken as they were put there.
         TakePoint::Token(semaphore) => Ok(puts_cover_takes(program, takes, semaphore)? || waits),
     }

@@ -123,9 +123,14 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
         let regular = uses
             .as_ref()
             .filter(|uses| !uses.is_beyond && !uses.repeats);
-        let found = regular.and_then(|uses| {
-            barrier::test(uses, &mut plan).or_else(|| tokens::test(trace, uses, &mut plan))
-        });
+        let often = uses.as_ref();
+        let often = often.filter(|uses| uses.signals_often && !uses.repeats);
+        let found = match often {
+            Some(uses) => tokens::test_signals(trace, uses, &mut plan),
+            None => regular.and_then(|uses| {
+                barrier::test(uses, &mut plan).or_else(|| tokens::test(trace, uses, &mut plan))
+            }),
+        };
         if let (Some(Pattern::Semaphore { .. }), Some(uses)) = (found, &uses) {
             takers.push(uses.threads_that(trace, |section| uses.is_waiting_site(section)));
         }

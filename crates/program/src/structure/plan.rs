@@ -1,6 +1,6 @@
 //! What becomes of the events of a condition variable whose structure is known.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use foretrace_trace::{Object, ObjectId, ObjectKind};
 
@@ -40,6 +40,8 @@ pub(crate) enum Need {
     Tokens(ObjectId, u32),
     /// An open gate.
     Gate(ObjectId),
+    /// All that come to a barrier.
+    All(ObjectId),
     /// Polling: the end of another thread's section of the mutex, by its event.
     Section(ObjectId, u32),
     /// The same, of which a sleeping thread is told.
@@ -66,8 +68,11 @@ pub(crate) struct Plan {
     patterns: Vec<(ObjectId, Pattern)>,
     /// How many objects the trace has, behind which those stand that are made.
     objects: usize,
-    /// Barriers made of mutexes, each with its number of threads.
-    barriers: Vec<(ObjectId, u32)>,
+    /// Barriers made of mutexes, or of condition variables, each with its name and its number of threads.
+    barriers: Vec<(ObjectId, String, u32)>,
+    /// Those at which threads find that there is nothing to take, and that nobody is left who might put something there, each with what they
+    /// take from.
+    ends: BTreeMap<ObjectId, ObjectId>,
 }
 
 /// What becomes of which events, to be asked for in their order.
@@ -107,7 +112,13 @@ impl Plan {
             patterns: Vec::new(),
             objects,
             barriers: Vec::new(),
+            ends: BTreeMap::new(),
         }
+    }
+
+    /// Returns the barriers at which threads find that nothing is left, and nobody who might put something there, each with what they take from.
+    pub fn ends(&self) -> BTreeMap<ObjectId, ObjectId> {
+        self.ends.clone()
     }
 
     /// Returns what becomes of events.
@@ -135,12 +146,12 @@ impl Plan {
                 }
             };
         }
-        for &(mutex, threads) in &self.barriers {
+        for (made_of, name, threads) in &self.barriers {
             objects.push(Object {
                 kind: ObjectKind::Barrier,
-                name: format!("polling of {}", objects[mutex.index()].name),
-                initial: Some(threads),
-                ..objects[mutex.index()].clone()
+                name: format!("{name} of {}", objects[made_of.index()].name),
+                initial: Some(*threads),
+                ..objects[made_of.index()].clone()
             });
         }
         objects
@@ -234,6 +245,11 @@ impl Plan {
         }
     }
 
+    /// The end of a section lets others go on.
+    pub(super) fn give_at_end(&mut self, section: &Section, gift: Gift) {
+        self.add_gift(section.unlock, gift);
+    }
+
     /// A signal or broadcast outside of sections lets others go on.
     pub(super) fn give_bare(&mut self, event: u32, gift: Gift) {
         self.roles.insert(event, Role::Give(gift));
@@ -279,10 +295,17 @@ impl Plan {
         }
     }
 
-    /// Makes a barrier for so many threads, which they make of a mutex.
-    pub(super) fn new_barrier(&mut self, mutex: ObjectId, threads: u32) -> ObjectId {
-        self.barriers.push((mutex, threads));
+    /// Makes a barrier for so many threads, which they make of something, as what of it.
+    pub(super) fn new_barrier(&mut self, made_of: ObjectId, name: &str, threads: u32) -> ObjectId {
+        self.barriers.push((made_of, name.to_owned(), threads));
         ObjectId((self.objects + self.barriers.len() - 1) as u32)
+    }
+
+    /// Makes a barrier at which so many threads find that nothing is left of what they take, and nobody who might put something there.
+    pub(super) fn new_end(&mut self, cond: ObjectId, threads: u32) -> ObjectId {
+        let end = self.new_barrier(cond, "end", threads);
+        self.ends.insert(end, cond);
+        end
     }
 
     /// With the end of a section, its thread arrives at a barrier.

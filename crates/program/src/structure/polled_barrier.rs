@@ -46,7 +46,7 @@ pub(super) fn test(place: Place, looks: &Looks, plan: &mut Plan) -> Option<u32> 
         return None;
     }
     let threads = u32::try_from(threads).ok()?;
-    let barrier = plan.new_barrier(place.0, threads);
+    let barrier = plan.new_barrier(place.0, "polling", threads);
     for end in arrivals.into_values().flatten() {
         plan.arrive_after(end, barrier);
     }

@@ -84,7 +84,9 @@ pub(super) struct Uses<'a> {
     pub runs_out: bool,
     /// Whether one record tells of several sections: which of them found what is not known.
     pub repeats: bool,
-    /// Whether sections do what no hypothesis is about: they signal it several times, or wait for something else where others wait for
+    /// Whether some sections signal it several times.
+    pub signals_often: bool,
+    /// Whether sections do what few hypotheses are about: they signal it several times, or wait for something else where others wait for
     /// this. What woke each wait is known all the same.
     pub is_beyond: bool,
 }
@@ -141,6 +143,7 @@ impl Sections {
             runs_out: false,
             repeats: concerned.iter().any(|section| section.times > 1),
             sections: concerned,
+            signals_often: false,
             is_beyond: false,
         })
     }
@@ -175,6 +178,7 @@ impl Sections {
             bare: Vec::new(),
             runs_out: false,
             repeats: false,
+            signals_often: false,
             is_beyond: false,
         };
         for section in of_mutex() {
@@ -185,7 +189,7 @@ impl Sections {
                 continue;
             }
             let site = section.site.filter(|_| !section.odd)?;
-            uses.is_beyond |= signals.next().is_some();
+            uses.signals_often |= signals.next().is_some();
             if waits {
                 uses.waiting.insert(site);
             }
@@ -210,7 +214,9 @@ impl Sections {
         if sections.iter().any(|section| section.odd) {
             return None;
         }
-        uses.is_beyond |= sections.iter().any(waits_for_another);
+        let waits_for_another = sections.iter().any(waits_for_another);
+        uses.is_beyond = uses.signals_often || waits_for_another;
+        uses.signals_often &= !waits_for_another;
         uses.runs_out = sections.iter().any(|section| section.ran_out);
         uses.repeats = sections.iter().any(|section| section.times > 1);
         uses.sections = sections;

@@ -1,13 +1,13 @@
 //! Semaphores, gates and latches: what some sections give, others take.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use foretrace_trace::{SiteId, Trace};
 
 use super::{
     Pattern,
     plan::{Gift, Need, Plan},
-    sections::{Section, Uses},
+    sections::{Section, Told, Uses},
 };
 use crate::lower::NONE;
 
@@ -18,8 +18,8 @@ enum Step<'a> {
     Wait,
     /// A section that had to find something ends; whether it had waited.
     Take(&'a Section),
-    /// A section puts something there.
-    Give(&'a Section),
+    /// A section puts so many things there.
+    Give(&'a Section, u32),
     /// So does a signal outside of sections.
     Bare(u32),
     /// From here on nobody has to wait any more.
@@ -36,18 +36,57 @@ enum Closer<'a> {
 pub(super) fn test(trace: &Trace, uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
     let closing = steps(uses, Some(&uses.broadcasting));
     if uses.waiting.intersection(&uses.signalling).next().is_some() {
-        return semaphore(uses, &ended_by_last(uses, &closing)?, plan);
+        return semaphore(trace, uses, &ended_by_last(uses, &closing)?, plan);
     }
     let everything = steps(uses, None);
     // Where everything is told by broadcasts, what is told from a place of its own, and once.
     let once = || steps(uses, Some(&told_once(uses)));
-    semaphore(uses, &everything, plan)
+    semaphore(trace, uses, &everything, plan)
         .or_else(|| gate(uses, &closing, plan))
-        .or_else(|| semaphore(uses, &closing, plan))
-        .or_else(|| semaphore(uses, &once(), plan))
+        .or_else(|| semaphore(trace, uses, &closing, plan))
+        .or_else(|| semaphore(trace, uses, &once(), plan))
         .or_else(|| latch(uses, &everything, plan))
-        .or_else(|| semaphore(uses, &ended_by_broadcast(uses, &closing), plan))
+        .or_else(|| semaphore(trace, uses, &ended_by_broadcast(uses, &closing), plan))
         .or_else(|| latch_looked_at(trace, uses, &everything, plan))
+}
+
+/// Tests whether what sections give is as much as they signal, of a condition variable that some of them signal several times, and several threads wait
+/// on; broadcasts are the end.
+pub(super) fn test_signals(trace: &Trace, uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
+    let takers = uses.threads_that(trace, |section| uses.is_waiting_site(section));
+    if takers.len() < 2 || uses.waiting.intersection(&uses.signalling).next().is_some() {
+        return None;
+    }
+    let mut steps = Vec::new();
+    for &section in &uses.sections {
+        if uses.is_waiting_site(section) {
+            add_looks(section, &mut steps);
+            continue;
+        }
+        // What it tells before it waits itself, others know by then; the rest when it ends.
+        let mut at_end = (0, false);
+        for (signal, broadcasts) in uses.signals(section) {
+            match (section.told_by(Some(signal)), broadcasts) {
+                (Some(Told::Within(event)), true) => {
+                    steps.push((event, Step::Close(Closer::Bare(event))));
+                }
+                (Some(Told::Within(event)), false) => steps.push((event, Step::Bare(event))),
+                (Some(Told::AtEnd(_)), true) => at_end.1 = true,
+                (Some(Told::AtEnd(_)), false) => at_end.0 += 1,
+                (None, _) => {}
+            }
+        }
+        let (count, closes) = at_end;
+        if count > 0 {
+            steps.push((section.unlock, Step::Give(section, count)));
+        }
+        if closes {
+            steps.push((section.unlock, Step::Close(Closer::Section(section))));
+        }
+    }
+    add_bare(uses, true, &mut steps);
+    steps.sort_by_key(|&(event, _)| event);
+    semaphore(trace, uses, &steps, plan)
 }
 
 /// Returns the steps where only sections that broadcast are the end: others of their call sites found that it had not come yet.
@@ -56,7 +95,7 @@ fn ended_by_broadcast<'a>(uses: &Uses<'_>, closing: &[(u32, Step<'a>)]) -> Vec<(
         Step::Close(Closer::Section(section)) => match uses.signal(section) {
             None => None,
             Some((_, true)) => Some((event, step)),
-            Some((_, false)) => Some((event, Step::Give(section))),
+            Some((_, false)) => Some((event, Step::Give(section, 1))),
         },
         _ => Some((event, step)),
     });
@@ -68,7 +107,7 @@ fn ended_by_broadcast<'a>(uses: &Uses<'_>, closing: &[(u32, Step<'a>)]) -> Vec<(
 fn ended_by_last<'a>(uses: &Uses<'a>, closing: &[(u32, Step<'a>)]) -> Option<Vec<(u32, Step<'a>)>> {
     let mut steps = ended_by_broadcast(uses, closing);
     // Where nothing is put, all of them wait for each other.
-    let puts = |(_, step): &(u32, Step<'_>)| matches!(step, Step::Give(_) | Step::Bare(_));
+    let puts = |(_, step): &(u32, Step<'_>)| matches!(step, Step::Give(..) | Step::Bare(_));
     if !steps.iter().any(puts) {
         return None;
     }
@@ -121,12 +160,7 @@ fn steps<'a>(uses: &Uses<'a>, closing: Option<&BTreeSet<SiteId>>) -> Vec<(u32, S
     let mut steps = Vec::new();
     for &section in &uses.sections {
         if uses.is_waiting_site(section) {
-            for &(wait, _) in &section.waits {
-                steps.push((wait, Step::Wait));
-            }
-            if section.unlock != NONE {
-                steps.push((section.unlock, Step::Take(section)));
-            }
+            add_looks(section, &mut steps);
         } else if uses.is_signalling_site(section)
             && let Some(told) = uses.told(section)
         {
@@ -135,37 +169,58 @@ fn steps<'a>(uses: &Uses<'a>, closing: Option<&BTreeSet<SiteId>>) -> Vec<(u32, S
             let step = if closes {
                 Step::Close(Closer::Section(section))
             } else {
-                Step::Give(section)
+                Step::Give(section, 1)
             };
             steps.push((told.event(), step));
         }
     }
+    add_bare(uses, closing.is_some(), &mut steps);
+    steps.sort_by_key(|&(event, _)| event);
+    steps
+}
+
+/// Adds what a section does that looks.
+fn add_looks<'a>(section: &'a Section, steps: &mut Vec<(u32, Step<'a>)>) {
+    for &(wait, _) in &section.waits {
+        steps.push((wait, Step::Wait));
+    }
+    if section.unlock != NONE {
+        steps.push((section.unlock, Step::Take(section)));
+    }
+}
+
+/// Adds what is told outside of sections, where broadcasts may be the end.
+fn add_bare(uses: &Uses<'_>, closes: bool, steps: &mut Vec<(u32, Step<'_>)>) {
     for &(event, broadcasts) in &uses.bare {
-        let step = if closing.is_some() && broadcasts {
+        let step = if closes && broadcasts {
             Step::Close(Closer::Bare(event))
         } else {
             Step::Bare(event)
         };
         steps.push((event, step));
     }
-    steps.sort_by_key(|&(event, _)| event);
-    steps
 }
 
 /// A number that each giving section increases and each taking one decreases; it is zero when a wait begins.
-fn semaphore(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Option<Pattern> {
+fn semaphore(
+    trace: &Trace,
+    uses: &Uses<'_>,
+    steps: &[(u32, Step<'_>)],
+    plan: &mut Plan,
+) -> Option<Pattern> {
     let initial = initial_tokens(steps)?;
     let mut tokens = i64::from(initial);
     let mut closed = false;
-    let mut free = 0;
+    let mut free: Vec<&Section> = Vec::new();
     for (_, step) in steps {
         match step {
             Step::Wait if tokens > 0 || closed => return None,
             Step::Wait => {}
             Step::Take(_) if tokens > 0 => tokens -= 1,
-            Step::Take(_) if closed => free += 1,
+            Step::Take(section) if closed => free.push(section),
             Step::Take(_) => return None,
-            Step::Give(_) | Step::Bare(_) => tokens += 1,
+            Step::Give(_, count) => tokens += i64::from(*count),
+            Step::Bare(_) => tokens += 1,
             // Closing twice is one more than we understand.
             Step::Close(_) if closed => return None,
             // Who looks and finds something does not say that nothing will come.
@@ -183,21 +238,40 @@ fn semaphore(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Opt
         }
     }
     let mut initial = initial;
+    let is_closed_by_one = |(_, step): &(u32, Step<'_>)| match step {
+        Step::Close(Closer::Section(section)) => uses.is_waiting_site(section),
+        _ => false,
+    };
+    let count = free.len() as u32;
+    // Where one of those that take is the last to find nothing, all of them come to that.
+    let all_come = steps.iter().any(is_closed_by_one) && end_for_good(trace, uses, &free);
+    let end = all_come.then(|| plan.new_end(uses.cond, count));
+    let give = |plan: &mut Plan, section: &Section, gift| match uses.signals_often {
+        true => plan.give_at_end(section, gift),
+        false => plan.give(uses, section, gift),
+    };
     for (_, step) in steps {
         match *step {
-            Step::Take(section) => plan.take(section, Need::Tokens(uses.cond, 1)),
-            Step::Give(section) => plan.give(uses, section, Gift::Tokens(uses.cond, 1)),
+            Step::Take(section) => {
+                let is_free = free.iter().any(|free| std::ptr::eq(*free, section));
+                let need = end.filter(|_| is_free).map(Need::All);
+                plan.take(section, need.unwrap_or(Need::Tokens(uses.cond, 1)));
+            }
+            Step::Give(section, count) => {
+                give(plan, section, Gift::Tokens(uses.cond, count));
+            }
             Step::Bare(event) => plan.give_bare(event, Gift::Tokens(uses.cond, 1)),
+            Step::Close(_) if end.is_some() => {}
             // Those that pass for free afterwards are let in by it.
             Step::Close(Closer::Section(section)) => {
                 // Where it is one of those, it passes itself before.
                 let is_one = uses.is_waiting_site(section);
                 initial += u32::from(is_one);
-                let others = free - u32::from(is_one);
-                plan.give(uses, section, Gift::Tokens(uses.cond, others));
+                let others = count - u32::from(is_one);
+                give(plan, section, Gift::Tokens(uses.cond, others));
             }
             Step::Close(Closer::Bare(event)) => {
-                plan.give_bare(event, Gift::Tokens(uses.cond, free));
+                plan.give_bare(event, Gift::Tokens(uses.cond, count));
             }
             Step::Wait => {}
         }
@@ -207,6 +281,21 @@ fn semaphore(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Opt
     Some(pattern)
 }
 
+/// Returns whether some sections are each its thread's last one of those that look.
+fn end_for_good(trace: &Trace, uses: &Uses<'_>, found_nothing: &[&Section]) -> bool {
+    let mut last: BTreeMap<u32, &Section> = BTreeMap::new();
+    for &section in &uses.sections {
+        if uses.is_waiting_site(section) {
+            last.insert(section.thread(trace), section);
+        }
+    }
+    found_nothing.len() >= 2
+        && found_nothing.iter().all(|section| {
+            let last = last.get(&section.thread(trace));
+            last.is_some_and(|last| std::ptr::eq(*last, *section))
+        })
+}
+
 /// Returns how many tokens there must have been at first, for none to be left when the first wait began.
 fn initial_tokens(steps: &[(u32, Step<'_>)]) -> Option<u32> {
     let mut taken = 0_i64;
@@ -214,7 +303,8 @@ fn initial_tokens(steps: &[(u32, Step<'_>)]) -> Option<u32> {
         match step {
             Step::Wait => return u32::try_from(taken).ok(),
             Step::Take(_) => taken += 1,
-            Step::Give(_) | Step::Bare(_) => taken -= 1,
+            Step::Give(_, count) => taken -= i64::from(*count),
+            Step::Bare(_) => taken -= 1,
             Step::Close(_) => {}
         }
     }
@@ -240,7 +330,7 @@ fn gate(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Option<P
                 open = true;
                 openings += 1;
             }
-            Step::Give(_) | Step::Bare(_) => return None,
+            Step::Give(..) | Step::Bare(_) => return None,
         }
     }
     if openings != 1 || waiting == 0 {
@@ -270,7 +360,7 @@ fn latch(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Option<
     let mut count = None;
     for (_, step) in steps {
         match step {
-            Step::Give(_) | Step::Bare(_) => came += 1,
+            Step::Give(..) | Step::Bare(_) => came += 1,
             // Nobody waits when all have come.
             Step::Wait if count == Some(came) => return None,
             Step::Wait => {}
@@ -287,7 +377,7 @@ fn latch(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Option<
     for (_, step) in steps {
         match *step {
             Step::Take(section) => plan.take(section, Need::Tokens(uses.cond, count)),
-            Step::Give(section) => plan.give(uses, section, Gift::Tokens(uses.cond, 1)),
+            Step::Give(section, _) => plan.give(uses, section, Gift::Tokens(uses.cond, 1)),
             Step::Bare(event) => plan.give_bare(event, Gift::Tokens(uses.cond, 1)),
             Step::Wait | Step::Close(_) => {}
         }
@@ -315,7 +405,7 @@ fn latch_looked_at(
     let (mut waits, mut looker) = (false, None);
     for (_, step) in steps {
         match *step {
-            Step::Give(section) => {
+            Step::Give(section, _) => {
                 came += 1;
                 if uses.signal(section).is_some() {
                     told += 1;
@@ -354,7 +444,7 @@ fn latch_looked_at(
         }
     }
     for (_, step) in steps {
-        if let Step::Give(section) = *step {
+        if let Step::Give(section, _) = *step {
             plan.give(uses, section, Gift::Tokens(uses.cond, 1));
         }
     }
