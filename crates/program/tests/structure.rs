@@ -258,6 +258,30 @@ fn who_looks_last_may_tell_the_others_that_nothing_will_come() {
 }
 
 #[test]
+fn those_who_wait_for_different_things_may_do_so_on_one_condition_variable() {
+    let mut rows = Rows::new();
+    for round in 0..3 {
+        rows.waits("B", "20", "c").waits("C", "20", "c");
+        // A begins a round, and waits until both are done; the last one tells.
+        rows.row("A lock m", Some("10"));
+        rows.row("A cond_broadcast c", None)
+            .row("A cond_wait c m", None);
+        rows.goes_on("B", &[]).goes_on("C", &[]);
+        let (first, last) = if round == 1 { ("B", "C") } else { ("C", "B") };
+        rows.section(first, "30", &[]);
+        rows.section(last, "30", &["cond_broadcast c"]);
+        rows.goes_on("A", &[]);
+    }
+    let parts = [Pattern::Rounds, Pattern::Latch { count: 2 }];
+    assert_eq!(rows.patterns(), parts.map(Some));
+    let program = rows.program();
+    assert_eq!(count(&program, 0, "sem_wait"), 6);
+    assert_eq!([1, 2].map(|worker| told(&rows, worker).len()), [3, 3]);
+    let other = program.objects.last().expect("an object");
+    assert_eq!(other.name, "another use of c");
+}
+
+#[test]
 fn who_signals_for_each_thing_puts_as_many_as_it_signals() {
     let mut rows = Rows::new();
     rows.waits("B", "20", "c").waits("C", "20", "c");

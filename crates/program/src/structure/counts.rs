@@ -50,7 +50,7 @@ pub(super) fn test(
         }
     }
     for (section, count) in needs {
-        plan.take(section, Need::Tokens(uses.cond, count));
+        plan.take(section, Need::Tokens(uses.object, count));
     }
     for section in &uses.sections {
         let count = uses.signals(section).count() as u32;
@@ -58,7 +58,7 @@ pub(super) fn test(
             plan.silence(signal);
         }
         if count > 0 {
-            plan.give(uses, section, Gift::Tokens(uses.cond, count));
+            plan.give(uses, section, Gift::Tokens(uses.object, count));
         }
     }
     plan.found(uses, Pattern::Count);

@@ -17,6 +17,7 @@
 mod barrier;
 mod counts;
 mod looks;
+mod parts;
 mod plan;
 mod polled_barrier;
 mod polling;
@@ -30,7 +31,7 @@ use foretrace_trace::{ObjectId, Operation as Op, Returns, SiteId, Trace};
 
 pub(crate) use plan::{Gift, Need, Plan, Role, Roles};
 
-use self::sections::Sections;
+use self::sections::{Beyond, Sections};
 
 /// What a condition variable was found to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,9 +123,9 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
         let uses = sections.uses_of(cond);
         let regular = uses
             .as_ref()
-            .filter(|uses| !uses.is_beyond && !uses.repeats);
+            .filter(|uses| uses.beyond.is_none() && !uses.repeats);
         let often = uses.as_ref();
-        let often = often.filter(|uses| uses.signals_often && !uses.repeats);
+        let often = often.filter(|uses| uses.beyond == Some(Beyond::SignalOften) && !uses.repeats);
         let found = match often {
             Some(uses) => tokens::test_signals(trace, uses, &mut plan),
             None => regular.and_then(|uses| {
@@ -135,8 +136,8 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
             takers.push(uses.threads_that(trace, |section| uses.is_waiting_site(section)));
         }
         match uses.filter(|uses| found.is_none() && !uses.runs_out) {
-            Some(uses) if uses.is_beyond && uses.repeats => {}
-            Some(uses) if uses.is_beyond => beyond.push(uses),
+            Some(uses) if uses.beyond.is_some() && uses.repeats => {}
+            Some(uses) if uses.beyond.is_some() => beyond.push(uses),
             Some(uses) => unexplained.push((uses, structures.len())),
             None => {}
         }
@@ -167,8 +168,16 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
                 .or_else(|| counts::test(trace, uses, &takers, &mut plan))
         };
         structures[place].pattern = found;
-        if found.is_none() {
-            wakers::follow(trace, uses, &mut plan);
+        if found.is_some() {
+            continue;
+        }
+        match parts::test(trace, uses, &takers, &mut plan) {
+            Some(found) => {
+                structures[place].pattern = found.first().map(|part| part.pattern);
+                let entries = found.into_iter().map(|part| part.entry(uses.cond));
+                structures.splice(place..=place, entries);
+            }
+            None => wakers::follow(trace, uses, &mut plan),
         }
     }
     for uses in &beyond {

@@ -62,17 +62,27 @@ pub(crate) enum Gift {
 }
 
 /// What becomes of which events.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Plan {
     roles: HashMap<u32, Role>,
     patterns: Vec<(ObjectId, Pattern)>,
     /// How many objects the trace has, behind which those stand that are made.
     objects: usize,
-    /// Barriers made of mutexes, or of condition variables, each with its name and its number of threads.
-    barriers: Vec<(ObjectId, String, u32)>,
+    /// Objects made of mutexes or condition variables.
+    made: Vec<Made>,
     /// Those at which threads find that there is nothing to take, and that nobody is left who might put something there, each with what they
     /// take from.
     ends: BTreeMap<ObjectId, ObjectId>,
+}
+
+/// An object that the trace does not have.
+#[derive(Clone, Debug)]
+struct Made {
+    /// What it is made of, and what of that.
+    of: ObjectId,
+    name: String,
+    kind: ObjectKind,
+    initial: Option<u32>,
 }
 
 /// What becomes of which events, to be asked for in their order.
@@ -111,7 +121,7 @@ impl Plan {
             roles: HashMap::new(),
             patterns: Vec::new(),
             objects,
-            barriers: Vec::new(),
+            made: Vec::new(),
             ends: BTreeMap::new(),
         }
     }
@@ -134,6 +144,15 @@ impl Plan {
     /// made behind them.
     pub fn objects(&self, objects: &[Object]) -> Vec<Object> {
         let mut objects = objects.to_vec();
+        for made in &self.made {
+            let made_of = &objects[made.of.index()];
+            objects.push(Object {
+                kind: made.kind,
+                name: format!("{} of {}", made.name, made_of.name),
+                initial: made.initial,
+                ..made_of.clone()
+            });
+        }
         for &(cond, pattern) in &self.patterns {
             let object = &mut objects[cond.index()];
             (object.kind, object.initial) = match pattern {
@@ -146,14 +165,6 @@ impl Plan {
                 }
             };
         }
-        for (made_of, name, threads) in &self.barriers {
-            objects.push(Object {
-                kind: ObjectKind::Barrier,
-                name: format!("{name} of {}", objects[made_of.index()].name),
-                initial: Some(*threads),
-                ..objects[made_of.index()].clone()
-            });
-        }
         objects
     }
 
@@ -165,7 +176,7 @@ impl Plan {
     /// Notes what a condition variable is instead. What happens to it, and has no part in that, is nothing of its own any more: the end of a
     /// recording may cut off what would have told.
     pub(super) fn found(&mut self, uses: &Uses<'_>, pattern: Pattern) {
-        self.patterns.push((uses.cond, pattern));
+        self.patterns.push((uses.object, pattern));
         let mut signals: Vec<u32> = uses.bare.iter().map(|&(event, _)| event).collect();
         for section in &uses.sections {
             signals.extend(uses.signals(section).map(|(event, _)| event));
@@ -297,8 +308,27 @@ impl Plan {
 
     /// Makes a barrier for so many threads, which they make of something, as what of it.
     pub(super) fn new_barrier(&mut self, made_of: ObjectId, name: &str, threads: u32) -> ObjectId {
-        self.barriers.push((made_of, name.to_owned(), threads));
-        ObjectId((self.objects + self.barriers.len() - 1) as u32)
+        self.make(Made {
+            of: made_of,
+            name: name.to_owned(),
+            kind: ObjectKind::Barrier,
+            initial: Some(threads),
+        })
+    }
+
+    /// Makes another condition variable, for some of those that wait on one.
+    pub(super) fn new_condition(&mut self, cond: ObjectId) -> ObjectId {
+        self.make(Made {
+            of: cond,
+            name: "another use".to_owned(),
+            kind: ObjectKind::Cond,
+            initial: None,
+        })
+    }
+
+    fn make(&mut self, made: Made) -> ObjectId {
+        self.made.push(made);
+        ObjectId((self.objects + self.made.len() - 1) as u32)
     }
 
     /// Makes a barrier at which so many threads find that nothing is left of what they take, and nobody who might put something there.

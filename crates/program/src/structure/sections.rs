@@ -68,8 +68,13 @@ pub(super) struct Sections {
 }
 
 /// How one condition variable is used.
+#[derive(Clone)]
 pub(super) struct Uses<'a> {
     pub cond: ObjectId,
+    /// What stands for it in replays: it itself, or, for some of those that wait on it, another.
+    pub object: ObjectId,
+    /// Whether these are not all of its uses: those of other call sites are others' then.
+    pub is_part: bool,
     /// The sections whose call sites sometimes wait on it or signal it, in the order in which they began.
     pub sections: Vec<&'a Section>,
     /// The call sites whose sections sometimes wait on it.
@@ -84,11 +89,17 @@ pub(super) struct Uses<'a> {
     pub runs_out: bool,
     /// Whether one record tells of several sections: which of them found what is not known.
     pub repeats: bool,
-    /// Whether some sections signal it several times.
-    pub signals_often: bool,
-    /// Whether sections do what few hypotheses are about: they signal it several times, or wait for something else where others wait for
-    /// this. What woke each wait is known all the same.
-    pub is_beyond: bool,
+    /// What sections do that few hypotheses are about. What woke each wait is known all the same.
+    pub beyond: Option<Beyond>,
+}
+
+/// What sections do that few hypotheses are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beyond {
+    /// They signal it several times.
+    SignalOften,
+    /// They wait for something else where others wait for this.
+    WaitForOthers,
 }
 
 impl Sections {
@@ -136,6 +147,8 @@ impl Sections {
         }
         Some(Uses {
             cond,
+            object: cond,
+            is_part: false,
             waiting: looking.clone(),
             signalling: like.signalling.clone(),
             broadcasting: like.broadcasting.clone(),
@@ -143,8 +156,7 @@ impl Sections {
             runs_out: false,
             repeats: concerned.iter().any(|section| section.times > 1),
             sections: concerned,
-            signals_often: false,
-            is_beyond: false,
+            beyond: None,
         })
     }
 
@@ -171,6 +183,8 @@ impl Sections {
         };
         let mut uses = Uses {
             cond,
+            object: cond,
+            is_part: false,
             sections: Vec::new(),
             waiting: BTreeSet::new(),
             signalling: BTreeSet::new(),
@@ -178,8 +192,7 @@ impl Sections {
             bare: Vec::new(),
             runs_out: false,
             repeats: false,
-            signals_often: false,
-            is_beyond: false,
+            beyond: None,
         };
         for section in of_mutex() {
             let waits = section.waited == Some(cond);
@@ -189,7 +202,9 @@ impl Sections {
                 continue;
             }
             let site = section.site.filter(|_| !section.odd)?;
-            uses.signals_often |= signals.next().is_some();
+            if signals.next().is_some() {
+                uses.beyond = Some(Beyond::SignalOften);
+            }
             if waits {
                 uses.waiting.insert(site);
             }
@@ -214,9 +229,9 @@ impl Sections {
         if sections.iter().any(|section| section.odd) {
             return None;
         }
-        let waits_for_another = sections.iter().any(waits_for_another);
-        uses.is_beyond = uses.signals_often || waits_for_another;
-        uses.signals_often &= !waits_for_another;
+        if sections.iter().any(waits_for_another) {
+            uses.beyond = Some(Beyond::WaitForOthers);
+        }
         uses.runs_out = sections.iter().any(|section| section.ran_out);
         uses.repeats = sections.iter().any(|section| section.times > 1);
         uses.sections = sections;
@@ -230,7 +245,7 @@ impl Sections {
 
 impl Uses<'_> {
     pub fn waits(&self, section: &Section) -> bool {
-        section.waited == Some(self.cond)
+        section.waited == Some(self.cond) && (!self.is_part || self.is_waiting_site(section))
     }
 
     pub fn is_waiting_site(&self, section: &Section) -> bool {
@@ -252,7 +267,8 @@ impl Uses<'_> {
 
     /// Returns all signals and broadcasts of a section, likewise.
     pub fn signals(&self, section: &Section) -> impl Iterator<Item = (u32, bool)> {
-        let own = |signal: &&(ObjectId, u32, bool)| signal.0 == self.cond;
+        let is_told_here = !self.is_part || self.is_signalling_site(section);
+        let own = move |signal: &&(ObjectId, u32, bool)| is_told_here && signal.0 == self.cond;
         let signals = section.signals.iter().filter(own);
         signals.map(|&(_, event, broadcasts)| (event, broadcasts))
     }

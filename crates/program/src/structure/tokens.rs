@@ -7,7 +7,7 @@ use foretrace_trace::{SiteId, Trace};
 use super::{
     Pattern,
     plan::{Gift, Need, Plan},
-    sections::{Section, Told, Uses},
+    sections::{Beyond, Section, Told, Uses},
 };
 use crate::lower::NONE;
 
@@ -245,22 +245,25 @@ fn semaphore(
     let count = free.len() as u32;
     // Where one of those that take is the last to find nothing, all of them come to that.
     let all_come = steps.iter().any(is_closed_by_one) && end_for_good(trace, uses, &free);
-    let end = all_come.then(|| plan.new_end(uses.cond, count));
-    let give = |plan: &mut Plan, section: &Section, gift| match uses.signals_often {
-        true => plan.give_at_end(section, gift),
-        false => plan.give(uses, section, gift),
+    let end = all_come.then(|| plan.new_end(uses.object, count));
+    let give = |plan: &mut Plan, section: &Section, gift| {
+        if uses.beyond == Some(Beyond::SignalOften) {
+            plan.give_at_end(section, gift);
+        } else {
+            plan.give(uses, section, gift);
+        }
     };
     for (_, step) in steps {
         match *step {
             Step::Take(section) => {
                 let is_free = free.iter().any(|free| std::ptr::eq(*free, section));
                 let need = end.filter(|_| is_free).map(Need::All);
-                plan.take(section, need.unwrap_or(Need::Tokens(uses.cond, 1)));
+                plan.take(section, need.unwrap_or(Need::Tokens(uses.object, 1)));
             }
             Step::Give(section, count) => {
-                give(plan, section, Gift::Tokens(uses.cond, count));
+                give(plan, section, Gift::Tokens(uses.object, count));
             }
-            Step::Bare(event) => plan.give_bare(event, Gift::Tokens(uses.cond, 1)),
+            Step::Bare(event) => plan.give_bare(event, Gift::Tokens(uses.object, 1)),
             Step::Close(_) if end.is_some() => {}
             // Those that pass for free afterwards are let in by it.
             Step::Close(Closer::Section(section)) => {
@@ -268,10 +271,10 @@ fn semaphore(
                 let is_one = uses.is_waiting_site(section);
                 initial += u32::from(is_one);
                 let others = count - u32::from(is_one);
-                give(plan, section, Gift::Tokens(uses.cond, others));
+                give(plan, section, Gift::Tokens(uses.object, others));
             }
             Step::Close(Closer::Bare(event)) => {
-                plan.give_bare(event, Gift::Tokens(uses.cond, count));
+                plan.give_bare(event, Gift::Tokens(uses.object, count));
             }
             Step::Wait => {}
         }
@@ -338,11 +341,11 @@ fn gate(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Option<P
     }
     for (_, step) in steps {
         match *step {
-            Step::Take(section) => plan.take(section, Need::Gate(uses.cond)),
+            Step::Take(section) => plan.take(section, Need::Gate(uses.object)),
             Step::Close(Closer::Section(section)) => {
-                plan.give(uses, section, Gift::Gate(uses.cond));
+                plan.give(uses, section, Gift::Gate(uses.object));
             }
-            Step::Close(Closer::Bare(event)) => plan.give_bare(event, Gift::Gate(uses.cond)),
+            Step::Close(Closer::Bare(event)) => plan.give_bare(event, Gift::Gate(uses.object)),
             _ => {}
         }
     }
@@ -376,9 +379,9 @@ fn latch(uses: &Uses<'_>, steps: &[(u32, Step<'_>)], plan: &mut Plan) -> Option<
     let count = count.filter(|_| came == 0)?;
     for (_, step) in steps {
         match *step {
-            Step::Take(section) => plan.take(section, Need::Tokens(uses.cond, count)),
-            Step::Give(section, _) => plan.give(uses, section, Gift::Tokens(uses.cond, 1)),
-            Step::Bare(event) => plan.give_bare(event, Gift::Tokens(uses.cond, 1)),
+            Step::Take(section) => plan.take(section, Need::Tokens(uses.object, count)),
+            Step::Give(section, _) => plan.give(uses, section, Gift::Tokens(uses.object, 1)),
+            Step::Bare(event) => plan.give_bare(event, Gift::Tokens(uses.object, 1)),
             Step::Wait | Step::Close(_) => {}
         }
     }
@@ -440,12 +443,12 @@ fn latch_looked_at(
     for (look, &(section, ..)) in looks.iter().enumerate() {
         // The first may need nothing.
         if needed(look) > 0 {
-            plan.take(section, Need::Tokens(uses.cond, count));
+            plan.take(section, Need::Tokens(uses.object, count));
         }
     }
     for (_, step) in steps {
         if let Step::Give(section, _) = *step {
-            plan.give(uses, section, Gift::Tokens(uses.cond, 1));
+            plan.give(uses, section, Gift::Tokens(uses.object, 1));
         }
     }
     let pattern = Pattern::Latch { count };
