@@ -282,6 +282,30 @@ fn those_who_wait_for_different_things_may_do_so_on_one_condition_variable() {
 }
 
 #[test]
+fn a_broadcast_puts_as_many_things_as_are_taken_until_somebody_waits() {
+    let begun = |takes: &[&str]| {
+        let mut rows = Rows::new();
+        rows.waits("B", "20", "c").waits("C", "20", "c");
+        rows.section("A", "10", &["cond_broadcast c"]);
+        rows.goes_on("B", &[]).goes_on("C", &[]);
+        for taker in takes {
+            rows.section(taker, "20", &[]);
+        }
+        rows.waits("C", "20", "c").waits("B", "20", "c");
+        rows.section("A", "30", &["cond_broadcast c"]);
+        rows.goes_on("B", &[]).goes_on("C", &[]);
+        rows
+    };
+    let rows = begun(&["B", "B"]);
+    assert_eq!(rows.patterns(), [Some(Pattern::Semaphore { initial: 0 })]);
+    assert_eq!(count(&rows.program(), 0, "sem_post"), 4 + 2);
+    // What each takes once may be for each.
+    let rows = begun(&[]);
+    let program = rows.program();
+    assert_eq!(count(&program, 0, "sem_post"), 0);
+}
+
+#[test]
 fn who_signals_for_each_thing_puts_as_many_as_it_signals() {
     let mut rows = Rows::new();
     rows.waits("B", "20", "c").waits("C", "20", "c");

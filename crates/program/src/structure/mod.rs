@@ -166,6 +166,7 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
         } else {
             rounds::test(trace, uses, &mut plan)
                 .or_else(|| counts::test(trace, uses, &takers, &mut plan))
+                .or_else(|| tokens::test_batches(trace, uses, &mut plan))
         };
         structures[place].pattern = found;
         if found.is_some() {

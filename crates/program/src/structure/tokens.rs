@@ -89,6 +89,46 @@ pub(super) fn test_signals(trace: &Trace, uses: &Uses<'_>, plan: &mut Plan) -> O
     semaphore(trace, uses, &steps, plan)
 }
 
+/// Tests whether broadcasts put several things there at once, as many as are taken until somebody waits again or the next broadcast. That threads take several of
+/// them tells that these are not for each thread one.
+pub(super) fn test_batches(trace: &Trace, uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
+    let broadcasts = |section: &&Section| uses.signals(section).all(|(_, broadcasts)| broadcasts);
+    let apart = uses.waiting.is_disjoint(&uses.signalling);
+    if !apart || uses.runs_out || !uses.bare.is_empty() || !uses.sections.iter().all(broadcasts) {
+        return None;
+    }
+    let told = |section: &Section| uses.signal(section).is_some();
+    let mut steps = steps(uses, None);
+    steps.retain(|(_, step)| !matches!(step, Step::Give(section, _) if !told(section)));
+    let mut batch: Option<usize> = None;
+    let mut takers = BTreeSet::new();
+    let (mut nothing_left, mut several) = (true, false);
+    for place in 0..steps.len() {
+        match &mut steps[place].1 {
+            Step::Give(_, count) => {
+                *count = 0;
+                batch = Some(place);
+                takers.clear();
+                nothing_left = false;
+            }
+            Step::Wait => nothing_left = true,
+            Step::Take(_) if nothing_left => return None,
+            Step::Take(section) => {
+                several |= !takers.insert(section.thread(trace));
+                match &mut steps[batch?].1 {
+                    Step::Give(_, count) => *count += 1,
+                    _ => return None,
+                }
+            }
+            Step::Bare(_) | Step::Close(_) => return None,
+        }
+    }
+    if !several {
+        return None;
+    }
+    semaphore(trace, uses, &steps, plan)
+}
+
 /// Returns the steps where only sections that broadcast are the end: others of their call sites found that it had not come yet.
 fn ended_by_broadcast<'a>(uses: &Uses<'_>, closing: &[(u32, Step<'a>)]) -> Vec<(u32, Step<'a>)> {
     let steps = closing.iter().filter_map(|&(event, step)| match step {
