@@ -1,9 +1,9 @@
 //! Who ended a wait of which several can have: exactly one did what its thread looked for, and it is mostly one that often does.
 //!
-//! Threads that look wait for a neighbour, for a master, or now for this one and now for that. Each of those ends so many of the naps
-//! in which it works: where several worked, each can have ended the wait, as likely as it mostly does. How often neighbours
-//! on this side and that, or certain threads, do so is known from all waits at a call, so that naps in which only one worked tell of the others (by expectation
-//! and maximization: Dempster, Laird and Rubin, 1977); who often works while others look in vain ends few waits.
+//! Threads that look wait for a neighbour, for a master, or now for this one and now for that. In a nap in which several worked, each of them can have ended it,
+//! as likely as it mostly does. How often neighbours on this side and that, or certain threads, end waits is known from all naps at a call, so that
+//! those in which only one worked tell of the others (by expectation and maximization: Dempster, Laird and Rubin, 1977). Of those who do as often, it was the one
+//! that worked for longer.
 //!
 //! Who waits until all others have come somewhere, as a master does, goes on when nobody else can: it waits for all of them.
 
@@ -23,8 +23,11 @@ const STEPS: usize = 40;
 /// Whoever worked for so many nanoseconds in a nap worked in it; less is a part of that.
 const WORKED: f64 = 20_000.0;
 
-/// Whoever worked is taken to have ended so many waits more, so that none is impossible.
-const AT_LEAST: f64 = 1.0 / 64.0;
+/// Nobody is less likely than one in so many, so that a wait by chance does no harm.
+const LEAST_LIKELY: f64 = 1.0 / 256.0;
+
+/// Whoever ends no more than such a part of the waits at a call may have been taken for another.
+const OFTEN: f64 = 0.1;
 
 /// If nobody else could go on at the end of so many of ten rows of a thread, it waits for all.
 const MOSTLY: usize = 8;
@@ -33,8 +36,8 @@ const MOSTLY: usize = 8;
 #[derive(Default)]
 pub(super) struct Enders {
     of: BTreeMap<u32, Ender>,
-    /// Whose waits at a call each thread ended, and how many.
-    counts: BTreeMap<(u32, Option<SiteId>), BTreeMap<u32, usize>>,
+    /// Whom the threads mostly wait for at each call.
+    mostly: BTreeMap<(u32, Option<SiteId>), BTreeSet<u32>>,
     /// Those that wait for all.
     for_all: BTreeSet<(u32, Option<SiteId>)>,
 }
@@ -51,10 +54,8 @@ pub(super) struct Ender {
 struct Nap {
     thread: u32,
     event: u32,
-    /// Who worked in it, and how much.
+    /// Who worked in it, and for how many nanoseconds.
     worked: Vec<(u32, f64)>,
-    /// In how many naps of the whole wait each worked, at most.
-    in_all: Vec<(u32, f64)>,
 }
 
 impl Enders {
@@ -78,13 +79,13 @@ impl Enders {
             let nap = |&(thread, row): &(u32, &Row)| Nap::of(thread, row, shares);
             let some = rows.iter().step_by(rows.len().div_ceil(ASKED));
             let some: Vec<Nap> = some.filter_map(nap).collect();
-            let rates = Rates::of(&some, events.len() as u32);
+            let likely = Likely::of(&some, events.len() as u32);
             for nap in rows.iter().filter_map(nap) {
                 let at = (nap.thread, site);
-                if let Some(ender) = rates.ender(&nap).filter(|_| !enders.for_all.contains(&at)) {
+                if let Some(ender) = likely.ender(&nap).filter(|_| !enders.for_all.contains(&at)) {
                     enders.of.insert(nap.event, ender);
-                    let counts = enders.counts.entry(at).or_default();
-                    *counts.entry(ender.thread).or_default() += 1;
+                    let mostly = enders.mostly.entry(at);
+                    mostly.or_insert_with(|| likely.mostly(nap.thread));
                 }
             }
         }
@@ -117,51 +118,31 @@ impl Enders {
     }
 }
 
-/// One that ended no more than one in so many of a thread's waits at a call may have been taken for another.
-const SELDOM: usize = 5;
-
 impl Enders {
-    /// Returns whom the threads wait for at each call; nobody where that are all.
+    /// Returns whom the threads mostly wait for at each call; nobody where that are all, or anybody.
     pub fn waited_for(&self) -> impl Iterator<Item = ((u32, Option<SiteId>), BTreeSet<u32>)> {
-        let known = self.counts.iter().map(|(&at, counts)| {
-            let all: usize = counts.values().sum();
-            let often = counts.iter().filter(|&(_, count)| count * SELDOM > all);
-            (at, often.map(|(&other, _)| other).collect())
-        });
+        let mostly = self.mostly.iter().map(|(&at, mostly)| (at, mostly.clone()));
         let for_all = self.for_all.iter().map(|&at| (at, BTreeSet::new()));
-        known.chain(for_all)
+        mostly.chain(for_all)
     }
 }
 
 impl Nap {
     /// Of a row of looks; nothing where it is not over.
     fn of(thread: u32, row: &Row, shares: &Shares) -> Option<Self> {
-        let begin = row.begin.min(row.look);
-        let worked = worked_between(shares, (row.look, row.back?), (thread, 1))?;
-        let before = worked_between(shares, (begin, row.look), (thread, row.count - 1))?;
+        let (before, after) = shares.between(row.look, row.back?)?;
+        let worked = (0..).zip(before.iter().zip(after));
+        let worked = worked.map(|(other, (&before, &after))| {
+            let nanos = after.saturating_sub(before);
+            (other, nanos as f64)
+        });
+        let others = worked.filter(|&(other, nanos)| other != thread && nanos > 0.0);
         Some(Self {
             thread,
             event: row.end,
-            in_all: before.into_iter().chain(worked.iter().copied()).collect(),
-            worked,
+            worked: others.collect(),
         })
     }
-}
-
-/// Returns who else worked between two events, in how many of so many naps at most.
-fn worked_between(
-    shares: &Shares,
-    (from, to): (u32, u32),
-    (thread, naps): (u32, u32),
-) -> Option<Vec<(u32, f64)>> {
-    let (before, after) = shares.between(from, to)?;
-    let worked = (0..).zip(before.iter().zip(after));
-    let worked = worked.map(|(other, (&before, &after))| {
-        let nanos = after.saturating_sub(before);
-        (other, (nanos as f64 / WORKED).min(f64::from(naps)))
-    });
-    let others = worked.filter(|&(other, worked)| other != thread && worked > 0.0);
-    Some(others.collect())
 }
 
 /// Returns whether nobody else could go on when a thread was back from a nap.
@@ -181,24 +162,24 @@ fn is_alone(trace: &Trace, events: &[Vec<u32>], (thread, back): (u32, u32)) -> b
     others.into_iter().all(|(_, own)| waits(own))
 }
 
-/// How many of the naps of a thread in which each works it ends: its neighbours, by how far they are from it, or certain threads.
-struct Rates {
+/// How many of the waits of threads each ends: their neighbours, by how far they are from them, or certain threads.
+struct Likely {
     threads: u32,
     is_relative: bool,
     of: Vec<f64>,
 }
 
-impl Rates {
+impl Likely {
     /// Estimates them from all naps at a call.
     fn of(naps: &[Nap], threads: u32) -> Self {
         let [neighbours, certain] = [true, false].map(|is_relative| {
-            let mut rates = Self {
+            let mut likely = Self {
                 threads,
                 is_relative,
                 of: vec![1.0; 2 * threads as usize],
             };
-            let fit = rates.fit(naps);
-            (fit, rates)
+            let fit = likely.fit(naps);
+            (fit, likely)
         });
         if neighbours.0 > certain.0 {
             neighbours.1
@@ -217,42 +198,44 @@ impl Rates {
 
     /// Fits them to naps; returns how likely these are then, as a logarithm.
     fn fit(&mut self, naps: &[Nap]) -> f64 {
-        let mut worked = vec![0.0; self.of.len()];
-        for nap in naps {
-            for &(other, naps) in &nap.in_all {
-                worked[self.place(nap.thread, other)] += naps;
-            }
-        }
         let mut fit = 0.0;
         for _ in 0..STEPS {
             fit = 0.0;
-            let mut ended = vec![AT_LEAST; self.of.len()];
+            let mut ended = vec![0.0; self.of.len()];
             for nap in naps.iter().filter(|nap| !nap.worked.is_empty()) {
-                let all: f64 = nap.worked.iter().map(|one| self.weight(nap, one)).sum();
+                let weight = |&(other, nanos): &(u32, f64)| {
+                    self.of[self.place(nap.thread, other)] * (nanos / WORKED).min(1.0)
+                };
+                let all: f64 = nap.worked.iter().map(weight).sum();
                 fit += all.ln();
                 for one in &nap.worked {
-                    ended[self.place(nap.thread, one.0)] += self.weight(nap, one) / all;
+                    ended[self.place(nap.thread, one.0)] += weight(one) / all;
                 }
             }
-            let rates = ended.iter().zip(&worked);
-            self.of = rates
-                .map(|(ended, worked)| ended / (worked + AT_LEAST))
-                .collect();
+            let all: f64 = ended.iter().sum();
+            let likely = ended
+                .into_iter()
+                .map(|ended| (ended / all).max(LEAST_LIKELY));
+            self.of = likely.collect();
         }
         fit
     }
 
-    /// Returns how likely one who worked in a nap ended it, beside the others.
-    fn weight(&self, nap: &Nap, &(other, worked): &(u32, f64)) -> f64 {
-        self.of[self.place(nap.thread, other)] * worked
+    /// Returns who ends waits of a thread not by chance.
+    fn mostly(&self, thread: u32) -> BTreeSet<u32> {
+        let others = (0..self.threads).filter(|&other| other != thread);
+        others
+            .filter(|&other| self.of[self.place(thread, other)] >= OFTEN)
+            .collect()
     }
 
     /// Returns who ended a wait, most likely.
     fn ender(&self, nap: &Nap) -> Option<Ender> {
+        let weight = |&(other, nanos): &(u32, f64)| self.of[self.place(nap.thread, other)] * nanos;
         let most = nap
             .worked
             .iter()
-            .max_by(|one, other| self.weight(nap, one).total_cmp(&self.weight(nap, other)));
+            .max_by(|one, other| weight(one).total_cmp(&weight(other)));
         most.map(|&(thread, _)| Ender {
             thread,
             role: self.place(nap.thread, thread),
@@ -264,52 +247,54 @@ impl Rates {
 mod tests {
     use super::*;
 
-    /// Returns who ended waits at one call: of these threads, when those worked in the last nap and those before.
-    fn enders(naps: &[(u32, &[u32], &[u32])]) -> Vec<Option<u32>> {
-        let all = |threads: &[u32]| threads.iter().map(|&thread| (thread, 1.0)).collect();
-        let nap = |&(thread, worked, before): &(u32, &[u32], &[u32])| Nap {
+    /// Returns who ended waits at one call: of these threads, when those worked in the last nap, so many microseconds.
+    fn enders(naps: &[(u32, &[(u32, u32)])]) -> Vec<Option<u32>> {
+        let nap = |&(thread, worked): &(u32, &[(u32, u32)])| Nap {
             thread,
             event: 0,
-            worked: all(worked),
-            in_all: all(&[before, worked].concat()),
+            worked: worked
+                .iter()
+                .map(|&(other, micros)| (other, f64::from(micros) * 1e3))
+                .collect(),
         };
         let naps: Vec<Nap> = naps.iter().map(nap).collect();
-        let rates = Rates::of(&naps, 5);
-        let ender = |nap| rates.ender(nap).map(|ender| ender.thread);
+        let likely = Likely::of(&naps, 5);
+        let ender = |nap| likely.ender(nap).map(|ender| ender.thread);
         naps.iter().map(ender).collect()
     }
 
     #[test]
     fn a_neighbour_ended_waits_where_naps_of_others_tell_so() {
         let row = enders(&[
-            (2, &[1], &[]),
-            (3, &[2, 4], &[1]),
-            (3, &[2], &[4]),
-            (4, &[1, 2, 3], &[1, 2]),
-            (4, &[3], &[1]),
+            (2, &[(1, 500)]),
+            (3, &[(2, 700), (4, 900)]),
+            (3, &[(2, 30)]),
+            (4, &[(1, 900), (2, 900), (3, 500)]),
+            (4, &[(3, 500)]),
         ]);
         assert_eq!(row, [1, 2, 2, 3, 3].map(Some));
         let both = enders(&[
-            (1, &[2], &[3]),
-            (2, &[1], &[4]),
-            (2, &[3], &[]),
-            (3, &[4], &[1]),
-            (3, &[1, 2], &[1]),
-            (4, &[1, 3], &[2, 1]),
+            (1, &[(2, 500)]),
+            (2, &[(1, 300)]),
+            (2, &[(3, 600)]),
+            (3, &[(4, 500)]),
+            (3, &[(1, 500), (2, 500)]),
+            (4, &[(1, 700), (3, 600)]),
         ]);
         assert_eq!(both, [2, 1, 3, 4, 2, 3].map(Some));
     }
 
     #[test]
-    fn who_works_while_others_look_in_vain_ends_few_waits() {
-        // The workers start when the master has told them to, before one that naps looks again.
+    fn a_master_ended_waits_however_little_it_worked() {
+        // The workers start when it has told them to, before one that naps looks again.
         let all = enders(&[
-            (1, &[0, 2, 3], &[2, 3, 4]),
-            (2, &[0, 1, 4], &[1, 4]),
-            (3, &[0, 4], &[1, 2]),
-            (4, &[0, 1, 2, 3], &[2, 3]),
+            (1, &[(0, 100), (2, 900), (3, 900)]),
+            (2, &[(0, 80), (1, 900), (4, 900)]),
+            (3, &[(0, 120), (4, 900)]),
+            (4, &[(0, 90), (1, 900), (2, 900), (3, 900)]),
+            (1, &[(0, 90), (2, 900), (4, 900)]),
         ]);
-        assert_eq!(all, [Some(0); 4]);
-        assert_eq!(enders(&[(1, &[], &[2])]), [None]);
+        assert_eq!(all, [Some(0); 5]);
+        assert_eq!(enders(&[(1, &[])]), [None]);
     }
 }
