@@ -100,7 +100,7 @@ impl Enders {
         (site, rows): (Option<SiteId>, &[(u32, &Row)]),
     ) {
         let mut counts: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
-        for &(thread, row) in rows {
+        for &(thread, row) in rows.iter().step_by(rows.len().div_ceil(ASKED)) {
             if let Some(back) = row.back {
                 let (alone, all) = counts.entry(thread).or_default();
                 *alone += usize::from(is_alone(trace, events, (thread, back)));
@@ -116,9 +116,7 @@ impl Enders {
     pub fn at(&self, nap: u32) -> Option<Ender> {
         self.of.get(&nap).copied()
     }
-}
 
-impl Enders {
     /// Returns whom the threads mostly wait for at each call; nobody where that are all, or anybody.
     pub fn waited_for(&self) -> impl Iterator<Item = ((u32, Option<SiteId>), BTreeSet<u32>)> {
         let mostly = self.mostly.iter().map(|(&at, mostly)| (at, mostly.clone()));
