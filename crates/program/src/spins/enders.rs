@@ -69,8 +69,10 @@ impl Enders {
         let mut by_site: BTreeMap<Option<SiteId>, Vec<(u32, &Row)>> = BTreeMap::new();
         for (thread, rows) in (0..).zip(rows) {
             for row in rows.iter().filter(|row| row.look >= told) {
-                let site = trace.call(&trace.events[row.end as usize]).site;
-                by_site.entry(site).or_default().push((thread, row));
+                by_site
+                    .entry(row.site(trace))
+                    .or_default()
+                    .push((thread, row));
             }
         }
         let mut enders = Self::default();

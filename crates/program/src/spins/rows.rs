@@ -24,6 +24,11 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// Returns the call by which its thread looks.
+    pub(super) fn site(&self, trace: &Trace) -> Option<SiteId> {
+        trace.call(&trace.events[self.end as usize]).site
+    }
+
     /// Returns the events at which it begins and between which its last nap lies.
     pub(super) fn ends(&self) -> impl Iterator<Item = u32> + use<> {
         let ends = [self.begin, self.look, self.end];

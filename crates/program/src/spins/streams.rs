@@ -51,11 +51,10 @@ impl Streams {
     ) -> Self {
         let mut streams = Self::default();
         let followed = Followed::of(enders);
-        let site_of = |row: &Row| trace.call(&trace.events[row.end as usize]).site;
         for (follower, rows) in (0..).zip(rows) {
             let mut by_site: BTreeMap<Option<SiteId>, Vec<&Row>> = BTreeMap::new();
             for row in rows {
-                by_site.entry(site_of(row)).or_default().push(row);
+                by_site.entry(row.site(trace)).or_default().push(row);
             }
             for (site, rows) in by_site {
                 let Some(leader) = followed.at(follower, site) else {
