@@ -8,6 +8,8 @@ use std::cmp::Reverse;
 
 use foretrace_schedule::{Activity, Schedule, SimTime};
 
+use crate::wakes::Wakes;
+
 /// A stretch of the path, within one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathStep {
@@ -37,29 +39,15 @@ pub fn critical_path(schedule: &Schedule) -> Vec<PathStep> {
     let Some((mut at, Reverse(mut lane))) = last else {
         return path;
     };
-    let mut wakes_to: Vec<Vec<u32>> = vec![Vec::new(); schedule.lanes.len()];
-    for (position, wake) in schedule.wakes.iter().enumerate() {
-        if wake.from != wake.to && (wake.from as usize) < wakes_to.len() {
-            wakes_to[wake.to as usize].push(position as u32);
-        }
-    }
+    let wakes = Wakes::of(schedule);
     // Going back, wakes are used in descending order: at one instant threads may let each other go on in turn.
     let mut before = schedule.wakes.len();
     loop {
         let segments = &schedule.lanes[lane].segments;
         let segment = segments.partition_point(|s| s.start < at);
-        let wake_at = |at: SimTime, before: usize| {
-            let to = &wakes_to[lane];
-            let older = to.partition_point(|wake| {
-                let wake = *wake as usize;
-                wake < before && schedule.wakes[wake].at <= at
-            });
-            let wake = to[older.checked_sub(1)?] as usize;
-            (schedule.wakes[wake].at == at).then_some(wake)
-        };
         let Some(segment) = segment.checked_sub(1) else {
             // Before its birth: its creator's path.
-            let Some(wake) = wake_at(at, before) else {
+            let Some(wake) = wakes.at(lane, at, before) else {
                 break;
             };
             arrive(&mut path, wake);
@@ -69,7 +57,7 @@ pub fn critical_path(schedule: &Schedule) -> Vec<PathStep> {
         let of = segments[segment];
         let activity = of.state.activity();
         let released = match activity {
-            Activity::Blocked(_) if of.end == at => wake_at(at, before),
+            Activity::Blocked(_) if of.end == at => wakes.at(lane, at, before),
             _ => None,
         };
         if let Some(wake) = released {

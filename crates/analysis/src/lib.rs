@@ -1,28 +1,38 @@
 //! What can be told from a recorded trace without simulating: the threads, and the objects and call sites by
-//! contention, and where threads spun; and the critical path of a prediction.
+//! contention, and where threads spun; and what limits a prediction: its critical path, the waits in it, and what changes of the
+//! program would be worth.
 //!
 //! ```
 //! let trace = foretrace_trace::Trace::default();
 //! assert!(foretrace_analysis::contention(&trace).is_empty());
 //! ```
 //!
-//! Deliberately absent: predictions, which are the simulator's, and printing.
+//! Deliberately absent: making predictions, which is the simulator's, and printing.
 
 mod calls;
 mod contention;
 mod critical_path;
 mod operations;
+mod path_shares;
+mod predicted_waits;
 #[cfg(test)]
 mod sample;
 mod sites;
 mod spins;
+mod spots;
 mod threads;
+mod wakes;
+mod what_if;
 
 pub use {
     contention::{Contention, contention},
     critical_path::{PathStep, critical_path},
     operations::{OperationCount, operation_counts},
+    path_shares::{OnPath, PathShare, path_shares},
+    predicted_waits::{PredictedWait, predicted_waits},
     sites::{SiteContention, site_contention},
     spins::{Spin, spins},
+    spots::{Spot, Stretch},
     threads::{ThreadSummary, threads},
+    what_if::{Change, worth_a_try},
 };

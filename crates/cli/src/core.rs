@@ -3,6 +3,7 @@
 use std::{borrow::Cow, env, fs, io::Read as _, path::Path, sync::Arc};
 
 use anyhow::{Context as _, bail};
+use foretrace_analysis::Change;
 use foretrace_calibrate::{Calibration, Effort, Estimate, Streams};
 use foretrace_machine::{Description, Share};
 use foretrace_program::{Program, Structure};
@@ -239,6 +240,34 @@ impl Study {
         Ok(course.map(|course| (course, machine)))
     }
 
+    /// Predicts the course of what a prediction shows, with every operation.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::predict`].
+    pub fn course_of(&self, prediction: &Prediction) -> anyhow::Result<Course> {
+        let machine = &prediction.result.machine;
+        let program = self.program_on(machine.cpus);
+        let choice = Choice::Only(shown(prediction)?);
+        let course = foretrace_sim::course(&program, machine, choice, &|_, _| true);
+        course.context("nobody cancels it")
+    }
+
+    /// Predicts the run of the program after a change, where a prediction says how it runs before that, under the model that answered there. `None`
+    /// where nothing would change, or where it cannot be told.
+    pub fn after(&self, change: Change, trace: &Trace, before: &Prediction) -> Option<Run> {
+        let program = self.program_on(before.cpus());
+        let (program, machine) = change.apply(trace, &program, &before.result.machine)?;
+        let model = before.answered()?.model;
+        Some(foretrace_sim::run(&program, &machine, model)).filter(Run::is_complete)
+    }
+
+    /// Returns how many threads the program has on so many CPUs.
+    pub fn threads_on(&self, cpus: u32) -> u32 {
+        let threads = self.program_on(cpus).threads.len();
+        u32::try_from(threads).unwrap_or(u32::MAX)
+    }
+
     /// Returns whether threads of the program take tasks from a shared queue.
     pub fn has_pools(&self) -> bool {
         !self.program.pools.is_empty()
@@ -333,11 +362,7 @@ impl Study {
 
     /// Saves the course of a prediction, as [`Self::schedule`] returns it, with every operation of the trace that it is of.
     pub fn save(&self, prediction: &Prediction, trace: &Trace, path: &Path) -> anyhow::Result<()> {
-        let machine = &prediction.result.machine;
-        let program = self.program_on(machine.cpus);
-        let model = shown(prediction)?;
-        let course = foretrace_sim::course(&program, machine, Choice::Only(model), &|_, _| true);
-        let course = course.context("nobody cancels it")?;
+        let course = self.course_of(prediction)?;
         let details = details::of(trace, &course.schedule, course.marks);
         write_schedule(&course.schedule, &details, path)
     }

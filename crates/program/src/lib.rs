@@ -21,6 +21,7 @@ mod answers;
 mod asides;
 mod asked;
 mod calls;
+mod changed;
 mod conditions;
 mod deaths;
 mod ends;

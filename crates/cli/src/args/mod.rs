@@ -73,6 +73,8 @@ pub enum Command {
     Info(InfoArgs),
     /// Predict the makespan and speed-up on given numbers of CPUs
     Predict(PredictArgs),
+    /// Show what limits a predicted run, down to the source line, and what would help
+    Explain(ExplainArgs),
     /// Predict, then really run on the CPUs that exist, and compare
     Validate(ValidateArgs),
     /// Write a prediction as a picture, or a trace as text
@@ -379,6 +381,38 @@ pub struct PredictArgs {
     /// Save the schedule predicted for the last number of CPUs in the list
     #[arg(short, long, value_name = "SCHEDULE")]
     pub output: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EXPLAIN_HELP: &str = "\
+Three tables. The critical path is what the end of the run waits for: code, told by the calls that it lies between, and waits that \
+no thread could have ended sooner. Making anything else faster does not help. Below it is where threads wait, and the call that \
+mostly lets them go on. The last table is what would help: for each stretch of code on the path, and each lock that is waited for, \
+the program is changed and its run predicted anew, so that it is known what the change is worth, also where another path takes over.
+
+A stretch of code is from one recorded call to the next of the same thread; `begin` and `end` are those of the thread. Programs \
+compiled with -g are told by lines. `--stacks` of `record` and docs/explain.md help where a call site says little.
+
+Examples:
+  foretrace explain prog.ftrace
+  foretrace explain prog.ftrace --cpus 64
+  foretrace explain prog.ftrace --cpus 8 --json | jq '.changes[0]'";
+
+/// Options of `explain`.
+#[derive(Args, Debug)]
+#[command(after_help = EXPLAIN_HELP)]
+pub struct ExplainArgs {
+    /// The trace
+    pub file: PathBuf,
+    /// The number of CPUs of the predicted run [default: those that --machine has, else those the program was made to
+    /// believe in, else one a thread]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(values::MOST_CPUS)))]
+    pub cpus: Option<u32>,
+    #[command(flatten)]
+    /// How to predict.
+    pub how: ModelArgs,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,

@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod demo;
+mod explain;
 mod export;
 mod farm;
 mod grid;
@@ -33,6 +34,7 @@ pub fn run(command: &Command) -> anyhow::Result<Finish> {
         Command::Recover(args) => recover::run(args),
         Command::Info(args) => info::run(args),
         Command::Predict(args) => predict::run(args),
+        Command::Explain(args) => explain::run(args),
         Command::Export(args) => export::run(args),
         Command::Import(args) => import::run(args),
         Command::Validate(args) => validate::run(args),

@@ -175,7 +175,7 @@ fn predict_with_seed(
 }
 
 /// Returns a bar for so many predictions, which is seen where somebody watches.
-fn progress(predictions: usize) -> ProgressBar {
+pub fn progress(predictions: usize) -> ProgressBar {
     if !output::is_watched() {
         return ProgressBar::hidden();
     }

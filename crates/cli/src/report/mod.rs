@@ -1,6 +1,7 @@
 //! How traces and predictions are shown: tables for people, JSON for programs.
 
 pub mod calibration;
+pub mod explanation;
 pub mod farm;
 pub mod fit;
 pub mod grid;

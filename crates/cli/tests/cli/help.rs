@@ -15,6 +15,7 @@ fn every_command_has_help_with_examples() {
         "recover",
         "info",
         "predict",
+        "explain",
         "validate",
         "export",
         "import",

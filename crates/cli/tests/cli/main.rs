@@ -5,6 +5,7 @@ mod bad_input;
 mod calibration;
 mod drag;
 mod environment;
+mod explanations;
 mod file_locks;
 mod files;
 mod grids;

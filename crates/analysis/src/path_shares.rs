@@ -1,0 +1,187 @@
+//! What the critical path is made of: code, by the calls that it lies between, and waits that nobody could have ended sooner.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use foretrace_schedule::{Activity, Marks, Schedule, SimTime};
+use foretrace_trace::Trace;
+
+use crate::{
+    critical_path,
+    spots::{Spot, Stretch, Walk},
+};
+
+/// Something that the critical path goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OnPath {
+    /// Code that runs.
+    Code(Stretch),
+    /// What a call takes by itself: to wake up in it, to hand something over.
+    Call(Spot),
+    /// A thread that could run, and waits for a CPU, or for one to wake up.
+    NoCpu,
+    /// A wait in a call that no other thread ends: for time to pass, for input or output, for a message on its way.
+    Wait(Activity, Option<Spot>),
+}
+
+/// How much of the critical path goes through something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathShare {
+    /// What it is.
+    pub what: OnPath,
+    /// How long the path goes through it.
+    pub time: SimTime,
+    /// How often.
+    pub times: u64,
+    /// In which lanes.
+    pub lanes: BTreeSet<usize>,
+}
+
+/// Returns what the critical path of a prediction goes through, the most first. `marks` are all operations of the schedule, whose
+/// events are those of the trace.
+pub fn path_shares(trace: &Trace, schedule: &Schedule, marks: &Marks) -> Vec<PathShare> {
+    let mut shares = Shares::default();
+    let mut walks: Vec<Option<LaneWalk>> = schedule.lanes.iter().map(|_| None).collect();
+    for step in critical_path(schedule) {
+        match step.activity {
+            Activity::Running => {
+                let walk =
+                    walks[step.lane].get_or_insert_with(|| LaneWalk::new(trace, marks, step.lane));
+                walk.pass(step.start, step.end, |what, time| {
+                    shares.add(what, time, step.lane);
+                });
+            }
+            Activity::Ready => shares.add(OnPath::NoCpu, step.end.since(step.start), step.lane),
+            activity @ Activity::Blocked(_) => {
+                let event = schedule.lanes[step.lane].segments[step.segment].event;
+                let spot = event.and_then(|event| Spot::of(trace, event));
+                let what = OnPath::Wait(activity, spot);
+                shares.add(what, step.end.since(step.start), step.lane);
+            }
+        }
+    }
+    let mut shares: Vec<PathShare> = shares.0.into_values().collect();
+    // Stable, so that equals stay in the order of their places.
+    shares.sort_by_key(|share| std::cmp::Reverse(share.time));
+    shares
+}
+
+#[derive(Default)]
+struct Shares(BTreeMap<OnPath, PathShare>);
+
+impl Shares {
+    fn add(&mut self, what: OnPath, time: SimTime, lane: usize) {
+        if time == SimTime::ZERO {
+            return;
+        }
+        let share = self.0.entry(what).or_insert_with(|| PathShare {
+            what,
+            time: SimTime::ZERO,
+            times: 0,
+            lanes: BTreeSet::new(),
+        });
+        share.time = share.time + time;
+        share.times += 1;
+        share.lanes.insert(lane);
+    }
+}
+
+/// One lane's way through its code, once from its begin to its end.
+struct LaneWalk<'t> {
+    walk: Walk<'t>,
+    times: &'t [SimTime],
+    events: &'t [u32],
+    /// Its next operation.
+    next: usize,
+}
+
+impl<'t> LaneWalk<'t> {
+    fn new(trace: &'t Trace, marks: &'t Marks, lane: usize) -> Self {
+        let lane = marks.lane(lane);
+        Self {
+            walk: Walk::new(trace),
+            times: &lane.times,
+            events: &lane.events,
+            next: 0,
+        }
+    }
+
+    /// Tells what it runs through between two times, which are not before those of the last call.
+    fn pass(&mut self, start: SimTime, end: SimTime, mut tell: impl FnMut(OnPath, SimTime)) {
+        let mut from = start;
+        while let Some((&at, &event)) = self.times.get(self.next).zip(self.events.get(self.next)) {
+            if at >= end {
+                // What runs now leads to that, be it over then or only begun.
+                tell(self.what(self.walk.until(event)), end.since(from));
+                return;
+            }
+            let stretch = self.walk.go_to(event);
+            tell(self.what(stretch), at.since(from));
+            from = from.max(at);
+            self.next += 1;
+        }
+    }
+
+    fn what(&self, stretch: Option<Stretch>) -> OnPath {
+        stretch.map_or_else(|| OnPath::Call(self.walk.at()), OnPath::Code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use foretrace_program::Program;
+    use foretrace_sim::{Choice, Costs, Machine};
+    use foretrace_trace::ObjectId;
+
+    use super::*;
+
+    fn shares(text: &str, cpus: u32) -> Vec<(OnPath, u64, u64)> {
+        let trace = foretrace_testkit::trace(text);
+        let program = Program::from_trace(&trace);
+        let machine = Machine {
+            costs: Costs::NONE,
+            ..Machine::new(cpus, &program)
+        };
+        let course = foretrace_sim::course(&program, &machine, Choice::Auto, &|_, _| true).unwrap();
+        let shares = path_shares(&trace, &course.schedule, &course.marks);
+        let all = shares.iter().map(|share| share.time.0).sum();
+        assert_eq!(course.schedule.end, SimTime(all));
+        let told = shares
+            .iter()
+            .map(|share| (share.what, share.time.as_nanos(), share.times));
+        told.collect()
+    }
+
+    fn code(from: Spot, to: Spot) -> OnPath {
+        OnPath::Code(Stretch { from, to })
+    }
+
+    const END: Spot = Spot::Call("terminate", None);
+
+    #[test]
+    fn code_is_told_by_the_calls_around_it() {
+        let text = "process A\nprocess B\n0 A create B\n1 A lock m\n5 A unlock m\n7 B lock m\n11 B unlock m\n13 B terminate\n\
+                    13 A join B\n14 A terminate\n";
+        let lock = Spot::Call("lock", Some(ObjectId(0)));
+        let unlock = Spot::Call("unlock", Some(ObjectId(0)));
+        let create = Spot::Call("create", None);
+        let join = Spot::Call("join", None);
+        assert_eq!(
+            shares(text, 2),
+            [
+                (code(lock, unlock), 8, 2),
+                (code(unlock, END), 2, 1),
+                (code(create, lock), 1, 1),
+                (code(join, END), 1, 1),
+            ]
+        );
+    }
+
+    #[test]
+    fn waiting_for_a_cpu_is_told() {
+        let shares = shares(
+            "process A\nprocess B\n0 A create B\n5 B terminate\n12 A terminate\n",
+            1,
+        );
+        assert!(shares.iter().any(|(what, ..)| *what == OnPath::NoCpu));
+    }
+}

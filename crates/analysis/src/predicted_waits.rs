@@ -1,0 +1,161 @@
+//! Where threads wait in a prediction, and for whom.
+
+use std::collections::BTreeMap;
+
+use foretrace_schedule::{LaneMarks, Marks, Schedule, Segment, SimTime, State, WaitKind};
+use foretrace_trace::Trace;
+
+use crate::{spots::Spot, wakes::Wakes};
+
+/// What threads wait for in calls at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PredictedWait {
+    /// The place; nothing where it is not known.
+    pub spot: Option<Spot>,
+    /// What kind of wait it is.
+    pub kind: WaitKind,
+    /// The objects, positions in the schedule's, in ascending order.
+    pub objects: Vec<u32>,
+    /// How often threads waited.
+    pub times: u64,
+    /// How long they waited together.
+    pub total: SimTime,
+    /// The longest of the waits.
+    pub longest: SimTime,
+    /// The call that let them go on for most of that time, and how much of it that is; nothing where no thread is known to have.
+    pub ended_by: Option<(Spot, SimTime)>,
+}
+
+/// Returns where threads wait in a prediction, those that wait longest first. `marks` are all operations of the schedule, whose events
+/// are those of the trace.
+pub fn predicted_waits(trace: &Trace, schedule: &Schedule, marks: &Marks) -> Vec<PredictedWait> {
+    let wakes = Wakes::of(schedule);
+    let mut found: BTreeMap<(Option<Spot>, WaitKind), Found> = BTreeMap::new();
+    for (lane, segments) in schedule.lanes.iter().map(|lane| &lane.segments).enumerate() {
+        for segment in segments {
+            let State::Blocked(kind) = segment.state else {
+                continue;
+            };
+            let spot = segment.event.and_then(|event| Spot::of(trace, event));
+            let Found { wait, enders } = found
+                .entry((spot, kind))
+                .or_insert_with(|| Found::new(spot, kind));
+            let time = segment.duration();
+            wait.times += 1;
+            wait.total = wait.total + time;
+            wait.longest = wait.longest.max(time);
+            if let Some(object) = segment.object
+                && let Err(place) = wait.objects.binary_search(&object)
+            {
+                wait.objects.insert(place, object);
+            }
+            let wake = wakes.at(lane, segment.end, schedule.wakes.len());
+            let by = wake.and_then(|wake| {
+                let wake = &schedule.wakes[wake];
+                let event =
+                    released_by(trace, marks.lane(wake.from as usize), wake.sent(), segment)?;
+                Spot::of(trace, event)
+            });
+            if let Some(by) = by {
+                let ended = enders.entry(by).or_default();
+                *ended = *ended + time;
+            }
+        }
+    }
+    let mut waits: Vec<PredictedWait> = found
+        .into_values()
+        .map(|Found { wait, enders }| PredictedWait {
+            ended_by: enders.into_iter().rev().max_by_key(|(_, time)| *time),
+            ..wait
+        })
+        .collect();
+    // Stable, so that equals stay in the order of their places.
+    waits.sort_by_key(|wait| std::cmp::Reverse(wait.total));
+    waits
+}
+
+/// What was found of the waits at one place.
+struct Found {
+    wait: PredictedWait,
+    /// How long those were that each call ended.
+    enders: BTreeMap<Spot, SimTime>,
+}
+
+impl Found {
+    fn new(spot: Option<Spot>, kind: WaitKind) -> Self {
+        let wait = PredictedWait {
+            spot,
+            kind,
+            objects: Vec::new(),
+            times: 0,
+            total: SimTime::ZERO,
+            longest: SimTime::ZERO,
+            ended_by: None,
+        };
+        Self {
+            wait,
+            enders: BTreeMap::new(),
+        }
+    }
+}
+
+/// Returns the event by which a lane let another go on at a time that had waited: of several at that time the one on what was waited for.
+fn released_by(trace: &Trace, lane: &LaneMarks, at: SimTime, waited: &Segment) -> Option<u32> {
+    let first = lane.times.partition_point(|time| *time < at);
+    let after = lane.times.partition_point(|time| *time <= at);
+    let then = lane.events.get(first..after)?;
+    let is_on_it = |event: &&u32| {
+        let event = trace.events.get(**event as usize);
+        let object = event.and_then(|event| trace.call(event).operation.object());
+        object.is_some_and(|object| Some(object.0) == waited.object)
+    };
+    let on_it = then.iter().rev().find(is_on_it);
+    let any = match waited.state {
+        State::Blocked(WaitKind::Join) => then.last(),
+        _ => then.first(),
+    };
+    on_it.or(any).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use foretrace_program::Program;
+    use foretrace_sim::{Choice, Costs, Machine};
+    use foretrace_trace::ObjectId;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_is_told_with_who_ended_it() {
+        let text = "process A\nprocess B\n0 A create B\n1 A lock m\n5 A unlock m\n7 B lock m\n11 B unlock m\n13 B terminate\n\
+                    13 A join B\n14 A terminate\n";
+        let trace = foretrace_testkit::trace(text);
+        let program = Program::from_trace(&trace);
+        let machine = Machine {
+            costs: Costs::NONE,
+            ..Machine::new(2, &program)
+        };
+        let course = foretrace_sim::course(&program, &machine, Choice::Auto, &|_, _| true).unwrap();
+        let waits = predicted_waits(&trace, &course.schedule, &course.marks);
+        let told: Vec<_> = waits
+            .iter()
+            .map(|wait| (wait.spot, wait.kind, wait.total.as_nanos(), wait.times))
+            .collect();
+        let lock = Spot::Call("lock", Some(ObjectId(0)));
+        let join = Spot::Call("join", None);
+        assert_eq!(
+            told,
+            [
+                (Some(join), WaitKind::Join, 6, 1),
+                (Some(lock), WaitKind::Lock, 3, 1)
+            ]
+        );
+        let ender = |wait: &PredictedWait| wait.ended_by.map(|(spot, _)| spot);
+        let unlock = Spot::Call("unlock", Some(ObjectId(0)));
+        let end = Spot::Call("terminate", None);
+        assert_eq!(
+            waits.iter().map(ender).collect::<Vec<_>>(),
+            [Some(end), Some(unlock)]
+        );
+    }
+}

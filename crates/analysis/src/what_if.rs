@@ -1,0 +1,186 @@
+//! What a change of a program would be worth: the program with the change, on the same machine.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use foretrace_program::{Action, Program};
+use foretrace_schedule::{Schedule, SimTime, State, WaitKind};
+use foretrace_sim::{Costs, Machine};
+use foretrace_trace::{ObjectId, Trace};
+
+use crate::{
+    path_shares::{OnPath, PathShare},
+    spots::{Stretch, Walk},
+};
+
+/// As many stretches of code, and as many locks, are worth a try.
+const MOST: usize = 8;
+
+/// What takes one part in so many of the run is.
+const LEAST: u64 = 100;
+
+/// A change of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// This code takes half the time, whoever runs it.
+    TwiceAsFast(Stretch),
+    /// Nobody waits for another at this lock: there is one for each thing that it protects.
+    FinerLock(ObjectId),
+    /// Letting threads go on, and taking CPUs from them, costs nothing: they do more in between.
+    FewerHandovers,
+    /// Input and output take no time, or others have work meanwhile.
+    NoIo,
+}
+
+/// Returns the changes that may be worth something, by what a prediction's critical path goes through and where its threads wait.
+pub fn worth_a_try(schedule: &Schedule, path: &[PathShare]) -> Vec<Change> {
+    let is_much = |time: SimTime| time.0 >= (schedule.end.0 / LEAST).max(1);
+    let code = path.iter().filter_map(|share| match share.what {
+        OnPath::Code(stretch) if is_much(share.time) => Some(Change::TwiceAsFast(stretch)),
+        _ => None,
+    });
+    let mut waits: BTreeMap<u32, SimTime> = BTreeMap::new();
+    for segment in schedule.lanes.iter().flat_map(|lane| &lane.segments) {
+        if let (State::Blocked(WaitKind::Lock | WaitKind::Rwlock), Some(object)) =
+            (segment.state, segment.object)
+        {
+            let wait = waits.entry(object).or_default();
+            *wait = *wait + segment.duration();
+        }
+    }
+    let mut locks: Vec<(u32, SimTime)> = waits
+        .into_iter()
+        .filter(|(_, wait)| is_much(*wait))
+        .collect();
+    locks.sort_by_key(|(_, wait)| std::cmp::Reverse(*wait));
+    let locks = locks.into_iter().take(MOST);
+    let locks = locks.map(|(lock, _)| Change::FinerLock(ObjectId(lock)));
+    let always = [Change::FewerHandovers, Change::NoIo];
+    code.take(MOST).chain(locks).chain(always).collect()
+}
+
+impl Change {
+    /// Returns the program and the machine as they would be; `None` where nothing would be otherwise, or where a replay cannot tell.
+    pub fn apply<'p>(
+        self,
+        trace: &Trace,
+        program: &'p Program,
+        machine: &Machine,
+    ) -> Option<(Cow<'p, Program>, Machine)> {
+        let mut machine = machine.clone();
+        let program = match self {
+            Self::TwiceAsFast(stretch) => Cow::Owned(twice_as_fast(trace, program, stretch)),
+            Self::FinerLock(lock) => Cow::Owned(program.without_lock(lock)?),
+            Self::FewerHandovers => {
+                if machine.costs == Costs::NONE {
+                    return None;
+                }
+                machine.costs = Costs::NONE;
+                Cow::Borrowed(program)
+            }
+            Self::NoIo => {
+                let mut program = program.clone();
+                let io = program.delays.iter_mut().filter(|delay| delay.is_io);
+                let waits = io.map(|delay| std::mem::take(&mut delay.nanos));
+                if waits.sum::<u64>() == 0 {
+                    return None;
+                }
+                Cow::Owned(program)
+            }
+        };
+        Some((program, machine))
+    }
+}
+
+fn twice_as_fast(trace: &Trace, program: &Program, stretch: Stretch) -> Program {
+    let mut is_in = vec![false; program.operations.len()];
+    for thread in &program.threads {
+        let mut walk = Walk::new(trace);
+        for position in thread.operations.clone() {
+            let code = walk.go_to(program.operations.event(position));
+            // Looking at memory, and falling asleep, is no code that could be made faster.
+            let waits = matches!(
+                program.operations.action(position),
+                Action::Poll(_) | Action::Linger | Action::Rouse(_)
+            );
+            is_in[position as usize] = code == Some(stretch) && !waits;
+        }
+    }
+    program.with_work(|position, work| {
+        if is_in[position as usize] {
+            work / 2
+        } else {
+            work
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use foretrace_sim::{Choice, ModelKind};
+
+    use super::*;
+    use crate::spots::Spot;
+
+    const TEXT: &str = "process A\nprocess B\n0 A create B\n1 A lock m\n5 A unlock m\n7 B lock m\n11 B unlock m\n13 B terminate\n\
+                        13 A join B\n14 A terminate\n";
+
+    fn makespan(change: Option<Change>) -> u64 {
+        let trace = foretrace_testkit::trace(TEXT);
+        let program = Program::from_trace(&trace);
+        let machine = Machine {
+            costs: Costs::NONE,
+            ..Machine::new(2, &program)
+        };
+        let run = |program: &Program, machine: &Machine| {
+            foretrace_sim::run(program, machine, ModelKind::Direct)
+                .end
+                .as_nanos()
+        };
+        let Some(change) = change else {
+            return run(&program, &machine);
+        };
+        let (program, machine) = change.apply(&trace, &program, &machine).unwrap();
+        run(&program, &machine)
+    }
+
+    #[test]
+    fn changes_are_worth_what_a_replay_of_the_changed_program_says() {
+        let lock = Spot::Call("lock", Some(ObjectId(0)));
+        let unlock = Spot::Call("unlock", Some(ObjectId(0)));
+        let section = Stretch {
+            from: lock,
+            to: unlock,
+        };
+        assert_eq!(makespan(None), 12);
+        assert_eq!(makespan(Some(Change::TwiceAsFast(section))), 8);
+        assert_eq!(makespan(Some(Change::FinerLock(ObjectId(0)))), 9);
+    }
+
+    #[test]
+    fn what_takes_time_is_worth_a_try() {
+        let trace = foretrace_testkit::trace(TEXT);
+        let program = Program::from_trace(&trace);
+        let machine = Machine {
+            costs: Costs::NONE,
+            ..Machine::new(2, &program)
+        };
+        let course = foretrace_sim::course(&program, &machine, Choice::Auto, &|_, _| true).unwrap();
+        let path = crate::path_shares(&trace, &course.schedule, &course.marks);
+        let changes = worth_a_try(&course.schedule, &path);
+        assert!(matches!(changes[0], Change::TwiceAsFast(_)));
+        assert!(changes.contains(&Change::FinerLock(ObjectId(0))));
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_changed() {
+        let trace = foretrace_testkit::trace(TEXT);
+        let program = Program::from_trace(&trace);
+        let machine = Machine {
+            costs: Costs::NONE,
+            ..Machine::new(2, &program)
+        };
+        for change in [Change::FewerHandovers, Change::NoIo] {
+            assert!(change.apply(&trace, &program, &machine).is_none());
+        }
+    }
+}

@@ -1,0 +1,580 @@
+//! What limits a predicted run, and what would help, as tables and as JSON.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt::Write as _,
+};
+
+use foretrace_analysis::{Change, OnPath, PathShare, PredictedWait, Spot, Stretch};
+use foretrace_schedule::{Activity, Schedule, SimTime, State};
+use foretrace_sim::Run;
+use foretrace_symbols::SourceMap;
+use foretrace_trace::{SiteId, Trace};
+use serde::Serialize;
+
+use super::{
+    info::more,
+    json::TraceJson,
+    machine,
+    sites::{FrameJson, shortened_name, source},
+};
+use crate::{
+    core::Prediction,
+    table::{Align, render},
+};
+
+/// As many rows as a table shows; the JSON form has them all.
+const MOST_ROWS: usize = 10;
+
+/// Less than such a share of the makespan is not shown.
+const LEAST_SHARE: f64 = 0.001;
+
+/// A change that takes off less than such a share of the makespan is not listed.
+const LEAST_GAIN: f64 = 0.01;
+
+/// As many threads as are named.
+const MOST_NAMES: usize = 2;
+
+/// A change of the program, and how it would run then.
+pub struct Tried {
+    /// The change.
+    pub change: Change,
+    /// The run.
+    pub run: Run,
+}
+
+/// What limits a predicted run, and what would help.
+pub struct Explanation<'t> {
+    trace: &'t Trace,
+    sources: SourceMap,
+    /// What is called at each site.
+    calls: HashMap<SiteId, &'static str>,
+    prediction: Prediction,
+    /// The prediction for a CPU a thread, where those are more.
+    most: Option<Prediction>,
+    schedule: Schedule,
+    path: Vec<PathShare>,
+    waits: Vec<PredictedWait>,
+    tried: Vec<Tried>,
+}
+
+impl<'t> Explanation<'t> {
+    /// Puts together what was found of a prediction; with it the one for a CPU a thread, where those are more.
+    pub fn new(
+        trace: &'t Trace,
+        (prediction, most): (Prediction, Option<Prediction>),
+        schedule: Schedule,
+        (path, waits): (Vec<PathShare>, Vec<PredictedWait>),
+        mut tried: Vec<Tried>,
+    ) -> Self {
+        let mut calls = HashMap::new();
+        for call in &trace.calls {
+            if let Some(site) = call.site {
+                calls.entry(site).or_insert(call.operation.name());
+            }
+        }
+        // Stable, so that equals stay in the order in which they were found.
+        tried.sort_by_key(|tried| tried.run.end);
+        Self {
+            trace,
+            sources: SourceMap::new(trace),
+            calls,
+            prediction,
+            most,
+            schedule,
+            path,
+            waits,
+            tried,
+        }
+    }
+
+    /// Returns them as tables.
+    pub fn text(&self) -> String {
+        let mut text = self.heading();
+        text += &self.path_table();
+        text += &self.waits_table();
+        text += &self.changes_table();
+        // Writing to a string cannot fail.
+        let machine = machine::text(&self.prediction.result.machine);
+        let _ = writeln!(text, "\n{machine}");
+        for note in self.sources.notes() {
+            let _ = writeln!(text, "\nNote: {note}");
+        }
+        text
+    }
+
+    fn heading(&self) -> String {
+        let cpus = self.prediction.cpus();
+        let plural = if cpus == 1 { "" } else { "s" };
+        let busy = 100.0 * self.busy();
+        let mut text = match self.prediction.answered() {
+            Some(attempt) => format!(
+                "{cpus} CPU{plural}, {}: {}, {:.2} times as fast as on one; CPUs are in use {busy:.0} % of the time\n",
+                attempt.model.name(),
+                attempt.run.end,
+                self.prediction.speedup(&attempt.run)
+            ),
+            None => format!(
+                "{cpus} CPU{plural}: a deadlock at {}, which `foretrace predict` explains\n",
+                self.schedule.end
+            ),
+        };
+        if let Some((most, attempt)) = self
+            .most
+            .as_ref()
+            .and_then(|most| Some((most, most.answered()?)))
+        {
+            let _ = writeln!(
+                text,
+                "With a CPU for each of its {} threads: {}, {:.2} times as fast",
+                most.cpus(),
+                attempt.run.end,
+                most.speedup(&attempt.run)
+            );
+        }
+        text
+    }
+
+    /// Returns which part of the CPUs' time is used.
+    fn busy(&self) -> f64 {
+        let segments = self.schedule.lanes.iter().flat_map(|lane| &lane.segments);
+        let running = segments.filter(|segment| matches!(segment.state, State::Running(_)));
+        let used: f64 = running
+            .map(|segment| segment.duration().as_secs_f64())
+            .sum();
+        let all = self.schedule.end.as_secs_f64() * f64::from(self.schedule.cpus);
+        if all > 0.0 { used / all } else { 0.0 }
+    }
+
+    fn path_table(&self) -> String {
+        if self.path.is_empty() {
+            return String::new();
+        }
+        let columns = [
+            ("share", Align::Right),
+            ("time", Align::Right),
+            ("times", Align::Right),
+            ("function", Align::Left),
+            ("from", Align::Left),
+            ("to", Align::Left),
+            ("threads", Align::Left),
+        ];
+        let is_much = |share: &&PathShare| self.of_makespan(share.time) >= LEAST_SHARE;
+        let shown = self.path.iter().take(MOST_ROWS).filter(is_much).count();
+        let rows = self.path[..shown].iter().map(|share| {
+            let [function, from, to] = self.on_path(share);
+            [
+                format!("{:.1} %", 100.0 * self.of_makespan(share.time)),
+                share.time.to_string(),
+                share.times.to_string(),
+                function,
+                from,
+                to,
+                self.threads(&share.lanes),
+            ]
+        });
+        let table = render(columns, rows) + &more(self.path.len(), shown);
+        format!("\nThe critical path: what the end of the run waits for\n{table}")
+    }
+
+    fn on_path(&self, share: &PathShare) -> [String; 3] {
+        let dash = || "-".to_owned();
+        match share.what {
+            OnPath::Code(stretch) => [
+                self.functions(stretch)
+                    .or_else(|| self.routine(stretch, &share.lanes))
+                    .unwrap_or_else(dash),
+                self.spot(stretch.from),
+                self.spot(stretch.to),
+            ],
+            OnPath::Call(spot) => [
+                self.function(spot).unwrap_or_else(dash),
+                self.spot(spot),
+                "(within the call)".to_owned(),
+            ],
+            OnPath::NoCpu => ["(waits for a CPU)".to_owned(), dash(), dash()],
+            OnPath::Wait(activity, spot) => [
+                format!("({})", waiting(activity)),
+                dash(),
+                spot.map_or_else(dash, |spot| self.spot(spot)),
+            ],
+        }
+    }
+
+    fn waits_table(&self) -> String {
+        if self.waits.is_empty() {
+            return String::new();
+        }
+        let columns = [
+            ("waited", Align::Right),
+            ("times", Align::Right),
+            ("longest", Align::Right),
+            ("function", Align::Left),
+            ("call", Align::Left),
+            ("object", Align::Left),
+            ("mostly until", Align::Left),
+        ];
+        let rows = self.waits.iter().take(MOST_ROWS).map(|wait| {
+            let dash = || "-".to_owned();
+            let spot = wait.spot;
+            [
+                wait.total.to_string(),
+                wait.times.to_string(),
+                wait.longest.to_string(),
+                spot.and_then(|spot| self.function(spot))
+                    .unwrap_or_else(dash),
+                spot.map_or_else(dash, |spot| self.spot(spot)),
+                self.objects(wait),
+                wait.ended_by.map_or_else(dash, |(spot, _)| self.spot(spot)),
+            ]
+        });
+        let table = render(columns, rows) + &more(self.waits.len(), MOST_ROWS);
+        format!("\nWhere threads wait, in all of them\n{table}")
+    }
+
+    fn changes_table(&self) -> String {
+        if self.prediction.answered().is_none() {
+            return String::new();
+        }
+        let helps: Vec<&Tried> = self
+            .tried
+            .iter()
+            .filter(|tried| self.helps(tried))
+            .collect();
+        if helps.is_empty() {
+            return format!(
+                "\nNo single change that was tried takes off {:.0} % of the time\n",
+                100.0 * LEAST_GAIN
+            );
+        }
+        let columns = [
+            ("speed-up", Align::Right),
+            ("makespan", Align::Right),
+            ("time", Align::Right),
+            ("if", Align::Left),
+        ];
+        let rows = helps.iter().take(MOST_ROWS).map(|tried| {
+            [
+                format!("{:.2}", self.prediction.speedup(&tried.run)),
+                tried.run.end.to_string(),
+                format!("-{:.1} %", 100.0 * self.gain(tried)),
+                self.change(tried.change),
+            ]
+        });
+        let table = render(columns, rows) + &more(helps.len(), MOST_ROWS);
+        format!("\nWhat would help: the run predicted anew, if one thing is changed\n{table}")
+    }
+
+    fn helps(&self, tried: &Tried) -> bool {
+        self.gain(tried) >= LEAST_GAIN
+    }
+
+    /// Returns which part of the makespan a change takes off.
+    fn gain(&self, tried: &Tried) -> f64 {
+        self.of_makespan(self.schedule.end) - self.of_makespan(tried.run.end)
+    }
+
+    fn change(&self, change: Change) -> String {
+        match change {
+            Change::TwiceAsFast(stretch) => {
+                let functions = self.functions(stretch);
+                let functions = functions.map_or_else(String::new, |names| format!("{names}: "));
+                format!(
+                    "{functions}from {} to {} took half the time",
+                    self.spot(stretch.from),
+                    self.spot(stretch.to)
+                )
+            }
+            Change::FinerLock(lock) => {
+                let name = self.object(lock.0);
+                match self.where_waited_for(lock.0) {
+                    Some(place) => format!("nobody waited for {name} ({place}): finer locks"),
+                    None => format!("nobody waited for {name}: finer locks"),
+                }
+            }
+            Change::FewerHandovers => {
+                "waking threads and changing between them cost nothing: more work at a time"
+                    .to_owned()
+            }
+            Change::NoIo => "input and output took no time, or others ran meanwhile".to_owned(),
+        }
+    }
+
+    /// Returns where threads wait longest for an object.
+    fn where_waited_for(&self, object: u32) -> Option<String> {
+        let wait = self
+            .waits
+            .iter()
+            .find(|wait| wait.objects.contains(&object))?;
+        Some(self.spot(wait.spot?))
+    }
+
+    /// Returns which part of the makespan a time is.
+    fn of_makespan(&self, time: SimTime) -> f64 {
+        let end = self.schedule.end.as_secs_f64();
+        if end > 0.0 {
+            time.as_secs_f64() / end
+        } else {
+            0.0
+        }
+    }
+
+    /// Returns a call, by its name and its line.
+    fn spot(&self, spot: Spot) -> String {
+        match spot {
+            Spot::Begin => "begin".to_owned(),
+            Spot::Call("terminate", None) => "end".to_owned(),
+            Spot::Call(name, None) => name.to_owned(),
+            Spot::Call(name, Some(object)) => format!("{name} {}", self.object(object.0)),
+            Spot::Site(site) => {
+                let place = self.sources.call(site);
+                let place = source(place).unwrap_or_else(|| shortened_name(&place.name()));
+                format!("{} {place}", self.calls.get(&site).unwrap_or(&"call"))
+            }
+        }
+    }
+
+    /// Returns the function that a call is in, where its line is known; its place names it else.
+    fn function(&self, spot: Spot) -> Option<String> {
+        let Spot::Site(site) = spot else {
+            return None;
+        };
+        let place = self.sources.call(site);
+        source(place)?;
+        Some(shortened_name(&place.name()))
+    }
+
+    /// Returns the functions that code begins and ends in, where they are known.
+    fn functions(&self, stretch: Stretch) -> Option<String> {
+        let from = self.function(stretch.from);
+        let to = self.function(stretch.to);
+        match (from, to) {
+            (Some(from), Some(to)) if from != to => Some(format!("{from}, {to}")),
+            (from, to) => to.or(from),
+        }
+    }
+
+    /// Returns the start routine of the first of some lanes, where no call says more.
+    fn routine(&self, stretch: Stretch, lanes: &BTreeSet<usize>) -> Option<String> {
+        if [stretch.from, stretch.to]
+            .iter()
+            .any(|spot| matches!(spot, Spot::Site(_)))
+        {
+            return None;
+        }
+        let thread = self.trace.threads.get(*lanes.first()?)?;
+        let place = self.sources.routine(thread.start_routine?);
+        Some(shortened_name(&place.name()))
+    }
+
+    fn object(&self, object: u32) -> String {
+        let label = self.schedule.objects.get(object as usize);
+        label.map_or_else(|| "-".to_owned(), |label| label.name.clone())
+    }
+
+    fn objects(&self, wait: &PredictedWait) -> String {
+        match wait.objects.as_slice() {
+            [] => wait.kind.name().to_owned(),
+            [one] => self.object(*one),
+            [first, ..] => {
+                let kind = self.schedule.objects.get(*first as usize);
+                let kind = kind.map_or("object", |label| label.kind.name());
+                format!("{kind} x{}", wait.objects.len())
+            }
+        }
+    }
+
+    fn threads(&self, lanes: &BTreeSet<usize>) -> String {
+        let names = lanes.iter().take(MOST_NAMES);
+        let names: Vec<&str> = names
+            .map(|&lane| self.schedule.lanes[lane].name.as_str())
+            .collect();
+        match lanes.len().checked_sub(MOST_NAMES) {
+            None | Some(0) => names.join(", "),
+            Some(others) => format!("{} +{others}", names.join(", ")),
+        }
+    }
+
+    /// Returns the document of `explain --json`.
+    pub fn json(&self) -> impl Serialize + use<'_> {
+        let answered = self.prediction.answered();
+        let most = self.most.as_ref();
+        let most = most.and_then(|most| {
+            let run = &most.answered()?.run;
+            Some(MostJson {
+                cpus: most.cpus(),
+                makespan_ns: run.end.as_nanos(),
+                speedup: most.speedup(run),
+            })
+        });
+        ExplainJson {
+            trace: TraceJson::new(self.trace),
+            cpus: self.prediction.cpus(),
+            model: answered.map(|attempt| attempt.model.name()),
+            makespan_ns: answered.map(|attempt| attempt.run.end.as_nanos()),
+            speedup: answered.map(|attempt| self.prediction.speedup(&attempt.run)),
+            cpus_in_use: self.busy(),
+            one_cpu_a_thread: most,
+            critical_path: self
+                .path
+                .iter()
+                .map(|share| self.path_json(share))
+                .collect(),
+            waits: self.waits.iter().map(|wait| self.wait_json(wait)).collect(),
+            changes: self
+                .tried
+                .iter()
+                .map(|tried| self.change_json(tried))
+                .collect(),
+            machine: machine::brief_text(&self.prediction.result.machine),
+            notes: self.sources.notes(),
+        }
+    }
+
+    fn path_json(&self, share: &PathShare) -> PathJson<'_> {
+        let (kind, from, to) = match share.what {
+            OnPath::Code(Stretch { from, to }) => ("code", Some(from), Some(to)),
+            OnPath::Call(spot) => ("call", Some(spot), Some(spot)),
+            OnPath::NoCpu => ("ready", None, None),
+            OnPath::Wait(activity, spot) => (activity.name(), None, spot),
+        };
+        let lanes = share.lanes.iter();
+        PathJson {
+            kind,
+            from: from.map(|spot| self.spot_json(spot)),
+            to: to.map(|spot| self.spot_json(spot)),
+            time_ns: share.time.as_nanos(),
+            times: share.times,
+            threads: lanes
+                .map(|&lane| self.schedule.lanes[lane].name.as_str())
+                .collect(),
+        }
+    }
+
+    fn wait_json(&self, wait: &PredictedWait) -> WaitJson<'_> {
+        let objects = wait.objects.iter();
+        WaitJson {
+            kind: wait.kind.name(),
+            at: wait.spot.map(|spot| self.spot_json(spot)),
+            objects: objects.map(|&object| self.object(object)).collect(),
+            times: wait.times,
+            total_ns: wait.total.as_nanos(),
+            longest_ns: wait.longest.as_nanos(),
+            ended_by: wait.ended_by.map(|(spot, _)| self.spot_json(spot)),
+        }
+    }
+
+    fn change_json(&self, tried: &Tried) -> ChangeJson<'_> {
+        let (kind, from, to, object) = match tried.change {
+            Change::TwiceAsFast(Stretch { from, to }) => {
+                ("twice-as-fast", Some(from), Some(to), None)
+            }
+            Change::FinerLock(lock) => ("finer-lock", None, None, Some(lock)),
+            Change::FewerHandovers => ("fewer-handovers", None, None, None),
+            Change::NoIo => ("no-io", None, None, None),
+        };
+        ChangeJson {
+            kind,
+            from: from.map(|spot| self.spot_json(spot)),
+            to: to.map(|spot| self.spot_json(spot)),
+            object: object.map(|object| self.object(object.0)),
+            makespan_ns: tried.run.end.as_nanos(),
+            speedup: self.prediction.speedup(&tried.run),
+            gain: self.gain(tried),
+        }
+    }
+
+    fn spot_json(&self, spot: Spot) -> SpotJson<'_> {
+        let (operation, object, site) = match spot {
+            Spot::Begin => ("begin", None, None),
+            Spot::Call(name, object) => (name, object, None),
+            Spot::Site(site) => {
+                let name = self.calls.get(&site).copied();
+                (name.unwrap_or("call"), None, Some(site))
+            }
+        };
+        let place = site.and_then(|site| self.sources.call(site).frame());
+        SpotJson {
+            operation,
+            object: object.map(|object| self.object(object.0)),
+            place: FrameJson::new(place),
+        }
+    }
+}
+
+/// Returns what a thread waits for that no other thread ends.
+fn waiting(activity: Activity) -> String {
+    match activity {
+        Activity::Blocked(kind) => format!("waits: {}", kind.name()),
+        other => other.name().to_owned(),
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ExplainJson<'a> {
+    trace: TraceJson<'a>,
+    cpus: u32,
+    /// `null`, as are the next two, where it ends in a deadlock.
+    model: Option<&'static str>,
+    makespan_ns: Option<u64>,
+    speedup: Option<f64>,
+    /// Which part of the CPUs' time is used.
+    cpus_in_use: f64,
+    /// What is predicted with a CPU for each thread; `null` where those are no more.
+    one_cpu_a_thread: Option<MostJson>,
+    critical_path: Vec<PathJson<'a>>,
+    waits: Vec<WaitJson<'a>>,
+    changes: Vec<ChangeJson<'a>>,
+    machine: String,
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct MostJson {
+    cpus: u32,
+    makespan_ns: u64,
+    speedup: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct PathJson<'a> {
+    /// `code`, `call` (what a call takes by itself), `ready` (no CPU yet), or what is waited for.
+    kind: &'static str,
+    from: Option<SpotJson<'a>>,
+    to: Option<SpotJson<'a>>,
+    time_ns: u64,
+    times: u64,
+    threads: Vec<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct WaitJson<'a> {
+    kind: &'static str,
+    at: Option<SpotJson<'a>>,
+    objects: Vec<String>,
+    times: u64,
+    total_ns: u64,
+    longest_ns: u64,
+    ended_by: Option<SpotJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ChangeJson<'a> {
+    kind: &'static str,
+    from: Option<SpotJson<'a>>,
+    to: Option<SpotJson<'a>>,
+    object: Option<String>,
+    makespan_ns: u64,
+    /// The present program's time on one CPU over that of the changed one on so many.
+    speedup: f64,
+    /// Which part of the makespan it takes off.
+    gain: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct SpotJson<'a> {
+    operation: &'static str,
+    object: Option<String>,
+    #[serde(flatten)]
+    place: FrameJson<'a>,
+}

@@ -1,0 +1,128 @@
+//! `explain` names what limits a predicted run, by line, and what would help.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::environment::TestEnvironment;
+
+/// Three threads work for a while, and longer in a section that excludes them; before that main is alone.
+const SOURCE: &str = "\
+#include <pthread.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static volatile double sum;
+static void work(int count) {
+    for (int round = 0; round < count; round++) sum += round;
+}
+static void update(void) {
+    pthread_mutex_lock(&mutex);
+    work(60000);
+    pthread_mutex_unlock(&mutex);
+}
+static void *worker(void *unused) {
+    for (int round = 0; round < 200; round++) {
+        work(20000);
+        update();
+    }
+    return unused;
+}
+int main(void) {
+    pthread_t threads[3];
+    work(4000000);
+    for (int thread = 0; thread < 3; thread++)
+        pthread_create(&threads[thread], NULL, worker, NULL);
+    for (int thread = 0; thread < 3; thread++)
+        pthread_join(threads[thread], NULL);
+    return 0;
+}
+";
+
+/// Records the program; returns what is explained of it on three CPUs.
+fn explained() -> (String, Value) {
+    let environment = TestEnvironment::new();
+    let program = environment.compile("updates", SOURCE, &["-g", "-O1", "-pthread"]);
+    let program = program.display().to_string();
+    let record = ["record", "--quiet", "-o", "updates.ftrace", "--", &program];
+    assert!(environment.run(&record).contains("exit code: 0"));
+    let explain = ["explain", "updates.ftrace", "--cpus", "3"];
+    let text = environment.run(&explain);
+    let json = environment
+        .command(&explain)
+        .arg("--json")
+        .output()
+        .expect("foretrace was built");
+    let json = serde_json::from_slice(&json.stdout).expect("it is one JSON document");
+    (text, json)
+}
+
+#[test]
+fn what_limits_a_run_is_named_by_line_and_what_would_help_is_predicted() {
+    let (text, json) = explained();
+    let path = json["critical_path"].as_array().expect("it is a list");
+    let line = |spot: &Value| spot["line"].as_u64();
+    let section = &path[0];
+    assert_eq!(section["kind"], "code", "{text}");
+    assert_eq!(
+        (line(&section["from"]), line(&section["to"])),
+        (Some(8), Some(10)),
+        "{text}"
+    );
+    let alone = path
+        .iter()
+        .find(|part| part["from"]["operation"] == "begin");
+    let alone = alone.expect("main works before it creates threads");
+    assert_eq!(line(&alone["to"]), Some(23), "{text}");
+    let all: u64 = path
+        .iter()
+        .filter_map(|part| part["time_ns"].as_u64())
+        .sum();
+    let makespan = json["makespan_ns"].as_u64().expect("it ends");
+    assert!(all.abs_diff(makespan) <= path.len() as u64, "{text}");
+
+    let wait = &json["waits"][0];
+    let waits = json["waits"].as_array().expect("it is a list");
+    let lock = waits.iter().find(|wait| wait["kind"] == "lock");
+    let lock = lock.expect("threads wait for the mutex");
+    assert_eq!(line(&lock["at"]), Some(8), "{wait}");
+    assert_eq!(line(&lock["ended_by"]), Some(10), "{text}");
+
+    let changes = json["changes"].as_array().expect("it is a list");
+    let makespan = |kind: &str| {
+        let change = changes.iter().find(|change| change["kind"] == kind);
+        let change = change.and_then(|change| change["makespan_ns"].as_u64());
+        change.expect(kind) as f64
+    };
+    // The section is three quarters of what threads do: with locks of their own they would all work at once.
+    let before = json["makespan_ns"].as_u64().expect("it ends") as f64;
+    assert!(makespan("finer-lock") < 0.8 * before, "{text}");
+    assert!(makespan("twice-as-fast") < 0.8 * before, "{text}");
+    assert!(text.contains("nobody waited for mutex 1 (lock "), "{text}");
+}
+
+#[test]
+fn a_trace_without_lines_is_explained_by_what_is_called() {
+    let environment = TestEnvironment::new();
+    let text = "foretrace-text 1\nunit 1ms\nprocess A\nprocess B\n0 A create B\n1 A lock m\n5 A unlock m\n7 B lock m\n11 B unlock m\n\
+                13 B terminate\n13 A join B\n14 A terminate\n";
+    environment.file("two.trace.txt", text.as_bytes(), 0o644);
+    insta::assert_snapshot!(environment.run(&["explain", "two.trace.txt", "--cpus", "2"]));
+    insta::assert_snapshot!(environment.run(&["explain", "two.trace.txt", "--cpus", "1"]));
+}
+
+#[test]
+fn a_deadlock_and_what_passes_messages_are_told() {
+    let environment = TestEnvironment::new();
+    let traces = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces");
+    let text = fs::read(format!("{traces}/r.trace.txt")).expect("the repository has it");
+    environment.file("r.trace.txt", text, 0o644);
+    let direct = ["explain", "r.trace.txt", "--cpus", "4", "--model", "direct"];
+    let deadlock = environment.run(&direct);
+    assert!(deadlock.contains("4 CPUs: a deadlock at "), "{deadlock}");
+    let messages = format!("{traces}/messages/stencil.goal");
+    let refused = environment.run(&["explain", &messages]);
+    assert!(refused.contains("exit code: 2"), "{refused}");
+    assert!(
+        refused.contains("foretrace view FILE --network"),
+        "{refused}"
+    );
+}
