@@ -32,7 +32,7 @@ pub use {
     predicted_waits::{PredictedWait, predicted_waits},
     sites::{SiteContention, site_contention},
     spins::{Spin, spins},
-    spots::{Spot, Stretch},
+    spots::{Spot, Spots, Stretch},
     threads::{ThreadSummary, threads},
     what_if::{Change, worth_a_try},
 };

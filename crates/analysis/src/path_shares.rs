@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use foretrace_schedule::{Activity, Marks, Schedule, SimTime};
-use foretrace_trace::Trace;
 
 use crate::{
     critical_path,
-    spots::{Spot, Stretch, Walk},
+    spots::{Spot, Spots, Stretch, Walk},
 };
 
 /// Something that the critical path goes through.
@@ -37,15 +36,15 @@ pub struct PathShare {
 }
 
 /// Returns what the critical path of a prediction goes through, the most first. `marks` are all operations of the schedule, whose
-/// events are those of the trace.
-pub fn path_shares(trace: &Trace, schedule: &Schedule, marks: &Marks) -> Vec<PathShare> {
+/// events have these places.
+pub fn path_shares(spots: &Spots<'_>, schedule: &Schedule, marks: &Marks) -> Vec<PathShare> {
     let mut shares = Shares::default();
     let mut walks: Vec<Option<LaneWalk>> = schedule.lanes.iter().map(|_| None).collect();
     for step in critical_path(schedule) {
         match step.activity {
             Activity::Running => {
                 let walk =
-                    walks[step.lane].get_or_insert_with(|| LaneWalk::new(trace, marks, step.lane));
+                    walks[step.lane].get_or_insert_with(|| LaneWalk::new(spots, marks, step.lane));
                 walk.pass(step.start, step.end, |what, time| {
                     shares.add(what, time, step.lane);
                 });
@@ -53,7 +52,7 @@ pub fn path_shares(trace: &Trace, schedule: &Schedule, marks: &Marks) -> Vec<Pat
             Activity::Ready => shares.add(OnPath::NoCpu, step.end.since(step.start), step.lane),
             activity @ Activity::Blocked(_) => {
                 let event = schedule.lanes[step.lane].segments[step.segment].event;
-                let spot = event.and_then(|event| Spot::of(trace, event));
+                let spot = event.and_then(|event| spots.at(event));
                 let what = OnPath::Wait(activity, spot);
                 shares.add(what, step.end.since(step.start), step.lane);
             }
@@ -86,19 +85,19 @@ impl Shares {
 }
 
 /// One lane's way through its code, once from its begin to its end.
-struct LaneWalk<'t> {
-    walk: Walk<'t>,
-    times: &'t [SimTime],
-    events: &'t [u32],
+struct LaneWalk<'s> {
+    walk: Walk<'s>,
+    times: &'s [SimTime],
+    events: &'s [u32],
     /// Its next operation.
     next: usize,
 }
 
-impl<'t> LaneWalk<'t> {
-    fn new(trace: &'t Trace, marks: &'t Marks, lane: usize) -> Self {
+impl<'s> LaneWalk<'s> {
+    fn new(spots: &'s Spots<'s>, marks: &'s Marks, lane: usize) -> Self {
         let lane = marks.lane(lane);
         Self {
-            walk: Walk::new(trace),
+            walk: Walk::new(spots),
             times: &lane.times,
             events: &lane.events,
             next: 0,
@@ -142,7 +141,7 @@ mod tests {
             ..Machine::new(cpus, &program)
         };
         let course = foretrace_sim::course(&program, &machine, Choice::Auto, &|_, _| true).unwrap();
-        let shares = path_shares(&trace, &course.schedule, &course.marks);
+        let shares = path_shares(&Spots::of(&trace), &course.schedule, &course.marks);
         let all = shares.iter().map(|share| share.time.0).sum();
         assert_eq!(course.schedule.end, SimTime(all));
         let told = shares

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use foretrace_schedule::{LaneMarks, Marks, Schedule, Segment, SimTime, State, WaitKind};
 use foretrace_trace::Trace;
 
-use crate::{spots::Spot, wakes::Wakes};
+use crate::{
+    spots::{Spot, Spots},
+    wakes::Wakes,
+};
 
 /// What threads wait for in calls at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +30,12 @@ pub struct PredictedWait {
 }
 
 /// Returns where threads wait in a prediction, those that wait longest first. `marks` are all operations of the schedule, whose events
-/// are those of the trace.
-pub fn predicted_waits(trace: &Trace, schedule: &Schedule, marks: &Marks) -> Vec<PredictedWait> {
+/// have these places.
+pub fn predicted_waits(
+    spots: &Spots<'_>,
+    schedule: &Schedule,
+    marks: &Marks,
+) -> Vec<PredictedWait> {
     let wakes = Wakes::of(schedule);
     let mut found: BTreeMap<(Option<Spot>, WaitKind), Found> = BTreeMap::new();
     for (lane, segments) in schedule.lanes.iter().map(|lane| &lane.segments).enumerate() {
@@ -36,7 +43,7 @@ pub fn predicted_waits(trace: &Trace, schedule: &Schedule, marks: &Marks) -> Vec
             let State::Blocked(kind) = segment.state else {
                 continue;
             };
-            let spot = segment.event.and_then(|event| Spot::of(trace, event));
+            let spot = segment.event.and_then(|event| spots.at(event));
             let Found { wait, enders } = found
                 .entry((spot, kind))
                 .or_insert_with(|| Found::new(spot, kind));
@@ -52,9 +59,13 @@ pub fn predicted_waits(trace: &Trace, schedule: &Schedule, marks: &Marks) -> Vec
             let wake = wakes.at(lane, segment.end, schedule.wakes.len());
             let by = wake.and_then(|wake| {
                 let wake = &schedule.wakes[wake];
-                let event =
-                    released_by(trace, marks.lane(wake.from as usize), wake.sent(), segment)?;
-                Spot::of(trace, event)
+                let event = released_by(
+                    spots.trace(),
+                    marks.lane(wake.from as usize),
+                    wake.sent(),
+                    segment,
+                )?;
+                spots.at(event)
             });
             if let Some(by) = by {
                 let ended = enders.entry(by).or_default();
@@ -136,7 +147,7 @@ mod tests {
             ..Machine::new(2, &program)
         };
         let course = foretrace_sim::course(&program, &machine, Choice::Auto, &|_, _| true).unwrap();
-        let waits = predicted_waits(&trace, &course.schedule, &course.marks);
+        let waits = predicted_waits(&Spots::of(&trace), &course.schedule, &course.marks);
         let told: Vec<_> = waits
             .iter()
             .map(|wait| (wait.spot, wait.kind, wait.total.as_nanos(), wait.times))

@@ -22,31 +22,64 @@ pub struct Stretch {
     pub to: Spot,
 }
 
-impl Spot {
-    /// Returns where an event of a trace was called; nothing for what is no call of its own, the return from one.
-    pub fn of(trace: &Trace, event: u32) -> Option<Self> {
-        let call = trace.call(trace.events.get(event as usize)?);
-        if call.operation == Operation::Return {
-            return None;
+/// Where the events of a trace were called.
+pub struct Spots<'t> {
+    trace: &'t Trace,
+    /// The returns from calls, each with its call, in order.
+    returns: Vec<(u32, u32)>,
+}
+
+impl<'t> Spots<'t> {
+    /// Goes through a trace.
+    pub fn of(trace: &'t Trace) -> Self {
+        let mut last: Vec<Option<u32>> = vec![None; trace.threads.len()];
+        let mut returns = Vec::new();
+        for (number, event) in (0..).zip(&trace.events) {
+            let call = trace.call(event);
+            let last = &mut last[call.thread.index()];
+            match *last {
+                Some(before) if call.operation == Operation::Return => {
+                    returns.push((number, before));
+                }
+                _ => *last = Some(number),
+            }
         }
-        let name = || Self::Call(call.operation.name(), call.operation.object());
-        Some(call.site.map_or_else(name, Self::Site))
+        Self { trace, returns }
+    }
+
+    /// Returns the trace.
+    pub fn trace(&self) -> &'t Trace {
+        self.trace
+    }
+
+    /// Returns the call that an event is, or returns from.
+    fn call(&self, event: u32) -> u32 {
+        let found = self.returns.binary_search_by_key(&event, |(back, _)| *back);
+        found.map_or(event, |place| self.returns[place].1)
+    }
+
+    /// Returns where a call was made that an event is, or returns from; nothing for an event that is not in the trace.
+    pub fn at(&self, event: u32) -> Option<Spot> {
+        let call = self.trace.events.get(self.call(event) as usize)?;
+        let call = self.trace.call(call);
+        let name = || Spot::Call(call.operation.name(), call.operation.object());
+        Some(call.site.map_or_else(name, Spot::Site))
     }
 }
 
 /// The code that a thread is in, as it goes from call to call.
-pub(crate) struct Walk<'t> {
-    trace: &'t Trace,
-    event: Option<u32>,
+pub(crate) struct Walk<'s> {
+    spots: &'s Spots<'s>,
+    call: Option<u32>,
     at: Spot,
 }
 
-impl<'t> Walk<'t> {
+impl<'s> Walk<'s> {
     /// Begins where a thread does.
-    pub fn new(trace: &'t Trace) -> Self {
+    pub fn new(spots: &'s Spots<'s>) -> Self {
         Self {
-            trace,
-            event: None,
+            spots,
+            call: None,
             at: Spot::Begin,
         }
     }
@@ -58,9 +91,10 @@ impl<'t> Walk<'t> {
 
     /// Returns the code up to the next operation of the thread, by its event; nothing where that belongs to the last call.
     pub fn until(&self, event: u32) -> Option<Stretch> {
-        let to = Spot::of(self.trace, event).unwrap_or(self.at);
+        let to = self.spots.at(event).unwrap_or(self.at);
         let from = self.at;
-        (self.event != Some(event)).then_some(Stretch { from, to })
+        let is_next = self.call != Some(self.spots.call(event));
+        is_next.then_some(Stretch { from, to })
     }
 
     /// Goes on to the next operation of the thread, and returns the code in between, as [`Self::until`].
@@ -69,7 +103,7 @@ impl<'t> Walk<'t> {
         if let Some(stretch) = stretch {
             self.at = stretch.to;
         }
-        self.event = Some(event);
+        self.call = Some(self.spots.call(event));
         stretch
     }
 }

@@ -5,11 +5,11 @@ use std::{borrow::Cow, collections::BTreeMap};
 use foretrace_program::{Action, Program};
 use foretrace_schedule::{Schedule, SimTime, State, WaitKind};
 use foretrace_sim::{Costs, Machine};
-use foretrace_trace::{ObjectId, Trace};
+use foretrace_trace::ObjectId;
 
 use crate::{
     path_shares::{OnPath, PathShare},
-    spots::{Stretch, Walk},
+    spots::{Spots, Stretch, Walk},
 };
 
 /// As many stretches of code, and as many locks, are worth a try.
@@ -62,13 +62,13 @@ impl Change {
     /// Returns the program and the machine as they would be; `None` where nothing would be otherwise, or where a replay cannot tell.
     pub fn apply<'p>(
         self,
-        trace: &Trace,
+        spots: &Spots<'_>,
         program: &'p Program,
         machine: &Machine,
     ) -> Option<(Cow<'p, Program>, Machine)> {
         let mut machine = machine.clone();
         let program = match self {
-            Self::TwiceAsFast(stretch) => Cow::Owned(twice_as_fast(trace, program, stretch)),
+            Self::TwiceAsFast(stretch) => Cow::Owned(twice_as_fast(spots, program, stretch)),
             Self::FinerLock(lock) => Cow::Owned(program.without_lock(lock)?),
             Self::FewerHandovers => {
                 if machine.costs == Costs::NONE {
@@ -91,10 +91,10 @@ impl Change {
     }
 }
 
-fn twice_as_fast(trace: &Trace, program: &Program, stretch: Stretch) -> Program {
+fn twice_as_fast(spots: &Spots<'_>, program: &Program, stretch: Stretch) -> Program {
     let mut is_in = vec![false; program.operations.len()];
     for thread in &program.threads {
-        let mut walk = Walk::new(trace);
+        let mut walk = Walk::new(spots);
         for position in thread.operations.clone() {
             let code = walk.go_to(program.operations.event(position));
             // Looking at memory, and falling asleep, is no code that could be made faster.
@@ -139,7 +139,9 @@ mod tests {
         let Some(change) = change else {
             return run(&program, &machine);
         };
-        let (program, machine) = change.apply(&trace, &program, &machine).unwrap();
+        let (program, machine) = change
+            .apply(&Spots::of(&trace), &program, &machine)
+            .unwrap();
         run(&program, &machine)
     }
 
@@ -165,7 +167,7 @@ mod tests {
             ..Machine::new(2, &program)
         };
         let course = foretrace_sim::course(&program, &machine, Choice::Auto, &|_, _| true).unwrap();
-        let path = crate::path_shares(&trace, &course.schedule, &course.marks);
+        let path = crate::path_shares(&Spots::of(&trace), &course.schedule, &course.marks);
         let changes = worth_a_try(&course.schedule, &path);
         assert!(matches!(changes[0], Change::TwiceAsFast(_)));
         assert!(changes.contains(&Change::FinerLock(ObjectId(0))));
@@ -180,7 +182,11 @@ mod tests {
             ..Machine::new(2, &program)
         };
         for change in [Change::FewerHandovers, Change::NoIo] {
-            assert!(change.apply(&trace, &program, &machine).is_none());
+            assert!(
+                change
+                    .apply(&Spots::of(&trace), &program, &machine)
+                    .is_none()
+            );
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, env, fs, io::Read as _, path::Path, sync::Arc};
 
 use anyhow::{Context as _, bail};
-use foretrace_analysis::Change;
+use foretrace_analysis::{Change, Spots};
 use foretrace_calibrate::{Calibration, Effort, Estimate, Streams};
 use foretrace_machine::{Description, Share};
 use foretrace_program::{Program, Structure};
@@ -255,9 +255,9 @@ impl Study {
 
     /// Predicts the run of the program after a change, where a prediction says how it runs before that, under the model that answered there. `None`
     /// where nothing would change, or where it cannot be told.
-    pub fn after(&self, change: Change, trace: &Trace, before: &Prediction) -> Option<Run> {
+    pub fn after(&self, change: Change, spots: &Spots<'_>, before: &Prediction) -> Option<Run> {
         let program = self.program_on(before.cpus());
-        let (program, machine) = change.apply(trace, &program, &before.result.machine)?;
+        let (program, machine) = change.apply(spots, &program, &before.result.machine)?;
         let model = before.answered()?.model;
         Some(foretrace_sim::run(&program, &machine, model)).filter(Run::is_complete)
     }

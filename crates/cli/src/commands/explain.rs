@@ -1,6 +1,6 @@
 //! `foretrace explain`: what limits a predicted run, and what would help.
 
-use foretrace_analysis::{path_shares, predicted_waits, worth_a_try};
+use foretrace_analysis::{Spots, path_shares, predicted_waits, worth_a_try};
 use foretrace_trace::Trace;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
@@ -48,8 +48,9 @@ fn explain<'t>(study: &Study, trace: &'t Trace, cpus: u32) -> anyhow::Result<Exp
     let one_cpu = study.one_cpu()?;
     let prediction = study.predict_one(cpus, None, one_cpu)?;
     let course = study.course_of(&prediction)?;
-    let path = path_shares(trace, &course.schedule, &course.marks);
-    let waits = predicted_waits(trace, &course.schedule, &course.marks);
+    let spots = Spots::of(trace);
+    let path = path_shares(&spots, &course.schedule, &course.marks);
+    let waits = predicted_waits(&spots, &course.schedule, &course.marks);
     let changes = match prediction.answered() {
         Some(_) => worth_a_try(&course.schedule, &path),
         None => Vec::new(),
@@ -62,7 +63,7 @@ fn explain<'t>(study: &Study, trace: &'t Trace, cpus: u32) -> anyhow::Result<Exp
         .flatten();
     bar.inc(1);
     let tried = changes.par_iter().filter_map(|&change| {
-        let run = study.after(change, trace, &prediction);
+        let run = study.after(change, &spots, &prediction);
         bar.inc(1);
         Some(Tried { change, run: run? })
     });

@@ -8,7 +8,7 @@ use std::{
 use foretrace_analysis::{Change, OnPath, PathShare, PredictedWait, Spot, Stretch};
 use foretrace_schedule::{Activity, Schedule, SimTime, State};
 use foretrace_sim::Run;
-use foretrace_symbols::SourceMap;
+use foretrace_symbols::{Place, SourceMap};
 use foretrace_trace::{SiteId, Trace};
 use serde::Serialize;
 
@@ -327,7 +327,7 @@ impl<'t> Explanation<'t> {
             Spot::Call(name, None) => name.to_owned(),
             Spot::Call(name, Some(object)) => format!("{name} {}", self.object(object.0)),
             Spot::Site(site) => {
-                let place = self.sources.call(site);
+                let place = self.place(site);
                 let place = source(place).unwrap_or_else(|| shortened_name(&place.name()));
                 format!("{} {place}", self.calls.get(&site).unwrap_or(&"call"))
             }
@@ -339,9 +339,23 @@ impl<'t> Explanation<'t> {
         let Spot::Site(site) = spot else {
             return None;
         };
-        let place = self.sources.call(site);
+        let place = self.place(site);
         source(place)?;
         Some(shortened_name(&place.name()))
+    }
+
+    /// Returns where a call was made: of one by a library whose lines are not known, who called that, where call stacks were recorded.
+    fn place(&self, site: SiteId) -> &Place {
+        let place = self.sources.call(site);
+        let with_line = || {
+            self.sources
+                .callers(site)
+                .find(|place| source(place).is_some())
+        };
+        match source(place) {
+            Some(_) => place,
+            None => with_line().unwrap_or(place),
+        }
     }
 
     /// Returns the functions that code begins and ends in, where they are known.
@@ -493,7 +507,7 @@ impl<'t> Explanation<'t> {
                 (name.unwrap_or("call"), None, Some(site))
             }
         };
-        let place = site.and_then(|site| self.sources.call(site).frame());
+        let place = site.and_then(|site| self.place(site).frame());
         SpotJson {
             operation,
             object: object.map(|object| self.object(object.0)),
