@@ -28,7 +28,7 @@ pub use {
     contention::{Contention, contention},
     critical_path::{PathStep, critical_path},
     operations::{OperationCount, operation_counts},
-    path_shares::{OnPath, PathShare, path_shares},
+    path_shares::{OnPath, PathShare, Within, path_shares},
     predicted_waits::{PredictedWait, predicted_waits},
     sites::{SiteContention, site_contention},
     spins::{Spin, spins},

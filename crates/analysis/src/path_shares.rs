@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use foretrace_schedule::{Activity, Marks, Schedule, SimTime};
 
 use crate::{
-    critical_path,
+    PathStep, critical_path,
     spots::{Spot, Spots, Stretch, Walk},
 };
 
@@ -33,6 +33,26 @@ pub struct PathShare {
     pub times: u64,
     /// In which lanes.
     pub lanes: BTreeSet<usize>,
+    /// The longest time that it does so at once.
+    pub longest: Within,
+}
+
+/// A stretch of time in a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Within {
+    /// The lane.
+    pub lane: usize,
+    /// When it begins.
+    pub start: SimTime,
+    /// When it ends.
+    pub end: SimTime,
+}
+
+impl Within {
+    /// Returns how long it takes.
+    pub fn length(&self) -> SimTime {
+        self.end.since(self.start)
+    }
 }
 
 /// Returns what the critical path of a prediction goes through, the most first. `marks` are all operations of the schedule, whose
@@ -45,16 +65,16 @@ pub fn path_shares(spots: &Spots<'_>, schedule: &Schedule, marks: &Marks) -> Vec
             Activity::Running => {
                 let walk =
                     walks[step.lane].get_or_insert_with(|| LaneWalk::new(spots, marks, step.lane));
-                walk.pass(step.start, step.end, |what, time| {
-                    shares.add(what, time, step.lane);
+                walk.pass(step.start, step.end, |what, start, end| {
+                    let lane = step.lane;
+                    shares.add(what, Within { lane, start, end });
                 });
             }
-            Activity::Ready => shares.add(OnPath::NoCpu, step.end.since(step.start), step.lane),
+            Activity::Ready => shares.add(OnPath::NoCpu, within(&step)),
             activity @ Activity::Blocked(_) => {
                 let event = schedule.lanes[step.lane].segments[step.segment].event;
                 let spot = event.and_then(|event| spots.at(event));
-                let what = OnPath::Wait(activity, spot);
-                shares.add(what, step.end.since(step.start), step.lane);
+                shares.add(OnPath::Wait(activity, spot), within(&step));
             }
         }
     }
@@ -64,11 +84,20 @@ pub fn path_shares(spots: &Spots<'_>, schedule: &Schedule, marks: &Marks) -> Vec
     shares
 }
 
+fn within(step: &PathStep) -> Within {
+    Within {
+        lane: step.lane,
+        start: step.start,
+        end: step.end,
+    }
+}
+
 #[derive(Default)]
 struct Shares(BTreeMap<OnPath, PathShare>);
 
 impl Shares {
-    fn add(&mut self, what: OnPath, time: SimTime, lane: usize) {
+    fn add(&mut self, what: OnPath, at: Within) {
+        let time = at.length();
         if time == SimTime::ZERO {
             return;
         }
@@ -77,10 +106,14 @@ impl Shares {
             time: SimTime::ZERO,
             times: 0,
             lanes: BTreeSet::new(),
+            longest: at,
         });
         share.time = share.time + time;
         share.times += 1;
-        share.lanes.insert(lane);
+        share.lanes.insert(at.lane);
+        if time > share.longest.length() {
+            share.longest = at;
+        }
     }
 }
 
@@ -105,16 +138,21 @@ impl<'s> LaneWalk<'s> {
     }
 
     /// Tells what it runs through between two times, which are not before those of the last call.
-    fn pass(&mut self, start: SimTime, end: SimTime, mut tell: impl FnMut(OnPath, SimTime)) {
+    fn pass(
+        &mut self,
+        start: SimTime,
+        end: SimTime,
+        mut tell: impl FnMut(OnPath, SimTime, SimTime),
+    ) {
         let mut from = start;
         while let Some((&at, &event)) = self.times.get(self.next).zip(self.events.get(self.next)) {
             if at >= end {
                 // What runs now leads to that, be it over then or only begun.
-                tell(self.what(self.walk.until(event)), end.since(from));
+                tell(self.what(self.walk.until(event)), from, end);
                 return;
             }
             let stretch = self.walk.go_to(event);
-            tell(self.what(stretch), at.since(from));
+            tell(self.what(stretch), from, at);
             from = from.max(at);
             self.next += 1;
         }

@@ -6,6 +6,7 @@ use foretrace_schedule::{LaneMarks, Marks, Schedule, Segment, SimTime, State, Wa
 use foretrace_trace::Trace;
 
 use crate::{
+    path_shares::Within,
     spots::{Spot, Spots},
     wakes::Wakes,
 };
@@ -24,7 +25,7 @@ pub struct PredictedWait {
     /// How long they waited together.
     pub total: SimTime,
     /// The longest of the waits.
-    pub longest: SimTime,
+    pub longest: Within,
     /// The call that let them go on for most of that time, and how much of it that is; nothing where no thread is known to have.
     pub ended_by: Option<(Spot, SimTime)>,
 }
@@ -44,13 +45,20 @@ pub fn predicted_waits(
                 continue;
             };
             let spot = segment.event.and_then(|event| spots.at(event));
+            let at = Within {
+                lane,
+                start: segment.start,
+                end: segment.end,
+            };
             let Found { wait, enders } = found
                 .entry((spot, kind))
-                .or_insert_with(|| Found::new(spot, kind));
+                .or_insert_with(|| Found::new(spot, kind, at));
             let time = segment.duration();
             wait.times += 1;
             wait.total = wait.total + time;
-            wait.longest = wait.longest.max(time);
+            if time > wait.longest.length() {
+                wait.longest = at;
+            }
             if let Some(object) = segment.object
                 && let Err(place) = wait.objects.binary_search(&object)
             {
@@ -93,14 +101,14 @@ struct Found {
 }
 
 impl Found {
-    fn new(spot: Option<Spot>, kind: WaitKind) -> Self {
+    fn new(spot: Option<Spot>, kind: WaitKind, first: Within) -> Self {
         let wait = PredictedWait {
             spot,
             kind,
             objects: Vec::new(),
             times: 0,
             total: SimTime::ZERO,
-            longest: SimTime::ZERO,
+            longest: first,
             ended_by: None,
         };
         Self {

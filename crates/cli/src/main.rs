@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod core;
 mod details;
+mod explaining;
 mod failure;
 mod host;
 mod hybrid;

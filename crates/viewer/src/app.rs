@@ -126,6 +126,7 @@ impl Viewer {
             Phase::Open(open) => {
                 open.predicting.is_some()
                     || open.curving.is_some()
+                    || open.advising.is_some()
                     || ((open.shown.is_none() || open.stale) && open.error.is_none())
             }
         })

@@ -13,7 +13,7 @@ use crate::{
     jobs::Job,
     loaded::Loaded,
     navigate::{self, Direction, Selected, Selection},
-    source::{EventClass, EventInfo},
+    source::{EventClass, EventInfo, Within},
     state::{Open, Phase},
 };
 
@@ -250,6 +250,20 @@ impl Open {
             .map_or(self.view.start, |selection| selection.span(&shown).0);
         if let Some(step) = navigate::path_step(&shown, self.path_step, at, direction) {
             self.go_to_path(&shown, step, now, visible);
+        }
+    }
+
+    /// Selects what a lane does at a time, and marks that as a range.
+    pub fn look_at(&mut self, shown: &Arc<Loaded>, at: Within, now: f64, visible: f32) {
+        let middle = SimTime(u64::midpoint(at.start.0, at.end.0));
+        if let Some(segment) = shown.picture.segment_at(at.lane, middle) {
+            let selection = Selection {
+                lane: at.lane,
+                what: Selected::Segment(segment),
+            };
+            self.select(selection, now, visible);
+            self.path_step = None;
+            self.range = Some((at.start, at.end));
         }
     }
 

@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+pub use foretrace_analysis::Within;
 pub use foretrace_schedule::{EventClass, Site as SiteInfo};
 use foretrace_schedule::{Marks, Schedule, SimTime};
 
@@ -42,6 +43,16 @@ pub trait ScheduleSource: Send + Sync {
     /// As [`Self::predict`].
     fn curve(&self, what: &WhatIf, cpus: &[u32], progress: &Progress)
     -> Result<Vec<Curve>, String>;
+
+    /// Predicts what changes of the program would be worth, and returns those that help, the most first; nothing where that cannot be told of the
+    /// file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::predict`].
+    fn advice(&self, _: &WhatIf, _: &Progress) -> Result<Vec<Advice>, String> {
+        Ok(Vec::new())
+    }
 
     /// Returns what a trace's event is; none where the trace is not there.
     fn event(&self, event: u32) -> Option<EventInfo>;
@@ -157,6 +168,19 @@ pub struct Curve {
     pub model: String,
     /// The number of CPUs, the makespan, and the speed-up; gaps where the model ends in a deadlock.
     pub points: Vec<(u32, SimTime, f64)>,
+}
+
+/// A change of the program, and what it would be worth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// The change, as a condition: what follows "if".
+    pub change: String,
+    /// The speed-up with it.
+    pub speedup: f64,
+    /// Which part of the makespan it takes off.
+    pub gain: f64,
+    /// Where in the prediction what would be changed takes longest, where it is in one place.
+    pub at: Option<Within>,
 }
 
 /// What an event is.

@@ -14,7 +14,7 @@ use crate::{
     jobs::Job,
     loaded::Loaded,
     navigate::Selection,
-    source::{CANCELLED, Curve, ScheduleSource, WhatIf},
+    source::{Advice, CANCELLED, Curve, ScheduleSource, WhatIf},
 };
 
 /// A file, on its way or open.
@@ -65,6 +65,14 @@ pub struct Open {
     pub curves_of: Option<WhatIf>,
     /// Why there are no speed-ups.
     pub curve_error: Option<String>,
+    /// What would help, and the conditions it was asked for with.
+    pub advice: Vec<Advice>,
+    /// The same on its way.
+    pub advising: Option<Job<Vec<Advice>>>,
+    /// The conditions of that.
+    pub advice_of: Option<WhatIf>,
+    /// Why it is not known.
+    pub advice_error: Option<String>,
     /// Whether what is shown is to be predicted anew, though the conditions are the same: a file that they name has changed.
     pub stale: bool,
     /// The desktop's dialog for a machine's or a network's file, while it is open.
@@ -122,6 +130,10 @@ impl Open {
             curving: None,
             curves_of: None,
             curve_error: None,
+            advice: Vec::new(),
+            advising: None,
+            advice_of: None,
+            advice_error: None,
             stale: false,
             choosing: None,
             baseline: None,
@@ -195,6 +207,7 @@ impl Open {
         self.predicting = None;
         self.error = None;
         self.curves_of = None;
+        self.advice_of = None;
     }
 
     /// Changes the conditions.
@@ -245,6 +258,15 @@ impl Open {
             match result {
                 Ok(curves) => self.curves = curves,
                 Err(error) => self.curve_error = Some(error),
+            }
+        }
+        if let Some(job) = &self.advising
+            && let Some(result) = job.poll()
+        {
+            self.advising = None;
+            match result {
+                Ok(advice) => self.advice = advice,
+                Err(error) => self.advice_error = Some(error),
             }
         }
     }

@@ -8,8 +8,8 @@ use foretrace_schedule::{
 };
 
 use crate::source::{
-    About, CANCELLED, Curve, EventClass, EventInfo, Opener, Prediction, Progress, ScheduleSource,
-    SiteInfo, WhatIf,
+    About, Advice, CANCELLED, Curve, EventClass, EventInfo, Opener, Prediction, Progress,
+    ScheduleSource, SiteInfo, WhatIf, Within,
 };
 
 /// A millisecond.
@@ -202,6 +202,27 @@ impl ScheduleSource for ExampleSource {
             model: "direct".to_owned(),
             points: points.collect(),
         }])
+    }
+
+    fn advice(&self, what: &WhatIf, _: &Progress) -> Result<Vec<Advice>, String> {
+        if what.cpus == 1 {
+            return Ok(Vec::new());
+        }
+        let wait = Within {
+            lane: 1,
+            start: SimTime(20 * MILLI),
+            end: SimTime(50 * MILLI),
+        };
+        let advice = |change: &str, speedup, gain, at| Advice {
+            change: change.to_owned(),
+            speedup,
+            gain,
+            at,
+        };
+        Ok(vec![
+            advice("nobody waited for gate: finer locks", 2.5, 0.2, Some(wait)),
+            advice("input and output took no time", 2.1, 0.05, None),
+        ])
     }
 
     fn event(&self, event: u32) -> Option<EventInfo> {

@@ -4,6 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use eframe::egui::{self, Key, Modifiers, accesskit::Role, vec2};
 use egui_kittest::{Harness, kittest::Queryable as _};
+use foretrace_schedule::SimTime;
 
 use crate::{
     Viewer,
@@ -296,6 +297,35 @@ fn lists_and_curve_are_there() {
     harness.get_by_role_and_label(Role::Canvas, "speed-up curve");
     press(&mut harness, Modifiers::SHIFT, Key::Questionmark);
     harness.get_by_label("jump to who let it go on");
+}
+
+#[test]
+fn what_would_help_is_listed_and_a_click_shows_where() {
+    let mut harness = window("example.ftrace");
+    harness.get_by_label("What would help");
+    harness.get_by_label("-20.0 %");
+    harness.get_by_label("input and output took no time");
+    harness
+        .get_by_label("nobody waited for gate: finer locks")
+        .click();
+    harness.run_steps(3);
+    let open_file = open(&mut harness);
+    let selection = open_file.selection.unwrap();
+    assert_eq!((selection.lane, selection.what), (1, Selected::Segment(1)));
+    let range = (SimTime(20 * MILLI), SimTime(50 * MILLI));
+    assert_eq!(open_file.range, Some(range));
+    harness.get_by_label("blocked: lock gate");
+}
+
+#[test]
+fn where_nothing_helps_that_is_told() {
+    let mut harness = window("example.ftrace");
+    let file = open(&mut harness);
+    let mut what = file.what.clone();
+    what.cpus = 1;
+    file.set(what);
+    settle(&mut harness);
+    harness.get_by_label("No single change that was tried takes off 1 % of the time.");
 }
 
 #[test]

@@ -1,16 +1,14 @@
 //! `foretrace explain`: what limits a predicted run, and what would help.
 
-use foretrace_analysis::{Spots, path_shares, predicted_waits, worth_a_try};
-use foretrace_trace::Trace;
-use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+use anyhow::Context as _;
 
 use super::{default_cpus, predict::progress};
 use crate::{
     args::ExplainArgs,
     core::{self, Study},
+    explaining::explain,
     failure::{Finish, Usage},
     messages, output,
-    report::explanation::{Explanation, Tried},
     series::Series,
 };
 
@@ -35,45 +33,18 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<Finish> {
         .or(study.described_cpus())
         .unwrap_or_else(|| default_cpus(&trace));
     output::warn(&trace.warnings);
-    let explanation = explain(&study, &trace, cpus)?;
+    let bar = progress(1);
+    let explanation = explain(&study, &trace, (cpus, study.one_cpu()?), &|done, of| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+        true
+    });
+    bar.finish_and_clear();
+    let explanation = explanation?.context("nobody cancels it")?;
     if args.json {
         output::print_json(&explanation.json())?;
     } else {
         output::print(explanation.text())?;
     }
     Ok(Finish::Fine)
-}
-
-fn explain<'t>(study: &Study, trace: &'t Trace, cpus: u32) -> anyhow::Result<Explanation<'t>> {
-    let one_cpu = study.one_cpu()?;
-    let prediction = study.predict_one(cpus, None, one_cpu)?;
-    let course = study.course_of(&prediction)?;
-    let spots = Spots::of(trace);
-    let path = path_shares(&spots, &course.schedule, &course.marks);
-    let waits = predicted_waits(&spots, &course.schedule, &course.marks);
-    let changes = match prediction.answered() {
-        Some(_) => worth_a_try(&course.schedule, &path),
-        None => Vec::new(),
-    };
-    let bar = progress(changes.len() + 1);
-    // A machine that is described may not have so many.
-    let threads = study.threads_on(cpus);
-    let most = (threads > cpus)
-        .then(|| study.predict_one(threads, None, one_cpu).ok())
-        .flatten();
-    bar.inc(1);
-    let tried = changes.par_iter().filter_map(|&change| {
-        let run = study.after(change, &spots, &prediction);
-        bar.inc(1);
-        Some(Tried { change, run: run? })
-    });
-    let tried: Vec<Tried> = tried.collect();
-    bar.finish_and_clear();
-    Ok(Explanation::new(
-        trace,
-        (prediction, most),
-        course.schedule,
-        (path, waits),
-        tried,
-    ))
 }

@@ -5,11 +5,12 @@ use std::{
     fmt::Write as _,
 };
 
-use foretrace_analysis::{Change, OnPath, PathShare, PredictedWait, Spot, Stretch};
-use foretrace_schedule::{Activity, Schedule, SimTime, State};
+use foretrace_analysis::{Change, OnPath, PathShare, PredictedWait, Spot, Stretch, Within};
+use foretrace_schedule::{Activity, Schedule, SimTime, State, WaitKind};
 use foretrace_sim::Run;
 use foretrace_symbols::{Place, SourceMap};
 use foretrace_trace::{SiteId, Trace};
+use foretrace_viewer::source::Advice;
 use serde::Serialize;
 
 use super::{
@@ -220,7 +221,7 @@ impl<'t> Explanation<'t> {
             [
                 wait.total.to_string(),
                 wait.times.to_string(),
-                wait.longest.to_string(),
+                wait.longest.length().to_string(),
                 spot.and_then(|spot| self.function(spot))
                     .unwrap_or_else(dash),
                 spot.map_or_else(dash, |spot| self.spot(spot)),
@@ -236,11 +237,7 @@ impl<'t> Explanation<'t> {
         if self.prediction.answered().is_none() {
             return String::new();
         }
-        let helps: Vec<&Tried> = self
-            .tried
-            .iter()
-            .filter(|tried| self.helps(tried))
-            .collect();
+        let helps: Vec<&Tried> = self.helping().collect();
         if helps.is_empty() {
             return format!(
                 "\nNo single change that was tried takes off {:.0} % of the time\n",
@@ -265,8 +262,39 @@ impl<'t> Explanation<'t> {
         format!("\nWhat would help: the run predicted anew, if one thing is changed\n{table}")
     }
 
-    fn helps(&self, tried: &Tried) -> bool {
-        self.gain(tried) >= LEAST_GAIN
+    /// Returns the changes that help, the most first.
+    fn helping(&self) -> impl Iterator<Item = &Tried> {
+        let helps = |tried: &&Tried| self.gain(tried) >= LEAST_GAIN;
+        self.tried.iter().filter(helps)
+    }
+
+    /// Returns the changes that help as the window shows them.
+    pub fn advice(&self) -> Vec<Advice> {
+        let advice = |tried: &Tried| Advice {
+            change: self.change(tried.change),
+            speedup: self.prediction.speedup(&tried.run),
+            gain: self.gain(tried),
+            at: self.within(tried.change),
+        };
+        self.helping().map(advice).collect()
+    }
+
+    /// Returns where what would be changed takes longest.
+    fn within(&self, change: Change) -> Option<Within> {
+        match change {
+            Change::TwiceAsFast(stretch) => {
+                let mut path = self.path.iter();
+                let share = path.find(|share| share.what == OnPath::Code(stretch));
+                share.map(|share| share.longest)
+            }
+            Change::FinerLock(lock) => Some(self.longest_wait_for(lock.0)?.longest),
+            Change::NoIo => {
+                let mut waits = self.waits.iter();
+                let wait = waits.find(|wait| wait.kind == WaitKind::Io);
+                wait.map(|wait| wait.longest)
+            }
+            Change::FewerHandovers => None,
+        }
     }
 
     /// Returns which part of the makespan a change takes off.
@@ -287,7 +315,8 @@ impl<'t> Explanation<'t> {
             }
             Change::FinerLock(lock) => {
                 let name = self.object(lock.0);
-                match self.where_waited_for(lock.0) {
+                let spot = self.longest_wait_for(lock.0).and_then(|wait| wait.spot);
+                match spot.map(|spot| self.spot(spot)) {
                     Some(place) => format!("nobody waited for {name} ({place}): finer locks"),
                     None => format!("nobody waited for {name}: finer locks"),
                 }
@@ -300,13 +329,10 @@ impl<'t> Explanation<'t> {
         }
     }
 
-    /// Returns where threads wait longest for an object.
-    fn where_waited_for(&self, object: u32) -> Option<String> {
-        let wait = self
-            .waits
-            .iter()
-            .find(|wait| wait.objects.contains(&object))?;
-        Some(self.spot(wait.spot?))
+    /// Returns the waits for an object that take longest.
+    fn longest_wait_for(&self, object: u32) -> Option<&PredictedWait> {
+        let mut waits = self.waits.iter();
+        waits.find(|wait| wait.objects.contains(&object))
     }
 
     /// Returns which part of the makespan a time is.
@@ -473,7 +499,7 @@ impl<'t> Explanation<'t> {
             objects: objects.map(|&object| self.object(object)).collect(),
             times: wait.times,
             total_ns: wait.total.as_nanos(),
-            longest_ns: wait.longest.as_nanos(),
+            longest_ns: wait.longest.length().as_nanos(),
             ended_by: wait.ended_by.map(|(spot, _)| self.spot_json(spot)),
         }
     }

@@ -14,7 +14,8 @@ use foretrace_schedule::SimTime;
 use foretrace_sim::ModelKind;
 use foretrace_trace::Trace;
 use foretrace_viewer::source::{
-    About, CANCELLED, Curve, EventInfo, Prediction, Progress, ScheduleSource, SiteInfo, WhatIf,
+    About, Advice, CANCELLED, Curve, EventInfo, Prediction, Progress, ScheduleSource, SiteInfo,
+    WhatIf,
 };
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
@@ -23,6 +24,7 @@ use crate::{
     args::ModelArgs,
     commands::default_cpus,
     core::{self, Study},
+    explaining::explain,
     failure,
     report::machine,
 };
@@ -127,6 +129,20 @@ impl Traced {
         Ok(time)
     }
 
+    fn advice_any(&self, what: &WhatIf, progress: &Progress) -> anyhow::Result<Vec<Advice>> {
+        let study = self.study.under(&model_args(what, &self.how), false)?;
+        let one_cpu = self.one_cpu(&study, what, progress)?;
+        progress.begin("trying changes");
+        let of = (what.cpus, one_cpu);
+        let explanation = explain(&study, self.events.trace(), of, &|done, of| {
+            progress.tell(done, of)
+        })?;
+        let Some(explanation) = explanation else {
+            bail!(CANCELLED);
+        };
+        Ok(explanation.advice())
+    }
+
     fn curve_any(
         &self,
         what: &WhatIf,
@@ -213,6 +229,11 @@ impl ScheduleSource for Traced {
         progress: &Progress,
     ) -> Result<Vec<Curve>, String> {
         self.curve_any(what, cpus, progress)
+            .map_err(|error| failure::message(&error))
+    }
+
+    fn advice(&self, what: &WhatIf, progress: &Progress) -> Result<Vec<Advice>, String> {
+        self.advice_any(what, progress)
             .map_err(|error| failure::message(&error))
     }
 

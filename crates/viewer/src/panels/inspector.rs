@@ -11,8 +11,8 @@ use crate::{
     lists::Waits,
     loaded::Loaded,
     navigate::{self, Selected, Selection},
-    panels::source_view,
-    source::{EventClass, ScheduleSource, SiteInfo},
+    panels::{advice, source_view},
+    source::{EventClass, ScheduleSource, SiteInfo, Within},
     theme::Colours,
 };
 
@@ -23,6 +23,7 @@ enum Act {
     Command(Command),
     Select(Selection),
     Path(usize),
+    Look(Within),
 }
 
 /// So many of the longest waits are listed to begin with.
@@ -42,17 +43,19 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
             source: &open.source,
             colours: &colours,
         };
-        match open.selection {
-            Some(selection) => {
-                inspector.selected(ui, &selection, open.path_step, &mut files, &mut act);
-            }
-            None => inspector.nothing(ui, &mut act),
+        if let Some(selection) = open.selection {
+            inspector.selected(ui, &selection, open.path_step, &mut files, &mut act);
+        } else {
+            inspector.nothing(ui, &mut act);
+            let found = advice::show(open, ui, &colours);
+            act = found.map(Act::Look).or(act);
         }
         let now = ui.input(|input| input.time);
         match act.take() {
             Some(Act::Command(command)) => commands.push(command),
             Some(Act::Select(selection)) => open.select(selection, now, visible),
             Some(Act::Path(step)) => open.go_to_path(&loaded, step, now, visible),
+            Some(Act::Look(at)) => open.look_at(&loaded, at, now, visible),
             None => {}
         }
     }

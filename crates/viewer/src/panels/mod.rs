@@ -1,5 +1,6 @@
 //! The panels around the picture.
 
+pub mod advice;
 pub mod curve;
 pub mod find;
 pub mod help;
