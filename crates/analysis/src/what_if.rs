@@ -1,14 +1,15 @@
 //! What a change of a program would be worth: the program with the change, on the same machine.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeSet};
 
 use foretrace_program::{Action, Program};
-use foretrace_schedule::{Schedule, SimTime, State, WaitKind};
+use foretrace_schedule::{Schedule, SimTime, WaitKind};
 use foretrace_sim::{Costs, Machine};
 use foretrace_trace::ObjectId;
 
 use crate::{
     path_shares::{OnPath, PathShare},
+    predicted_waits::PredictedWait,
     spots::{Spots, Stretch, Walk},
 };
 
@@ -19,12 +20,12 @@ const MOST: usize = 8;
 const LEAST: u64 = 100;
 
 /// A change of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// This code takes half the time, whoever runs it.
     TwiceAsFast(Stretch),
-    /// Nobody waits for another at this lock: there is one for each thing that it protects.
-    FinerLock(ObjectId),
+    /// Nobody waits for another at these locks: there is one for each thing that they protect. They are waited for by the same calls.
+    FinerLocks(Vec<ObjectId>),
     /// Letting threads go on, and taking CPUs from them, costs nothing: they do more in between.
     FewerHandovers,
     /// Input and output take no time, or others have work meanwhile.
@@ -32,44 +33,62 @@ pub enum Change {
 }
 
 /// Returns the changes that may be worth something, by what a prediction's critical path goes through and where its threads wait.
-pub fn worth_a_try(schedule: &Schedule, path: &[PathShare]) -> Vec<Change> {
+pub fn worth_a_try(
+    schedule: &Schedule,
+    path: &[PathShare],
+    waits: &[PredictedWait],
+) -> Vec<Change> {
     let is_much = |time: SimTime| time.0 >= (schedule.end.0 / LEAST).max(1);
     let code = path.iter().filter_map(|share| match share.what {
         OnPath::Code(stretch) if is_much(share.time) => Some(Change::TwiceAsFast(stretch)),
         _ => None,
     });
-    let mut waits: BTreeMap<u32, SimTime> = BTreeMap::new();
-    for segment in schedule.lanes.iter().flat_map(|lane| &lane.segments) {
-        if let (State::Blocked(WaitKind::Lock | WaitKind::Rwlock), Some(object)) =
-            (segment.state, segment.object)
-        {
-            let wait = waits.entry(object).or_default();
-            *wait = *wait + segment.duration();
-        }
-    }
-    let mut locks: Vec<(u32, SimTime)> = waits
-        .into_iter()
-        .filter(|(_, wait)| is_much(*wait))
-        .collect();
-    locks.sort_by_key(|(_, wait)| std::cmp::Reverse(*wait));
-    let locks = locks.into_iter().take(MOST);
-    let locks = locks.map(|(lock, _)| Change::FinerLock(ObjectId(lock)));
+    let locks = lock_classes(waits).into_iter();
+    let locks = locks.filter(|(_, wait)| is_much(*wait)).take(MOST);
+    let locks = locks.map(|(locks, _)| Change::FinerLocks(locks));
     let always = [Change::FewerHandovers, Change::NoIo];
     code.take(MOST).chain(locks).chain(always).collect()
+}
+
+/// Returns the locks that threads wait for, together those that the same calls wait for, and how long; those waited for longest first.
+fn lock_classes(waits: &[PredictedWait]) -> Vec<(Vec<ObjectId>, SimTime)> {
+    let mut classes: Vec<(BTreeSet<u32>, SimTime)> = Vec::new();
+    for wait in waits {
+        if !matches!(wait.kind, WaitKind::Lock | WaitKind::Rwlock) {
+            continue;
+        }
+        let mut class: BTreeSet<u32> = wait.objects.iter().copied().collect();
+        let mut total = wait.total;
+        classes.retain(|(other, waited)| {
+            let is_other = other.is_disjoint(&class);
+            if !is_other {
+                class.extend(other);
+                total = total + *waited;
+            }
+            is_other
+        });
+        classes.push((class, total));
+    }
+    // Stable, so that equals stay in their order.
+    classes.sort_by_key(|(_, wait)| std::cmp::Reverse(*wait));
+    let classes = classes.into_iter();
+    classes
+        .map(|(class, wait)| (class.into_iter().map(ObjectId).collect(), wait))
+        .collect()
 }
 
 impl Change {
     /// Returns the program and the machine as they would be; `None` where nothing would be otherwise, or where a replay cannot tell.
     pub fn apply<'p>(
-        self,
+        &self,
         spots: &Spots<'_>,
         program: &'p Program,
         machine: &Machine,
     ) -> Option<(Cow<'p, Program>, Machine)> {
         let mut machine = machine.clone();
         let program = match self {
-            Self::TwiceAsFast(stretch) => Cow::Owned(twice_as_fast(spots, program, stretch)),
-            Self::FinerLock(lock) => Cow::Owned(program.without_lock(lock)?),
+            Self::TwiceAsFast(stretch) => Cow::Owned(twice_as_fast(spots, program, *stretch)),
+            Self::FinerLocks(locks) => Cow::Owned(program.without_locks(locks)?),
             Self::FewerHandovers => {
                 if machine.costs == Costs::NONE {
                     return None;
@@ -155,7 +174,7 @@ mod tests {
         };
         assert_eq!(makespan(None), 12);
         assert_eq!(makespan(Some(Change::TwiceAsFast(section))), 8);
-        assert_eq!(makespan(Some(Change::FinerLock(ObjectId(0)))), 9);
+        assert_eq!(makespan(Some(Change::FinerLocks(vec![ObjectId(0)]))), 9);
     }
 
     #[test]
@@ -167,10 +186,40 @@ mod tests {
             ..Machine::new(2, &program)
         };
         let course = foretrace_sim::course(&program, &machine, Choice::Auto, &|_, _| true).unwrap();
-        let path = crate::path_shares(&Spots::of(&trace), &course.schedule, &course.marks);
-        let changes = worth_a_try(&course.schedule, &path);
+        let spots = Spots::of(&trace);
+        let path = crate::path_shares(&spots, &course.schedule, &course.marks);
+        let waits = crate::predicted_waits(&spots, &course.schedule, &course.marks);
+        let changes = worth_a_try(&course.schedule, &path, &waits);
         assert!(matches!(changes[0], Change::TwiceAsFast(_)));
-        assert!(changes.contains(&Change::FinerLock(ObjectId(0))));
+        assert!(changes.contains(&Change::FinerLocks(vec![ObjectId(0)])));
+    }
+
+    #[test]
+    fn locks_that_the_same_calls_wait_for_go_together() {
+        let wait = |objects: &[u32], micros| PredictedWait {
+            spot: None,
+            kind: WaitKind::Lock,
+            objects: objects.to_vec(),
+            times: 1,
+            total: SimTime(micros),
+            longest: crate::Within {
+                lane: 0,
+                start: SimTime::ZERO,
+                end: SimTime(micros),
+            },
+            ended_by: None,
+        };
+        let classes = lock_classes(&[
+            wait(&[1, 2], 5),
+            wait(&[4], 7),
+            wait(&[3], 1),
+            wait(&[2, 3], 2),
+        ]);
+        let locks = |of: &[u32]| of.iter().copied().map(ObjectId).collect::<Vec<_>>();
+        assert_eq!(
+            classes,
+            [(locks(&[1, 2, 3]), SimTime(8)), (locks(&[4]), SimTime(7))]
+        );
     }
 
     #[test]

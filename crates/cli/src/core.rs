@@ -255,7 +255,7 @@ impl Study {
 
     /// Predicts the run of the program after a change, where a prediction says how it runs before that, under the model that answered there. `None`
     /// where nothing would change, or where it cannot be told.
-    pub fn after(&self, change: Change, spots: &Spots<'_>, before: &Prediction) -> Option<Run> {
+    pub fn after(&self, change: &Change, spots: &Spots<'_>, before: &Prediction) -> Option<Run> {
         let program = self.program_on(before.cpus());
         let (program, machine) = change.apply(spots, &program, &before.result.machine)?;
         let model = before.answered()?.model;

@@ -1,10 +1,11 @@
 //! What limits a predicted run and what would help, put together for whoever shows it: tables, JSON and the window.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use foretrace_analysis::{Spots, path_shares, predicted_waits, worth_a_try};
 use foretrace_schedule::SimTime;
 use foretrace_trace::Trace;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{
     core::Study,
@@ -29,7 +30,7 @@ pub fn explain<'t>(
     let path = path_shares(&spots, &course.schedule, &course.marks);
     let waits = predicted_waits(&spots, &course.schedule, &course.marks);
     let changes = match prediction.answered() {
-        Some(_) => worth_a_try(&course.schedule, &path),
+        Some(_) => worth_a_try(&course.schedule, &path, &waits),
         None => Vec::new(),
     };
     let (done, of) = (AtomicUsize::new(0), changes.len() + 1);
@@ -42,8 +43,9 @@ pub fn explain<'t>(
     let most = (threads > cpus)
         .then(|| study.predict_one(threads, None, one_cpu).ok())
         .flatten();
-    let tried = changes.par_iter().filter_map(|&change| {
+    let tried = changes.par_iter().filter_map(|change| {
         let run = next().then(|| study.after(change, &spots, &prediction));
+        let change = change.clone();
         Some(Tried { change, run: run?? })
     });
     let tried: Vec<Tried> = tried.collect();

@@ -1,6 +1,9 @@
 //! A program as it would be after a change of its source, so that a replay tells what the change is worth.
 
-use std::sync::OnceLock;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::OnceLock,
+};
 
 use foretrace_trace::ObjectId;
 
@@ -26,38 +29,54 @@ impl Program {
         program
     }
 
-    /// Returns the program in which nobody waits for another at a mutex, spin lock or readers-writer lock, as if there were one for each thing
-    /// that it protects. `None` where the lock hands out the tasks of a pool.
+    /// Returns the program in which nobody waits for another at these mutexes, spin locks and readers-writer locks, as if there were one for each
+    /// thing that they protect. Those that hand out the tasks of a pool stay as they are, and, where there are pools, those of condition variables:
+    /// threads do each other's tasks, so that they would need each other's locks. `None` where none is left.
     #[must_use]
-    pub fn without_lock(&self, lock: ObjectId) -> Option<Self> {
-        let hands_out = |queue: &Queue| matches!(queue, Queue::Mutexes(all) if all.contains(&lock));
-        if self.pools.iter().any(|pool| hands_out(&pool.queue)) {
-            return None;
-        }
-        let waits = |operation: Operation| matches!(operation.action, Action::CondWait { mutex, .. } if mutex == lock);
-        let has_waits = self.operations.iter().any(waits);
-        if has_waits && !self.pools.is_empty() {
-            // Threads do each other's tasks, so that they would need each other's locks.
+    pub fn without_locks(&self, locks: &[ObjectId]) -> Option<Self> {
+        let hands_out = |lock: &ObjectId| {
+            let queues = self.pools.iter().map(|pool| &pool.queue);
+            queues
+                .into_iter()
+                .any(|queue| matches!(queue, Queue::Mutexes(all) if all.contains(lock)))
+        };
+        let waits = self.operations.iter();
+        let waits = waits.filter_map(|operation| match operation.action {
+            Action::CondWait { mutex, .. } => Some(mutex),
+            _ => None,
+        });
+        let of_conditions: BTreeSet<ObjectId> = waits.collect();
+        let stays = |lock: &ObjectId| {
+            hands_out(lock) || (!self.pools.is_empty() && of_conditions.contains(lock))
+        };
+        let locks: BTreeSet<ObjectId> = locks.iter().copied().filter(|lock| !stays(lock)).collect();
+        if locks.is_empty() {
             return None;
         }
         let mut program = self.clone();
         let mut is_changed = vec![false; self.operations.len()];
         for thread in &self.threads {
             // Who waits for a condition gives up a mutex: one of its own.
-            let own = has_waits.then(|| {
-                program.objects.push(self.objects[lock.index()].clone());
-                ObjectId::from_index(program.objects.len() - 1)
-            });
+            let own: BTreeMap<ObjectId, ObjectId> = locks
+                .intersection(&of_conditions)
+                .map(|&lock| {
+                    program.objects.push(self.objects[lock.index()].clone());
+                    (lock, ObjectId::from_index(program.objects.len() - 1))
+                })
+                .collect();
+            let instead = |lock: ObjectId, action: fn(ObjectId) -> Action| {
+                own.get(&lock).map_or(Action::Pass, |&own| action(own))
+            };
             for position in thread.operations.clone() {
                 let instead = match self.operations.action(position) {
-                    Action::Lock(id) if id == lock => own.map_or(Action::Pass, Action::Lock),
-                    Action::Unlock(id) if id == lock => own.map_or(Action::Pass, Action::Unlock),
-                    Action::CondWait { cond, mutex } if mutex == lock => Action::CondWait {
-                        cond,
-                        mutex: own.unwrap_or(mutex),
-                    },
-                    Action::ReadLock(id) | Action::WriteLock(id) | Action::RwUnlock(id)
-                        if id == lock =>
+                    Action::Lock(lock) if locks.contains(&lock) => instead(lock, Action::Lock),
+                    Action::Unlock(lock) if locks.contains(&lock) => instead(lock, Action::Unlock),
+                    Action::CondWait { cond, mutex } if locks.contains(&mutex) => {
+                        let mutex = own[&mutex];
+                        Action::CondWait { cond, mutex }
+                    }
+                    Action::ReadLock(lock) | Action::WriteLock(lock) | Action::RwUnlock(lock)
+                        if locks.contains(&lock) =>
                     {
                         Action::Pass
                     }
@@ -100,7 +119,7 @@ mod tests {
     #[test]
     fn a_lock_that_is_left_out_is_not_used() {
         let program = Program::from_trace(&foretrace_testkit::trace(TEXT));
-        let without = program.without_lock(ObjectId(0)).unwrap();
+        let without = program.without_locks(&[ObjectId(0)]).unwrap();
         let locks = |program: &Program| {
             let actions = program.operations.iter();
             let actions = actions.map(|operation| operation.action);
@@ -119,7 +138,7 @@ mod tests {
         let program = Program::without_pools(&foretrace_testkit::trace(text));
         let mutex = program.objects.iter().position(|object| object.name == "m");
         let mutex = ObjectId::from_index(mutex.unwrap());
-        let without = program.without_lock(mutex).unwrap();
+        let without = program.without_locks(&[mutex]).unwrap();
         let uses = |id: ObjectId| {
             let of = |action: Action| match action {
                 Action::Lock(of) | Action::Unlock(of) => of == id,

@@ -9,7 +9,7 @@ use foretrace_analysis::{Change, OnPath, PathShare, PredictedWait, Spot, Stretch
 use foretrace_schedule::{Activity, Schedule, SimTime, State, WaitKind};
 use foretrace_sim::Run;
 use foretrace_symbols::{Place, SourceMap};
-use foretrace_trace::{SiteId, Trace};
+use foretrace_trace::{ObjectId, SiteId, Trace};
 use foretrace_viewer::source::Advice;
 use serde::Serialize;
 
@@ -255,7 +255,7 @@ impl<'t> Explanation<'t> {
                 format!("{:.2}", self.prediction.speedup(&tried.run)),
                 tried.run.end.to_string(),
                 format!("-{:.1} %", 100.0 * self.gain(tried)),
-                self.change(tried.change),
+                self.change(&tried.change),
             ]
         });
         let table = render(columns, rows) + &more(helps.len(), MOST_ROWS);
@@ -271,23 +271,23 @@ impl<'t> Explanation<'t> {
     /// Returns the changes that help as the window shows them.
     pub fn advice(&self) -> Vec<Advice> {
         let advice = |tried: &Tried| Advice {
-            change: self.change(tried.change),
+            change: self.change(&tried.change),
             speedup: self.prediction.speedup(&tried.run),
             gain: self.gain(tried),
-            at: self.within(tried.change),
+            at: self.within(&tried.change),
         };
         self.helping().map(advice).collect()
     }
 
     /// Returns where what would be changed takes longest.
-    fn within(&self, change: Change) -> Option<Within> {
+    fn within(&self, change: &Change) -> Option<Within> {
         match change {
             Change::TwiceAsFast(stretch) => {
                 let mut path = self.path.iter();
-                let share = path.find(|share| share.what == OnPath::Code(stretch));
+                let share = path.find(|share| share.what == OnPath::Code(*stretch));
                 share.map(|share| share.longest)
             }
-            Change::FinerLock(lock) => Some(self.longest_wait_for(lock.0)?.longest),
+            Change::FinerLocks(locks) => Some(self.longest_wait_for(locks)?.longest),
             Change::NoIo => {
                 let mut waits = self.waits.iter();
                 let wait = waits.find(|wait| wait.kind == WaitKind::Io);
@@ -302,10 +302,10 @@ impl<'t> Explanation<'t> {
         self.of_makespan(self.schedule.end) - self.of_makespan(tried.run.end)
     }
 
-    fn change(&self, change: Change) -> String {
+    fn change(&self, change: &Change) -> String {
         match change {
             Change::TwiceAsFast(stretch) => {
-                let functions = self.functions(stretch);
+                let functions = self.functions(*stretch);
                 let functions = functions.map_or_else(String::new, |names| format!("{names}: "));
                 format!(
                     "{functions}from {} to {} took half the time",
@@ -313,9 +313,12 @@ impl<'t> Explanation<'t> {
                     self.spot(stretch.to)
                 )
             }
-            Change::FinerLock(lock) => {
-                let name = self.object(lock.0);
-                let spot = self.longest_wait_for(lock.0).and_then(|wait| wait.spot);
+            Change::FinerLocks(locks) => {
+                let name = match locks.as_slice() {
+                    [one] => self.object(one.0),
+                    _ => format!("{} locks", locks.len()),
+                };
+                let spot = self.longest_wait_for(locks).and_then(|wait| wait.spot);
                 match spot.map(|spot| self.spot(spot)) {
                     Some(place) => format!("nobody waited for {name} ({place}): finer locks"),
                     None => format!("nobody waited for {name}: finer locks"),
@@ -329,10 +332,11 @@ impl<'t> Explanation<'t> {
         }
     }
 
-    /// Returns the waits for an object that take longest.
-    fn longest_wait_for(&self, object: u32) -> Option<&PredictedWait> {
+    /// Returns the waits for locks that take longest.
+    fn longest_wait_for(&self, locks: &[ObjectId]) -> Option<&PredictedWait> {
+        let is_one = |object: &u32| locks.contains(&ObjectId(*object));
         let mut waits = self.waits.iter();
-        waits.find(|wait| wait.objects.contains(&object))
+        waits.find(|wait| wait.objects.iter().any(is_one))
     }
 
     /// Returns which part of the makespan a time is.
@@ -505,19 +509,17 @@ impl<'t> Explanation<'t> {
     }
 
     fn change_json(&self, tried: &Tried) -> ChangeJson<'_> {
-        let (kind, from, to, object) = match tried.change {
-            Change::TwiceAsFast(Stretch { from, to }) => {
-                ("twice-as-fast", Some(from), Some(to), None)
-            }
-            Change::FinerLock(lock) => ("finer-lock", None, None, Some(lock)),
-            Change::FewerHandovers => ("fewer-handovers", None, None, None),
-            Change::NoIo => ("no-io", None, None, None),
+        let (kind, stretch, locks) = match &tried.change {
+            Change::TwiceAsFast(stretch) => ("twice-as-fast", Some(*stretch), &[][..]),
+            Change::FinerLocks(locks) => ("finer-locks", None, locks.as_slice()),
+            Change::FewerHandovers => ("fewer-handovers", None, &[][..]),
+            Change::NoIo => ("no-io", None, &[][..]),
         };
         ChangeJson {
             kind,
-            from: from.map(|spot| self.spot_json(spot)),
-            to: to.map(|spot| self.spot_json(spot)),
-            object: object.map(|object| self.object(object.0)),
+            from: stretch.map(|stretch| self.spot_json(stretch.from)),
+            to: stretch.map(|stretch| self.spot_json(stretch.to)),
+            objects: locks.iter().map(|lock| self.object(lock.0)).collect(),
             makespan_ns: tried.run.end.as_nanos(),
             speedup: self.prediction.speedup(&tried.run),
             gain: self.gain(tried),
@@ -603,7 +605,8 @@ struct ChangeJson<'a> {
     kind: &'static str,
     from: Option<SpotJson<'a>>,
     to: Option<SpotJson<'a>>,
-    object: Option<String>,
+    /// The locks that nobody waits for.
+    objects: Vec<String>,
     makespan_ns: u64,
     /// The present program's time on one CPU over that of the changed one on so many.
     speedup: f64,

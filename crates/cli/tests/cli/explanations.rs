@@ -94,7 +94,7 @@ fn what_limits_a_run_is_named_by_line_and_what_would_help_is_predicted() {
     };
     // The section is three quarters of what threads do: with locks of their own they would all work at once.
     let before = json["makespan_ns"].as_u64().expect("it ends") as f64;
-    assert!(makespan("finer-lock") < 0.8 * before, "{text}");
+    assert!(makespan("finer-locks") < 0.8 * before, "{text}");
     assert!(makespan("twice-as-fast") < 0.8 * before, "{text}");
     assert!(text.contains("nobody waited for mutex 1 (lock "), "{text}");
 }
