@@ -5,6 +5,7 @@ pub mod copies;
 pub mod cpu_directory;
 mod elf;
 pub mod embedded;
+mod growing;
 pub mod journal;
 pub mod links;
 pub mod load;

@@ -1,18 +1,19 @@
 //! When threads get the CPU and lose it, seen from when they sleep so often that they may look for something in between.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io,
     mem::offset_of,
     os::unix::fs::FileExt as _,
-    path::{Path, PathBuf},
+    path::Path,
     sync::mpsc::Receiver,
     time::{Duration, Instant},
 };
 
-use foretrace_trace::journal::layout::{self, FLAG_NAPS, Header};
+use foretrace_trace::journal::layout::{FLAG_CLEAN_EXIT, FLAG_NAPS, Header};
 
 use super::{
+    growing::Growing,
     running::all_threads,
     samples::{Pace, Samples, Seen},
     spins::{INTERVAL, stays},
@@ -21,38 +22,34 @@ use super::{
 
 /// The journals in which a program is recorded.
 pub struct Naps {
-    directory: PathBuf,
+    journals: Growing,
 }
 
 impl Naps {
     /// Of the journals in a directory.
     pub fn in_journals(directory: &Path) -> Self {
         Self {
-            directory: directory.to_owned(),
+            journals: Growing::in_directory(directory),
         }
     }
 
     /// Returns whether one of them says that its threads sleep so.
-    pub fn are_taken(&self) -> bool {
-        let entries = fs::read_dir(&self.directory)
-            .into_iter()
-            .flatten()
-            .flatten();
-        let paths = entries.map(|entry| entry.path());
-        let is_journal = |path: &PathBuf| {
-            let extension = path.extension();
-            extension.is_some_and(|extension| extension == layout::FILE_EXTENSION)
-        };
-        let mut journals = paths.filter(is_journal);
-        journals.any(|path| says_so(&path).unwrap_or(false))
+    pub fn are_taken(&mut self) -> bool {
+        let mut are_taken = false;
+        self.journals.look(|_, path| {
+            let flags = flags_of(path).unwrap_or(0);
+            are_taken |= flags & FLAG_NAPS != 0;
+            flags & FLAG_CLEAN_EXIT != 0
+        });
+        are_taken
     }
 }
 
-fn says_so(journal: &Path) -> io::Result<bool> {
+fn flags_of(journal: &Path) -> io::Result<u64> {
     let mut flags = [0; size_of::<u64>()];
     let place = offset_of!(Header, flags) as u64;
     File::open(journal)?.read_exact_at(&mut flags, place)?;
-    Ok(u64::from_ne_bytes(flags) & FLAG_NAPS != 0)
+    Ok(u64::from_ne_bytes(flags))
 }
 
 /// How often it is asked whether threads take naps, at first, and for how long that is, and then.

@@ -11,7 +11,7 @@ use std::{
     io,
     mem::offset_of,
     os::unix::fs::FileExt as _,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         atomic::{Ordering, fence},
         mpsc::{self, RecvTimeoutError},
@@ -20,9 +20,9 @@ use std::{
     time::Duration,
 };
 
-use foretrace_trace::journal::layout::{self, Header};
+use foretrace_trace::journal::layout::{FLAG_CLEAN_EXIT, Header};
 
-use super::system;
+use super::{growing::Growing, system};
 
 /// How often journals are looked at.
 const PERIOD: Duration = Duration::from_millis(10);
@@ -53,7 +53,7 @@ impl Room {
         let (stop, stopped) = mpsc::channel();
         let directory = directory.to_owned();
         let keep = move || {
-            let mut journals = Journals::new(directory);
+            let mut journals = Journals::new(&directory);
             while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
                 journals.look();
             }
@@ -78,7 +78,7 @@ impl Drop for Room {
 
 /// The journals of a directory.
 struct Journals {
-    directory: PathBuf,
+    all: Growing,
     /// Those that room is made in; nothing for those that it cannot be, as on a full disk.
     known: BTreeMap<OsString, Option<File>>,
     looks: u32,
@@ -88,9 +88,9 @@ struct Journals {
 const LOOKS: u32 = 8;
 
 impl Journals {
-    fn new(directory: PathBuf) -> Self {
+    fn new(directory: &Path) -> Self {
         Self {
-            directory,
+            all: Growing::in_directory(directory),
             known: BTreeMap::new(),
             looks: 0,
         }
@@ -110,18 +110,25 @@ impl Journals {
     }
 
     fn find(&mut self) {
-        let entries = fs::read_dir(&self.directory);
-        for entry in entries.into_iter().flatten().flatten() {
-            let path = entry.path();
-            let is_journal = path
-                .extension()
-                .is_some_and(|extension| extension == layout::FILE_EXTENSION);
-            let is_large = || entry.metadata().is_ok_and(|data| data.len() >= LARGE);
-            if is_journal && !self.known.contains_key(&entry.file_name()) && is_large() {
-                let file = OpenOptions::new().read(true).write(true).open(&path);
-                self.known.insert(entry.file_name(), file.ok());
+        let known = &mut self.known;
+        self.all.look(|name, path| {
+            if let Some(file) = known.get(name) {
+                let is_over = |file: &File| {
+                    let flags = long(file, offset_of!(Header, flags));
+                    flags.is_ok_and(|flags| flags & FLAG_CLEAN_EXIT != 0)
+                };
+                let is_over = file.as_ref().is_none_or(is_over);
+                if is_over {
+                    known.remove(name);
+                }
+                return is_over;
             }
-        }
+            if fs::metadata(path).is_ok_and(|data| data.len() >= LARGE) {
+                let file = OpenOptions::new().read(true).write(true).open(path);
+                known.insert(name.to_owned(), file.ok());
+            }
+            false
+        });
     }
 }
 
@@ -172,6 +179,8 @@ fn store(file: &File, at: usize, value: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicBool;
+
+    use foretrace_trace::journal::layout;
 
     use super::*;
 
@@ -272,7 +281,7 @@ mod tests {
             file.set_len(bytes).expect("there is room");
             store(&file, offset_of!(Header, next_offset), bytes).expect("it is a file");
         }
-        let mut journals = Journals::new(directory.path().to_owned());
+        let mut journals = Journals::new(directory.path());
         journals.look();
         let end_of_room = |name| {
             let file = File::open(directory.path().join(name)).expect("it was made");

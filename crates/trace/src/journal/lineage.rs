@@ -8,6 +8,9 @@ use crate::ThreadId;
 /// The processes of a recording, each with its journals: one for each program that it became.
 pub(super) struct Lineage<'a> {
     journals: &'a [Journal],
+    /// The journals of processes by their numbers, and by those of their parents, each in order.
+    of_process: FastMap<u32, Vec<usize>>,
+    of_parent: FastMap<u32, Vec<usize>>,
     /// The journal in which each process went on as another program.
     successors: Vec<Option<usize>>,
     /// Whether a journal needs nobody any more who started its process: somebody did, or it is a successor.
@@ -26,11 +29,13 @@ pub(super) struct Lineage<'a> {
 impl<'a> Lineage<'a> {
     pub fn new(journals: &'a [Journal]) -> Self {
         let count = journals.len();
+        let of_process = by_number(journals, |journal| journal.pid);
         let successors: Vec<Option<usize>> = journals
             .iter()
             .map(|journal| {
-                let succeeds = |other: &Journal| is_successor(journal, other);
-                journals.iter().position(succeeds)
+                let succeeds = |&other: &usize| is_successor(journal, &journals[other]);
+                let mut others = of_process[&journal.pid].iter().copied();
+                others.find(succeeds)
             })
             .collect();
         let mut claimed = vec![false; count];
@@ -39,6 +44,8 @@ impl<'a> Lineage<'a> {
         }
         Self {
             journals,
+            of_process,
+            of_parent: by_number(journals, |journal| journal.ppid),
             successors,
             claimed,
             first: vec![None; count],
@@ -77,16 +84,15 @@ impl<'a> Lineage<'a> {
         let unclaimed =
             |&index: &usize| !self.claimed[index] && self.journals[index].start.tsc >= event.tsc;
         let number = u32::try_from(event.object).ok()?;
-        let child = (0..self.journals.len())
-            .filter(unclaimed)
-            .find(|&index| match number {
-                // Not one whose number another call tells.
-                0 => {
-                    let child = &self.journals[index];
-                    child.ppid == parent.pid && !parent.started.contains(&child.pid)
-                }
-                number => self.journals[index].pid == number,
-            })?;
+        let (candidates, key) = match number {
+            0 => (&self.of_parent, parent.pid),
+            number => (&self.of_process, number),
+        };
+        // Not one whose number another call tells.
+        let is_other =
+            |&index: &usize| number == 0 && parent.started.contains(&self.journals[index].pid);
+        let mut candidates = candidates.get(&key).into_iter().flatten().copied();
+        let child = candidates.find(|index| unclaimed(index) && !is_other(index))?;
         self.claimed[child] = true;
         if number == 0 {
             self.by_key.insert((parent.pid, event.second), child);
@@ -107,9 +113,8 @@ impl<'a> Lineage<'a> {
         };
         // One that was started in a way that nobody saw.
         let mut last = known.or_else(|| {
-            (0..self.journals.len()).find(|&index| {
-                number != 0 && !self.claimed[index] && self.journals[index].pid == number
-            })
+            let mut others = self.of_process.get(&number).into_iter().flatten().copied();
+            others.find(|&index| number != 0 && !self.claimed[index])
         })?;
         self.claimed[last] = true;
         while let Some(successor) = self.successors[last] {
@@ -139,6 +144,18 @@ impl<'a> Lineage<'a> {
         let next = self.first[self.successors[process]?];
         next.filter(|_| who == Some(thread))
     }
+}
+
+/// Returns the journals by a number of each.
+pub(super) fn by_number(
+    journals: &[Journal],
+    number: impl Fn(&Journal) -> u32,
+) -> FastMap<u32, Vec<usize>> {
+    let mut all = FastMap::<u32, Vec<usize>>::default();
+    for (index, journal) in journals.iter().enumerate() {
+        all.entry(number(journal)).or_default().push(index);
+    }
+    all
 }
 
 /// Returns whether a process went on as another program (by `exec`) right after a journal.

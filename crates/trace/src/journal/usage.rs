@@ -6,7 +6,7 @@ use super::clock::Timescale;
 use super::decode::Decoder;
 use super::file::{Before, Journal, Stamp};
 use super::layout::{Kind, OUTCOME_PENDING};
-use super::lineage::is_successor;
+use super::lineage::{by_number, is_successor};
 use crate::Nanos;
 
 /// What whoever started a process was told of it when it had ended.
@@ -25,13 +25,13 @@ pub struct ProcessUsage {
 pub(super) fn follow_programs(journals: &mut Vec<Journal>) {
     let scale = Timescale::of(journals);
     let mut launchers = vec![false; journals.len()];
+    let of_process = by_number(journals, |journal| journal.pid);
     for index in 0..journals.len() {
         let (earlier, later) = journals.split_at_mut(index);
         let journal = &mut later[0];
-        let Some(predecessor) = earlier
-            .iter()
-            .rposition(|other| is_successor(other, journal))
-        else {
+        let others = of_process[&journal.pid].iter().copied().rev();
+        let mut before = others.skip_while(|&other| other >= index);
+        let Some(predecessor) = before.find(|&other| is_successor(&earlier[other], journal)) else {
             continue;
         };
         let other = &earlier[predecessor];
@@ -136,12 +136,14 @@ pub(super) fn note_endings(journals: &mut [Journal], first: Option<ProcessUsage>
 /// these recorded is of those that were not blocked.
 pub(super) fn end_killed(journals: &mut [Journal]) {
     let scale = Timescale::of(journals);
+    let of_process = by_number(journals, |journal| journal.pid);
     for index in 0..journals.len() {
         let journal = &journals[index];
         let Some((tsc, used)) = journal.killed else {
             continue;
         };
-        if journals.iter().any(|other| is_successor(journal, other)) {
+        let mut others = of_process[&journal.pid].iter();
+        if others.any(|&other| is_successor(journal, &journals[other])) {
             continue;
         }
         let of_children = journal.reaped.iter().map(|child| child.all).max();
