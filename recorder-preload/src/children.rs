@@ -6,7 +6,7 @@ use core::ffi::{c_char, c_int, c_long, c_void};
 use foretrace_recorder::IoKind;
 use foretrace_recorder::blocking::Target;
 use foretrace_recorder::{
-    Kind, OUTCOME_SUCCESS, Slot, file_locks, outcome_of, record, record_extended, settle, vfork,
+    Kind, OUTCOME_SUCCESS, Slot, file_locks, outcome_of, process, record, record_extended, vfork,
 };
 use libc::{
     FILE, id_t, idtype_t, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t, rusage, siginfo_t,
@@ -463,8 +463,7 @@ fn prepare_to_become(arguments: &mut Arguments, program: Program, given: Given) 
         given.replace(arguments, other);
     }
     if recording() {
-        settle();
-        record(Kind::Exec, 0, OUTCOME_SUCCESS, 0);
+        process::becomes_another();
     }
 }
 

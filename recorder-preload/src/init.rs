@@ -129,6 +129,7 @@ fn wake_up() -> bool {
     thread::watch_first();
     watch_forks();
     pipes::tell_outputs();
+    process::wait_for_calls();
     true
 }
 

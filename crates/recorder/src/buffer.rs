@@ -382,6 +382,9 @@ pub(crate) fn put_overhead(state: &ThreadState, before: u64, beside: u64) {
 
 /// Does work of the recorder's that takes long, and records the CPU time that it took.
 pub(crate) fn as_overhead<T>(state: &ThreadState, work: impl FnOnce() -> T) -> T {
+    if state.chunk.get() != 0 && state.cursor.get() + STEP > state.end.get() {
+        make_room(state, STEP);
+    }
     let before = sys::clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID);
     let result = work();
     if state.chunk.get() != 0 {

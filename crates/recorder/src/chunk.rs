@@ -1,12 +1,12 @@
 //! The chunks that threads record into: how a thread gets one, takes the next, and gives them up.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 
-use foretrace_trace::journal::layout::{CHUNK_EVENTS, ChunkHeader};
+use foretrace_trace::journal::layout::{CHUNK_EVENTS, ChunkHeader, PAGE_BYTES};
 
 use crate::buffer::put_overhead;
 use crate::state::ThreadState;
-use crate::{file, process, sys};
+use crate::{cost, file, maps, process, sys};
 
 /// The first chunk of the threads that most programs have.
 const FIRST_CHUNK_BYTES: usize = 16 << 10;
@@ -16,6 +16,9 @@ const LATER_FIRST_CHUNK_BYTES: usize = 4 << 10;
 
 /// How many threads a process has before their chunks begin small.
 const MANY_THREADS: u32 = 64;
+
+/// Whether the first thread's first chunk is only for what is recorded of the process itself; see [`hold_back`].
+static HELD_BACK: AtomicBool = AtomicBool::new(false);
 
 /// What chunks grow to: their pages are made present at once, which holds the thread up.
 const LARGEST_CHUNK_BYTES: usize = 512 << 10;
@@ -51,6 +54,9 @@ pub(crate) fn make_room(state: &ThreadState, bytes: u64) -> bool {
     release(state.previous_chunk.get());
     state.previous_chunk.set(state.chunk.get());
     adopt(state, chunk);
+    if (number, sequence) != (0, 0) && HELD_BACK.swap(false, Ordering::Relaxed) {
+        maps::copy();
+    }
     // A process's beginning is counted as a whole, by `process::start`.
     if number != 0 || sequence != 0 {
         put_overhead(state, before, 0);
@@ -91,17 +97,56 @@ pub(crate) fn new_number() -> Option<u32> {
     Some(header.thread_count.fetch_add(1, Ordering::Relaxed))
 }
 
+/// Returns the bytes of a process's first chunk. It is for little more than the process's beginning and end, but where it is not known
+/// yet what recording costs: then it is measured there.
+pub(crate) fn first_of_process() -> usize {
+    if cost::is_known() {
+        PAGE_BYTES
+    } else {
+        FIRST_CHUNK_BYTES
+    }
+}
+
+/// Keeps the calling thread, a process's first, from recording calls into its first chunk: the first call takes the next one, and with
+/// it the copy of the maps, which processes that do nothing before they end or become other programs can do without.
+pub(crate) fn hold_back(state: &ThreadState) {
+    let _signals = sys::block_signals();
+    if state.number_plus_one.get() == 1 && state.sequence.get() == 1 {
+        HELD_BACK.store(true, Ordering::Relaxed);
+        state.end.set(state.cursor.get());
+    }
+}
+
+/// Takes back what [`hold_back`] did, for records that are not of calls in the program's code; returns whether there was anything to
+/// take back.
+pub(crate) fn let_in(state: &ThreadState) -> bool {
+    let _signals = sys::block_signals();
+    let is_first = state.number_plus_one.get() == 1 && state.sequence.get() == 1;
+    if !is_first || state.chunk.get() == 0 || !HELD_BACK.swap(false, Ordering::Relaxed) {
+        return false;
+    }
+    // SAFETY: a chunk is mapped until its thread releases it.
+    let header = unsafe { &*(state.chunk.get() as *const ChunkHeader) };
+    let length = header.length.load(Ordering::Relaxed);
+    state.end.set(state.chunk.get() + length);
+    true
+}
+
 /// Makes a chunk for events of a thread.
 pub(crate) fn new_events_chunk(thread: u32, sequence: u32) -> Option<u64> {
-    let first = if thread < MANY_THREADS {
-        FIRST_CHUNK_BYTES
-    } else {
-        LATER_FIRST_CHUNK_BYTES
+    let (first, grown) = match thread {
+        0 => (FIRST_CHUNK_BYTES, sequence.saturating_sub(1)),
+        1..MANY_THREADS => (FIRST_CHUNK_BYTES, sequence),
+        _ => (LATER_FIRST_CHUNK_BYTES, sequence),
     };
-    let bytes = (first << (2 * sequence).min(8)).min(LARGEST_CHUNK_BYTES);
+    let bytes = if thread == 0 && sequence == 0 {
+        first_of_process()
+    } else {
+        (first << (2 * grown).min(8)).min(LARGEST_CHUNK_BYTES)
+    };
     // A thread that filled a chunk will likely fill the next: its pages are made present where that is counted as
     // the recorder's work, not fault by fault within the program's.
-    let chunk = file::new_chunk(bytes, sequence > 0).ok()?;
+    let chunk = file::new_chunk(bytes, grown > 0).ok()?;
     // SAFETY: mapped just now, page-aligned, zeroed; only this thread knows it.
     let header = unsafe { &*chunk.cast::<ChunkHeader>() };
     header.thread.store(thread, Ordering::Relaxed);

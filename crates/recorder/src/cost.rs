@@ -103,10 +103,15 @@ const MOST_RECORDS: u64 = 6;
 /// What a look takes where that cannot be measured, in ticks.
 const USUAL_LOOK: u64 = 70;
 
+/// Returns whether it is known what recording costs.
+pub(crate) fn is_known() -> bool {
+    COSTS.record.load(Ordering::Relaxed) != 0
+}
+
 /// Measures what recording costs, unless that was done, and tells the journal. The records made for it are taken back.
 pub(crate) fn note(state: &ThreadState, header: &Header) {
     let relaxed = Ordering::Relaxed;
-    if COSTS.record.load(relaxed) == 0 {
+    if !is_known() {
         measure(state);
     }
     let costs = [

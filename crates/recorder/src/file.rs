@@ -14,7 +14,7 @@ use foretrace_trace::journal::layout::{
 };
 
 use crate::sys::{self, Errno, Fd};
-use crate::{clock, process};
+use crate::{chunk, clock, process};
 
 /// The longest path of a journal, its NUL included.
 const PATH_BYTES: usize = 4096;
@@ -74,6 +74,8 @@ pub(crate) struct Birth {
     pub pretended_cpus: u32,
     /// The `FLAG_` constants that apply from the start.
     pub flags: u64,
+    /// The journal's header of the process that this one is a copy of, and which runs the same program.
+    pub parent: Option<&'static Header>,
 }
 
 /// Makes this process's journal in a directory. Nobody may be recording yet.
@@ -88,12 +90,19 @@ pub(crate) fn create(directory: &CStr, birth: Birth) -> Result<&'static Header, 
     let stat = sys::stat(fd)?;
     let (device, inode) = (stat.st_dev, stat.st_ino);
     sys::let_owner_in(fd, &stat)?;
-    sys::allocate(fd, 0, PAGE_BYTES)?;
+    let room = PAGE_BYTES + chunk::first_of_process();
+    sys::allocate(fd, 0, room)?;
     let header: *mut Header = sys::map_shared(fd, 0, PAGE_BYTES, false)?.cast();
-    fill_program(header);
+    fill_program(header, birth.parent);
     // SAFETY: a page, zeroed and aligned, mapped just now and never unmapped; the path is filled in already.
     let header: &'static Header = unsafe { &*header };
     fill(header, birth, start_ticks, predecessors);
+    // The first chunk's room was made with the header's.
+    header
+        .room_start
+        .store(PAGE_BYTES as u64, Ordering::Relaxed);
+    header.room_end.store(room as u64, Ordering::Relaxed);
+    header.room_claimed.store(room as u64, Ordering::Relaxed);
     DEVICE.store(device, Ordering::Relaxed);
     INODE.store(inode, Ordering::Relaxed);
     FD.store(fd.0, Ordering::Relaxed);
@@ -178,9 +187,15 @@ fn start_ticks() -> Option<u64> {
     core::str::from_utf8(field).ok()?.parse().ok()
 }
 
-fn fill_program(header: *mut Header) {
+fn fill_program(header: *mut Header, parent: Option<&Header>) {
     let mut path = [0; layout::PROGRAM_BYTES];
-    let length = sys::readlink(c"/proc/self/exe", &mut path).unwrap_or(0);
+    let length = match parent {
+        Some(parent) => {
+            path = parent.program;
+            parent.program_bytes.load(Ordering::Relaxed) as usize
+        }
+        None => sys::readlink(c"/proc/self/exe", &mut path).unwrap_or(0),
+    };
     // SAFETY: the mapping is a whole header and nobody else knows it yet.
     unsafe { (&raw mut (*header).program).write(path) };
     // SAFETY: as above; the page is zeroed, so the atomic is valid.

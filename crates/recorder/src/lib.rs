@@ -77,5 +77,5 @@ pub use {
     outcome::outcome_of,
     section::{Release, record_busy, record_release},
     state::{FRAME_OFFSET, SITES, ThreadState},
-    unread::{returned_from_wait, settle, woke},
+    unread::{returned_from_wait, woke},
 };

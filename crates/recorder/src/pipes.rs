@@ -4,7 +4,7 @@
 //! block. What a file is only the kernel knows, and asking at every call would cost as much as many calls do: so each
 //! file is asked about again when a while has passed, or when the program made such a one of its number.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicI32, Ordering};
 
 use foretrace_trace::{
     io::{FileKind, IoKind},
@@ -19,6 +19,9 @@ use crate::{
 
 /// For how many ticks an answer is believed: about a millisecond.
 const BELIEVED: u64 = 1 << 21;
+
+/// The highest number of a file that was ever asked about.
+static HIGHEST: AtomicI32 = AtomicI32::new(-1);
 
 /// Returns the name of what is read from a file or written to it, when the time-stamp counter is at `now`; `None` for files that are
 /// no pipes, counters or sockets whose other end is recorded. The common path: two loads.
@@ -56,6 +59,7 @@ fn ask(fd: i32, known: &OpenFile, now: u64) {
     };
     known.reads.store(reads, Ordering::Relaxed);
     known.writes.store(writes, Ordering::Relaxed);
+    HIGHEST.fetch_max(fd, Ordering::Relaxed);
     known.asked.store(now.max(1), Ordering::Relaxed);
 }
 
@@ -102,7 +106,8 @@ pub fn forget_between(first: i32, last: i32) {
 
 /// Looks again what files are: those of a forked child are about to be arranged anew.
 pub(crate) fn doubt_all() {
-    for (_, known) in open_files::from(0) {
+    let highest = HIGHEST.load(Ordering::Relaxed);
+    for (_, known) in open_files::from(0).take_while(|&(fd, _)| fd <= highest) {
         if known.asked.load(Ordering::Relaxed) != 0 {
             known.asked.store(0, Ordering::Relaxed);
         }

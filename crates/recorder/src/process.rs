@@ -14,13 +14,14 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use foretrace_trace::journal::layout::{
-    FLAG_BYPASSED, FLAG_CLEAN_EXIT, FLAG_FORKED, FLAG_NAPS, FLAG_STOPPED, FLAG_TASKS, Kind,
+    FLAG_BYPASSED, FLAG_CLEAN_EXIT, FLAG_FORKED, FLAG_NAPS, FLAG_STOPPED, FLAG_TASKS, Header, Kind,
+    OUTCOME_SUCCESS,
 };
 
 use crate::clock::{self, RseqArea};
 use crate::cost::KnownCosts;
 use crate::state::ThreadState;
-use crate::{buffer, cost, file, file_locks, maps, pipes, sys, vfork};
+use crate::{buffer, chunk, cost, file, file_locks, maps, pipes, sys, unread, vfork};
 
 /// Not asked yet whether to record. Zero, so that a wiped page says it.
 pub const UNBORN: u32 = 0;
@@ -175,7 +176,7 @@ pub fn start(
         STATE.store(page, Ordering::Release);
     }
     cost::know(known, CLOCK.load(Ordering::Relaxed));
-    open(0, began, known.loading)
+    open((0, None), began, known.loading)
 }
 
 /// Begins recording anew, in the child of a fork.
@@ -187,13 +188,35 @@ pub fn restart() -> bool {
     }
     let began = own_cpu_nanos();
     let thread = ThreadState::current();
+    let parent = file::header();
     clock::forget(thread);
     thread.reset();
     maps::forget();
     pipes::doubt_all();
     file_locks::inherited();
     file::abandon();
-    open(FLAG_FORKED, began, cost::of_forking())
+    let recorded = open((FLAG_FORKED, parent), began, cost::of_forking());
+    if recorded {
+        chunk::hold_back(thread);
+    }
+    recorded
+}
+
+/// Keeps what the calling thread did until now, a process's first, from its journal's growing: the copy of the maps, and room for calls,
+/// are made for the first call.
+pub fn wait_for_calls() {
+    chunk::hold_back(ThreadState::current());
+}
+
+/// Records that the calling thread is about to become another program.
+pub fn becomes_another() {
+    unread::settle();
+    let thread = ThreadState::current();
+    let was_held_back = chunk::let_in(thread);
+    buffer::record(Kind::Exec, 0, OUTCOME_SUCCESS, 0);
+    if was_held_back {
+        chunk::hold_back(thread);
+    }
 }
 
 /// Returns the calling thread's CPU time.
@@ -201,14 +224,16 @@ pub fn own_cpu_nanos() -> u64 {
     sys::clock_nanos(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// Begins a journal. The recorder's own work are the thread's CPU time since `began`, and so many nanoseconds before.
-fn open(flags: u64, began: u64, before: u64) -> bool {
+/// Begins a journal, with the flags that apply and, in a forked child, its parent's header. The recorder's own work are the thread's CPU
+/// time since `began`, and so many nanoseconds before.
+fn open((flags, parent): (u64, Option<&'static Header>), began: u64, before: u64) -> bool {
     // SAFETY: the directory was written before recording first began, and not since.
     let buffer = unsafe { &*DIRECTORY.0.get() };
     let birth = file::Birth {
         clock: CLOCK.load(Ordering::Relaxed),
         pretended_cpus: pretended_cpus(),
         flags,
+        parent,
     };
     let journal = CStr::from_bytes_until_nul(buffer)
         .ok()
@@ -222,7 +247,6 @@ fn open(flags: u64, began: u64, before: u64) -> bool {
     // The calling thread begins here, as number 0.
     let thread = ThreadState::current();
     buffer::synchronize(thread);
-    maps::copy();
     if let Some(header) = file::header() {
         cost::note(thread, header);
     }
@@ -310,6 +334,7 @@ fn note_end() -> bool {
         }
         let thread = ThreadState::current();
         vfork::leave_for_good(thread);
+        chunk::let_in(thread);
         record_final_times(thread);
     }
     let (tsc, monotonic) = clock::stamp();
@@ -346,10 +371,19 @@ fn record_final_times(state: &ThreadState) {
     });
 }
 
-/// Calls a function with the number of every thread of this process.
+/// The threads of this process, as the kernel lists them.
+const THREADS: &CStr = c"/proc/self/task";
+
+/// A directory without others in it has so many links: its own, and its name. Each thread is one.
+const LINKS: u64 = 2;
+
+/// Calls a function with the number of every thread of this process, if it has more than one.
 fn for_each_thread(mut visit: impl FnMut(u32)) {
+    if sys::links(THREADS) == Ok(LINKS + 1) {
+        return;
+    }
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-    let Ok(directory) = sys::open(c"/proc/self/task", flags, 0) else {
+    let Ok(directory) = sys::open(THREADS, flags, 0) else {
         return;
     };
     // Small, since it may have to lie on a small stack.

@@ -95,7 +95,7 @@ fn watch(state: &ThreadState, since: u64, before: u64) -> (u64, Unread) {
 }
 
 /// Records the thread's CPU time if nobody asked for some of it: it is about to end, or to become something else.
-pub fn settle() {
+pub(crate) fn settle() {
     let state = ThreadState::current();
     if state.unread.get() && state.vforks.get() == 0 {
         buffer::synchronize(state);

@@ -231,6 +231,31 @@ pub fn stat(fd: Fd) -> Result<libc::stat, Errno> {
     Ok(unsafe { stat.assume_init() })
 }
 
+/// Returns how many links there are to a file.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn links(path: &CStr) -> Result<u64, Errno> {
+    let mut stat = core::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the kernel reads the path up to its NUL; the structure is as for `stat`.
+    check(unsafe {
+        syscall(
+            libc::SYS_newfstatat,
+            [
+                libc::AT_FDCWD as usize,
+                path.as_ptr() as usize,
+                stat.as_mut_ptr() as usize,
+                0,
+                0,
+                0,
+            ],
+        )
+    })?;
+    // SAFETY: as in `stat`.
+    Ok(unsafe { stat.assume_init() }.st_nlink)
+}
+
 /// Returns where in a file is read or written next.
 ///
 /// # Errors
@@ -291,10 +316,11 @@ struct Zeros(UnsafeCell<[u8; ZEROS_BYTES]>);
 // SAFETY: nobody ever writes to them.
 unsafe impl Sync for Zeros {}
 
-const ZEROS_BYTES: usize = 64 << 10;
+/// Few: each page of them is looked up when it is first read.
+const ZEROS_BYTES: usize = 4 << 10;
 
 /// How often they are written by one call, at most.
-const PARTS: usize = 8;
+const PARTS: usize = 32;
 
 static ZEROS: Zeros = Zeros(UnsafeCell::new([0; ZEROS_BYTES]));
 
