@@ -60,6 +60,7 @@ mod spin;
 mod stdio;
 mod successors;
 mod thread;
+mod unwinding;
 mod words;
 mod yields;
 
