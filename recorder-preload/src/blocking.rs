@@ -255,7 +255,7 @@ macro_rules! next_functions {
                         core::mem::transmute::<
                             *mut core::ffi::c_void,
                             unsafe extern "C-unwind" fn($($type),*) -> $result,
-                        >(table::$name.address())
+                        >(table::$name())
                     };
                     // SAFETY: by the caller's promise.
                     unsafe { function($($argument),*) }
@@ -263,24 +263,14 @@ macro_rules! next_functions {
             )*
         }
 
-        #[expect(non_upper_case_globals, reason = "named as the functions are")]
+        #[allow(non_snake_case, clippy::allow_attributes, reason = "named as the functions are")]
         mod table {
-            use crate::next::Next;
-
-            $(pub static $name: Next = Next::new(
-                match core::ffi::CStr::from_bytes_with_nul(
-                    concat!(stringify!($name), "\0").as_bytes()
-                ) {
-                    Ok(name) => name,
-                    Err(_) => panic!("a name ends where its NUL is"),
-                },
-                None,
-            );)*
+            $($crate::next::place!(pub $name, None);)*
         }
 
         /// Looks the functions up, so that no hook has to later.
         pub fn look_up_all() {
-            $(table::$name.address();)*
+            $(table::$name();)*
         }
     };
 }

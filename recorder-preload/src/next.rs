@@ -11,11 +11,46 @@ use libc::{
 
 use foretrace_recorder::thread::Routine;
 
-/// A function's name and, once looked up, its address.
+/// A function's address, once looked up.
+pub struct Place(AtomicPtr<c_void>);
+
+impl Place {
+    pub const fn new() -> Self {
+        Self(AtomicPtr::new(core::ptr::null_mut()))
+    }
+
+    /// Returns the address of the function of a name, null if nobody defines it.
+    #[inline]
+    pub fn address(&self, name: &CStr, version: Option<&CStr>) -> *mut c_void {
+        let address = self.0.load(Ordering::Relaxed);
+        if address.is_null() {
+            return self.look_up(name, version);
+        }
+        address
+    }
+
+    /// Looks the function up. Doing so twice at once is harmless.
+    #[cold]
+    fn look_up(&self, name: &CStr, version: Option<&CStr>) -> *mut c_void {
+        let mut address = core::ptr::null_mut();
+        if let Some(version) = version {
+            // SAFETY: both are NUL-terminated.
+            address = unsafe { libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };
+        }
+        if address.is_null() {
+            address = find(libc::RTLD_NEXT, name.as_ptr());
+        }
+        self.0.store(address, Ordering::Relaxed);
+        address
+    }
+}
+
+/// A function's name and, once looked up, its address. Where there are many, a [`Place`] for each and its name in the code that asks take
+/// less of every process: the dynamic linker writes to each name's pointer when it loads the library.
 pub struct Next {
     name: &'static CStr,
     version: Option<&'static CStr>,
-    address: AtomicPtr<c_void>,
+    place: Place,
 }
 
 impl Next {
@@ -24,34 +59,14 @@ impl Next {
         Self {
             name,
             version,
-            address: AtomicPtr::new(core::ptr::null_mut()),
+            place: Place::new(),
         }
     }
 
     /// Returns the function's address, null if nobody defines it.
     #[inline]
     pub fn address(&self) -> *mut c_void {
-        let address = self.address.load(Ordering::Relaxed);
-        if address.is_null() {
-            return self.look_up();
-        }
-        address
-    }
-
-    /// Looks the function up. Doing so twice at once is harmless.
-    #[cold]
-    pub fn look_up(&self) -> *mut c_void {
-        let mut address = core::ptr::null_mut();
-        if let Some(version) = self.version {
-            // SAFETY: both are NUL-terminated.
-            address =
-                unsafe { libc::dlvsym(libc::RTLD_NEXT, self.name.as_ptr(), version.as_ptr()) };
-        }
-        if address.is_null() {
-            address = find(libc::RTLD_NEXT, self.name.as_ptr());
-        }
-        self.address.store(address, Ordering::Relaxed);
-        address
+        self.place.address(self.name, self.version)
     }
 }
 
@@ -80,6 +95,26 @@ pub fn find(handle: *mut c_void, name: *const c_char) -> *mut c_void {
 /// The version of the condition variables' functions since glibc 2.3.2; the ones before it know another structure.
 const COND: Option<&CStr> = Some(c"GLIBC_2.3.2");
 
+/// Defines a function that returns the address of the next one of its name.
+macro_rules! place {
+    ($visible:vis $name:ident, $version:expr) => {
+        #[inline]
+        $visible fn $name() -> *mut core::ffi::c_void {
+            // Beside what the dynamic linker writes to anyway: each other page is a page fault more in every process.
+            #[unsafe(link_section = ".data")]
+            static PLACE: $crate::next::Place = $crate::next::Place::new();
+            const NAME: &core::ffi::CStr = match core::ffi::CStr::from_bytes_with_nul(
+                concat!(stringify!($name), "\0").as_bytes(),
+            ) {
+                Ok(name) => name,
+                Err(_) => panic!("a name ends where its NUL is"),
+            };
+            PLACE.address(NAME, $version)
+        }
+    };
+}
+pub(crate) use place;
+
 macro_rules! next {
     ($($name:ident ($($argument:ident: $type:ty),*) -> $result:ty, $version:expr;)*) => {
         $(
@@ -90,7 +125,7 @@ macro_rules! next {
             /// As that function asks.
             #[inline]
             pub unsafe fn $name($($argument: $type),*) -> $result {
-                let address = table::$name.address();
+                let address = table::$name();
                 // SAFETY: the function of that name has this type.
                 let function = unsafe {
                     core::mem::transmute::<
@@ -103,26 +138,17 @@ macro_rules! next {
             }
         )*
 
-        #[expect(non_upper_case_globals, reason = "named as the functions are")]
         mod table {
-            use super::{COND, Next};
+            use super::{COND, CStr};
 
-            $(pub static $name: Next = Next::new(
-                match core::ffi::CStr::from_bytes_with_nul(
-                    concat!(stringify!($name), "\0").as_bytes()
-                ) {
-                    Ok(name) => name,
-                    Err(_) => panic!("a name ends where its NUL is"),
-                },
-                $version,
-            );)*
+            $($crate::next::place!(pub $name, $version);)*
 
-            const _: Option<&core::ffi::CStr> = COND;
+            const _: Option<&CStr> = COND;
         }
 
         /// Looks all of them up, so that no hook has to later.
         pub fn look_up_all() {
-            $(table::$name.address();)*
+            $(table::$name();)*
         }
     };
 }

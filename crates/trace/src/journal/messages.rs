@@ -192,7 +192,7 @@ impl Messages {
         let event = call.event;
         let &[rank, ranks, world, own, ref more @ ..] = words else {
             // A session of a rank that had begun before.
-            self.unclear += u64::from(function.name != "Session_init");
+            self.unclear += u64::from(*function.name != *"Session_init");
             return Vec::new();
         };
         let (rank, ranks) = (rank as u32, ranks as u32);

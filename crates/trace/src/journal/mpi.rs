@@ -33,6 +33,9 @@
 //! A test or a probe that found nothing has the outcome *busy*, and as words of its return how often it was made in a row
 //! and the ticks of the program's own work in between.
 
+use core::fmt;
+use core::ops::Deref;
+
 mod functions;
 
 pub use functions::{FUNCTIONS, position};
@@ -247,11 +250,50 @@ pub enum Epochs {
     Wait,
 }
 
+/// The name of a function, within the value: the recorder is loaded into every process of a recording, and for each pointer in its
+/// tables the dynamic linker would have to write to them there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Name {
+    bytes: [u8; LONGEST_NAME],
+    length: u8,
+}
+
+/// The bytes of the longest name.
+const LONGEST_NAME: usize = 31;
+
+impl Name {
+    const fn new(name: &str) -> Self {
+        let name = name.as_bytes();
+        let mut bytes = [0; LONGEST_NAME];
+        let (place, _) = bytes.split_at_mut(name.len());
+        place.copy_from_slice(name);
+        Self {
+            bytes,
+            length: name.len() as u8,
+        }
+    }
+}
+
+impl Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        let name = &self.bytes[..usize::from(self.length)];
+        str::from_utf8(name).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, to)
+    }
+}
+
 /// A function of MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its name without `MPI_`.
-    pub name: &'static str,
+    pub name: Name,
     /// What it does.
     pub class: Class,
     /// Whether it counts in 64 bits: those of the names that end with `_c`.

@@ -580,7 +580,7 @@ mod tests {
 
     /// Makes a call whose return has some words, and returns what it did.
     fn call(rank: &mut Rank, name: &str, words: &[u64], returned: &[u64]) -> Action {
-        let position = FUNCTIONS.iter().position(|known| known.name == name);
+        let position = FUNCTIONS.iter().position(|known| *known.name == *name);
         let position = position.expect("it is one of the functions");
         let call = Pending {
             position: position as u16,

@@ -1,6 +1,6 @@
 //! Which functions of MPI are recorded, and what each does.
 
-use super::{Class, Collects, Ends, Epochs, Exchanges, Function, InWindow, Sends, Waits};
+use super::{Class, Collects, Ends, Epochs, Exchanges, Function, InWindow, Name, Sends, Waits};
 
 const fn is_wide(name: &str) -> bool {
     matches!(name.as_bytes(), [.., b'_', b'c'])
@@ -11,7 +11,7 @@ macro_rules! functions {
         /// The functions that are recorded. Their positions are part of the format: new ones are added at the end.
         pub const FUNCTIONS: &[Function] = &[
             $(Function {
-                name: stringify!($name),
+                name: Name::new(stringify!($name)),
                 class: $class,
                 is_wide: is_wide(stringify!($name)),
             },)*
