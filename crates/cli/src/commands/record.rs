@@ -176,6 +176,10 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
     if !plan.quiet {
         output::warn(limits.as_slice());
     }
+    let mut last_words = system::LastWords::prepare(&format!(
+        "foretrace: ended before the trace was written; {}\n",
+        kept(&journal)
+    ));
     let ended = match launch::run(&launch) {
         Ok(ended) => ended,
         Err(error) => {
@@ -183,6 +187,7 @@ pub fn record(plan: &Plan) -> anyhow::Result<Recorded> {
             return Err(error);
         }
     };
+    last_words.watch();
     let trace = seal(plan, &launch, &ended, &journal, &recordable)?;
     Ok(Recorded {
         trace,
@@ -226,12 +231,7 @@ fn seal(
             launch.preload.display()
         );
     }
-    let kept = || {
-        format!(
-            "what was recorded is kept in {0}; `foretrace recover {0}` tries again",
-            journal.path.display()
-        )
-    };
+    let kept = || kept(journal);
     let first = ProcessUsage {
         pid: ended.pid,
         cpu: ended.cpu_time,
@@ -273,6 +273,14 @@ fn seal(
 fn limits(launch: &Launch, recordable: &Recordable) -> Option<String> {
     let program = launch.program.display().to_string();
     recordable.runtime.map(|runtime| runtime.limits(&program))
+}
+
+/// Says where a recording is that did not become a trace.
+fn kept(journal: &Journal) -> String {
+    format!(
+        "what was recorded is kept in {0}; `foretrace recover {0}` tries again",
+        journal.path.display()
+    )
 }
 
 /// Returns whether a thread did more than end.

@@ -17,7 +17,7 @@ use std::{
     path::Path,
     process::Command,
     ptr,
-    sync::atomic::{AtomicI32, AtomicUsize, Ordering},
+    sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering},
     thread,
     time::Duration,
 };
@@ -420,6 +420,53 @@ impl SignalMask {
 /// The child that signals are forwarded to; zero for none.
 static CHILD: AtomicI32 = AtomicI32::new(0);
 
+/// When it ended, by `CLOCK_MONOTONIC` in nanoseconds; zero before.
+static ENDED_AT: AtomicU64 = AtomicU64::new(0);
+
+/// What is said where a signal ends foretrace after that; null for nothing.
+static LAST_WORDS: AtomicPtr<libc::c_char> = AtomicPtr::new(ptr::null_mut());
+
+/// Who signals that soon after the child's end means the child: a terminal and many others signal both.
+const MEANT_FOR_CHILD: u64 = 200_000_000;
+
+fn monotonic_nanos() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the time is written to where it fits.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+/// What foretrace says where a signal ends it while there is still something to do for a child that has ended.
+pub struct LastWords {
+    forwarding: Option<Forwarding>,
+}
+
+impl LastWords {
+    /// Words to be said from the end of the next child on.
+    pub fn prepare(words: &str) -> Self {
+        if let Ok(words) = CString::new(words) {
+            // Whoever says them may do so at any time.
+            LAST_WORDS.store(words.into_raw(), Ordering::Release);
+        }
+        Self { forwarding: None }
+    }
+
+    /// Goes on when the child is not waited for any more.
+    pub fn watch(&mut self) {
+        self.forwarding = Some(Forwarding::install());
+    }
+}
+
+impl Drop for LastWords {
+    fn drop(&mut self) {
+        self.forwarding = None;
+        LAST_WORDS.store(ptr::null_mut(), Ordering::Release);
+    }
+}
+
 /// While it lives, signals that other processes send to foretrace go on to the child, and foretrace survives those that
 /// the terminal sends to both of them.
 pub struct Forwarding {
@@ -446,6 +493,11 @@ impl Forwarding {
 
     /// Begins to forward. A signal that foretrace was told to ignore stays ignored, for the child as well.
     pub fn start() -> Self {
+        ENDED_AT.store(0, Ordering::Relaxed);
+        Self::install()
+    }
+
+    fn install() -> Self {
         let mut previous = Vec::new();
         for signal in Self::SIGNALS {
             // SAFETY: zeroes are a valid value: the default action without flags.
@@ -460,26 +512,29 @@ impl Forwarding {
             if old.sa_sigaction == libc::SIG_IGN {
                 continue;
             }
-            // SAFETY: the handler only loads an atomic and calls kill, which are safe in handlers.
+            // SAFETY: the handler only loads atomics, asks for the time, writes, and signals, all of which are safe in handlers.
             unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
             previous.push((signal, old));
         }
         Self { previous }
     }
 
-    /// Says whom to forward to; zero for none.
+    /// Says whom to forward to; zero where that one has ended.
     #[expect(
         clippy::unused_self,
         reason = "only while forwarding is in force is there a child to name"
     )]
     pub fn set_child(&self, pid: i32) {
+        if pid == 0 {
+            ENDED_AT.store(monotonic_nanos(), Ordering::Relaxed);
+        }
         CHILD.store(pid, Ordering::Relaxed);
     }
 }
 
 impl Drop for Forwarding {
     fn drop(&mut self) {
-        self.set_child(0);
+        CHILD.store(0, Ordering::Relaxed);
         for (signal, action) in &self.previous {
             // SAFETY: the action is the one that was in force before.
             unsafe { libc::sigaction(*signal, action, ptr::null_mut()) };
@@ -489,6 +544,10 @@ impl Drop for Forwarding {
 
 extern "C" fn forward(signal: i32, info: *const libc::siginfo_t, _context: *const libc::c_void) {
     let child = CHILD.load(Ordering::Relaxed);
+    if child == 0 {
+        give_up(signal);
+        return;
+    }
     // SAFETY: the kernel passes a valid structure to a handler installed with SA_SIGINFO.
     let info = unsafe { &*info };
     // What the program sends to its process group it has itself.
@@ -506,6 +565,23 @@ extern "C" fn forward(signal: i32, info: *const libc::siginfo_t, _context: *cons
         // SAFETY: as above.
         unsafe { *errno = saved };
     }
+}
+
+/// Ends this process by a signal where there is no child any more that it could be for.
+fn give_up(signal: i32) {
+    let ended = ENDED_AT.load(Ordering::Relaxed);
+    let is_late = ended > 0 && monotonic_nanos().saturating_sub(ended) > MEANT_FOR_CHILD;
+    if !is_late || signal == libc::SIGWINCH {
+        return;
+    }
+    let words = LAST_WORDS.load(Ordering::Acquire);
+    if !words.is_null() {
+        // SAFETY: a string, which is never given back.
+        let length = unsafe { libc::strlen(words) };
+        // SAFETY: reads as much as there is.
+        unsafe { libc::write(libc::STDERR_FILENO, words.cast(), length) };
+    }
+    die_by(signal);
 }
 
 /// Ends this process by a signal, as the recorded program was, without a core file of its own. Returns where the signal

@@ -105,6 +105,29 @@ fn signals_sent_to_foretrace_reach_the_program() {
 }
 
 #[test]
+fn a_signal_ends_foretrace_when_the_program_is_over() {
+    let environment = TestEnvironment::new();
+    // A journal that nobody ever writes: foretrace waits for it.
+    let script = "mkfifo $FORETRACE_JOURNAL/1-1-0.ftj; echo over > over";
+    let mut child = record(&environment, &[], &["sh", "-c", script])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("foretrace was built");
+    while !environment.has("over") {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = child.id().to_string();
+    while child.try_wait().expect("it is ours").is_none() {
+        terminate(&pid);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let output = child.wait_with_output().expect("it has ended");
+    assert_eq!(output.status.signal(), Some(15));
+    assert!(text(&output.stderr).contains("foretrace recover "));
+    assert!(environment.has("out.ftrace.journal"));
+}
+
+#[test]
 fn a_signal_that_the_program_sends_to_its_process_group_comes_once() {
     let environment = TestEnvironment::new();
     let script = "trap 'echo caught' USR1; kill -USR1 0; sleep 0.2; exit 3";
