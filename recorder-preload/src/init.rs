@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use foretrace_recorder::{KnownCosts, clock, process, stack, sys, turns};
 
 use crate::{
-    adopted, children, closing, environment, exit, exports, file_locks, foreign, io, lent, mpi,
-    next, openmp, pipes, poll, queues, sleep, sockets, stdio, successors, thread,
+    adopted, characters, children, closing, environment, exit, exports, file_locks, foreign, io,
+    lent, mpi, next, openmp, pipes, poll, queues, sleep, sockets, stdio, successors, thread,
 };
 
 #[used]
@@ -62,6 +62,7 @@ fn wake_up() -> bool {
     }
     let began = process::own_cpu_nanos();
     next::look_up_all();
+    characters::look_up_everything();
     children::look_up_all();
     closing::look_up_all();
     file_locks::look_up_all();

@@ -25,6 +25,7 @@ mod affinity;
 mod barrier;
 mod blocking;
 mod c11;
+mod characters;
 mod children;
 mod closing;
 mod cond;
@@ -137,9 +138,9 @@ macro_rules! export {
 /// The exports.
 pub mod exports {
     use super::{
-        affinity, barrier, c11, children, closing, cond, cpus, exit, file_locks, io, mutex, once,
-        openmp, pipes, poll, queues, rwlock, semaphore, sleep, sockets, spin, stdio, thread, words,
-        yields,
+        affinity, barrier, c11, characters, children, closing, cond, cpus, exit, file_locks, io,
+        mutex, once, openmp, pipes, poll, queues, rwlock, semaphore, sleep, sockets, spin, stdio,
+        thread, words, yields,
     };
 
     export! {
@@ -291,6 +292,24 @@ pub mod exports {
         fflush_unlocked / 1 => stdio::fflush_unlocked;
         __overflow / 2 => stdio::__overflow;
         puts / 1 => stdio::puts;
+
+        getc / 1 => characters::getc;
+        fgetc / 1 => characters::getc;
+        _IO_getc / 1 => characters::getc;
+        getchar / 0 => characters::getchar;
+        getc_unlocked / 1 => characters::getc_unlocked;
+        fgetc_unlocked / 1 => characters::getc_unlocked;
+        getchar_unlocked / 0 => characters::getchar_unlocked;
+        fgetwc / 1 => characters::fgetwc;
+        getwc / 1 => characters::fgetwc;
+        getwchar / 0 => characters::getwchar;
+        fgetws / 3 => characters::fgetws;
+        vfscanf / 3 => characters::vfscanf;
+        __isoc99_vfscanf / 3 => characters::__isoc99_vfscanf;
+        __isoc23_vfscanf / 3 => characters::__isoc23_vfscanf;
+        vscanf / 2 => characters::vscanf;
+        __isoc99_vscanf / 2 => characters::__isoc99_vscanf;
+        __isoc23_vscanf / 2 => characters::__isoc23_vscanf;
 
         nanosleep / 2 => sleep::nanosleep;
         clock_nanosleep / 4 => sleep::clock_nanosleep;
@@ -469,6 +488,11 @@ pub mod exports {
 
     pub use crate::mpi::exports::*;
     pub use crate::mpi::{setsid, ucp_worker_progress};
+
+    // These have as many arguments as there are places to write to.
+    pub use crate::characters::exports::{
+        __isoc23_fscanf, __isoc23_scanf, __isoc99_fscanf, __isoc99_scanf, fscanf, scanf,
+    };
 
     // This comes back twice.
     pub use crate::children::exports::vfork;

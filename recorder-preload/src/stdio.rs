@@ -23,7 +23,8 @@ pub unsafe fn descriptor(stream: *mut c_void) -> c_int {
     fd
 }
 
-fn reading(stream: *mut FILE) -> Target {
+/// What reading a stream waits for.
+pub fn reading(stream: *mut FILE) -> Target {
     Target::Stream(Read, stream.cast(), descriptor)
 }
 

@@ -30,6 +30,12 @@ static void *writer(void *unused)
     await_blocked(getpid());
     if (write(event, &one, sizeof one) != sizeof one)
         return NULL;
+    await_blocked(getpid());
+    if (write(pipe_ends[1], "c", 1) != 1)
+        return NULL;
+    await_blocked(getpid());
+    if (write(pipe_ends[1], " 5\n", 3) != 3)
+        return NULL;
     return unused;
 }
 
@@ -49,6 +55,10 @@ int main(void)
     ssize_t got = read(pipe_ends[0], &byte, 1);
     got += recv(sockets[0], &byte, 1, 0);
     got += read(event, &count, sizeof count);
+    FILE *stream = fdopen(pipe_ends[0], "r");
+    int number = 0;
+    got += getc(stream) == 'c';
+    got += fscanf(stream, "%d", &number) == 1 && number == 5;
     pthread_join(thread, NULL);
     for (int i = 0; i < 100000; i++) {
         got += read(zero, &byte, 1);
