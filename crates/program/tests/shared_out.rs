@@ -103,6 +103,33 @@ fn a_large_piece_that_was_begun_first_is_dealt_out_first() {
 }
 
 #[test]
+fn what_each_does_behind_a_loop_comes_when_its_pieces_are_dealt_out() {
+    // Main did 600 ns of pieces and nothing behind them, T1 200, and 400 of its own.
+    let rows = "\
+0 main create T1 cpu=0
+0 main sem_post s cpu=0
+0 main sem_trywait s failed:115 cpu=0
+0 T1 sem_wait s cpu=0
+0 T1 sem_trywait s failed:115 cpu=0
+100 main sem_trywait s busy cpu=100
+200 T1 sem_trywait s busy cpu=100
+300 main sem_trywait s busy cpu=200
+400 T1 sem_trywait s busy cpu=200
+500 main sem_trywait s busy cpu=300
+600 main sem_trywait s busy cpu=400
+700 main sem_trywait s busy cpu=500
+800 main sem_trywait s busy cpu=600
+800 main barrier_wait b 2 cpu=600
+1200 T1 barrier_wait b 2 cpu=600
+1201 T1 return cpu=600
+1202 main return cpu=600
+1203 main terminate cpu=600
+1204 T1 terminate cpu=600
+";
+    assert_eq!(worked(rows), [[400, 0], [800, 0]]);
+}
+
+#[test]
 fn regions_within_a_region_leave_its_pieces_where_they_were() {
     let inner = "\
 300 main sem_post inner cpu=300

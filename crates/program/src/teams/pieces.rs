@@ -2,8 +2,8 @@
 //!
 //! On one CPU, who had which piece is chance: one thread may have done all of a short loop before the others were there. On more
 //! CPUs whoever is free takes the next piece. So what the members of a team did of such pieces between two meetings of all is
-//! shared out anew: one piece after the other, in the recorded order, goes to whoever is free first, where each begins with what is his
-//! own. It is the same for all models and machines, as if each member had a CPU for itself; on fewer CPUs, where they
+//! shared out anew: one piece after the other, in the recorded order, goes to whoever is free first, where each comes to a loop with what was his
+//! own before; what is behind it, such as a loop whose iterations each has his own of, comes when all pieces are dealt out. It is the same for all models and machines, as if each member had a CPU for itself; on fewer CPUs, where they
 //! take turns, it is as good as any.
 //!
 //! A piece ends where the recorder marks that, by a failed try of the team's semaphore, and begins where its thread's event before is.
@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use foretrace_trace::{Operation as Op, ThreadId, Trace};
+use foretrace_trace::{Operation as Op, SiteId, ThreadId, Trace};
 
 use super::meetings::{CpuTimes, Mark, Meetings, Team, marks};
 
@@ -90,14 +90,23 @@ struct Piece {
     began: u32,
     /// Whose it was.
     thread: ThreadId,
+    /// What it is a piece of.
+    of: Loop,
     work: u64,
 }
+
+/// What is dealt out in pieces, by its place in the program and how often its thread had begun there.
+type Loop = (Option<SiteId>, u32);
 
 /// What a member of a team did between two meetings.
 #[derive(Clone, Debug, Default)]
 struct Member {
-    /// Work that is nobody else's.
+    /// Work that is nobody else's, since it last began a loop.
     own: u64,
+    /// The loops that it had pieces of, each with its own work since the one before.
+    loops: BTreeMap<Loop, u64>,
+    /// The one that it began last.
+    last: Option<Loop>,
     /// The events that end pieces which were its.
     ends: Vec<u32>,
     /// The event by which it came to the meeting, and the work before that.
@@ -144,6 +153,7 @@ impl Sweep {
                 let piece = Piece {
                     began,
                     thread,
+                    of: self.loop_of(thread),
                     work,
                 };
                 // One that tasks were made or done in is none that anybody might do.
@@ -151,7 +161,22 @@ impl Sweep {
                 self.end_piece(piece, index, is_whole);
             }
             Mark::Arrives(size) => self.arrive(thread, (index, work), size),
+            Mark::Begins => {
+                self.did(thread, work, false);
+                self.begin_loop(thread, call.site);
+            }
             _ => self.did(thread, work, false),
+        }
+    }
+
+    fn begin_loop(&mut self, thread: ThreadId, site: Option<SiteId>) {
+        if let Some(meeting) = self.meetings.of(thread) {
+            let member = meeting.members.entry(thread).or_default();
+            let before = member.loops.range((site, 0)..=(site, u32::MAX)).next_back();
+            let begun = (site, before.map_or(0, |(&(_, times), _)| times + 1));
+            let own = std::mem::take(&mut member.own);
+            member.loops.insert(begun, own);
+            member.last = Some(begun);
         }
     }
 
@@ -161,6 +186,13 @@ impl Sweep {
             meeting.is_unknown |= is_elsewhere;
             meeting.members.entry(thread).or_default().own += work;
         }
+    }
+
+    /// Returns the loop that a thread began last.
+    fn loop_of(&mut self, thread: ThreadId) -> Loop {
+        let meeting = self.meetings.of(thread);
+        let member = meeting.and_then(|meeting| meeting.members.get(&thread));
+        member.and_then(|member| member.last).unwrap_or((None, 0))
     }
 
     fn end_piece(&mut self, piece: Piece, index: u32, is_whole: bool) {
@@ -192,27 +224,64 @@ impl Meeting {
         if self.is_unknown || self.members.len() < 2 || self.pieces.is_empty() || !all_arrived() {
             return;
         }
-        let mut pieces = self.pieces.clone();
-        pieces.sort_unstable_by_key(|piece| piece.began);
-        let crew = self.members.iter();
-        let mut crew: Vec<Worker> = crew
-            .map(|(&thread, member)| Worker {
-                thread,
-                free_at: member.own,
-                share: 0,
-            })
-            .collect();
-        for piece in pieces {
-            // Of those who are free first, whoever had it.
-            let key = |worker: &Worker| (worker.free_at, worker.thread != piece.thread);
-            if let Some(worker) = crew.iter_mut().min_by_key(|worker| key(worker)) {
-                worker.free_at += piece.work;
-                worker.share += piece.work;
+        let mut crew = self.crew();
+        for (of, pieces) in self.loops() {
+            for worker in &mut crew {
+                let own = self.members[&worker.thread].loops.get(&of);
+                worker.free_at += own.copied().unwrap_or(0);
+            }
+            for piece in pieces {
+                // Of those who are free first, whoever had it.
+                let key = |worker: &Worker| (worker.free_at, worker.thread != piece.thread);
+                if let Some(worker) = crew.iter_mut().min_by_key(|worker| key(worker)) {
+                    worker.free_at += piece.work;
+                    worker.share += piece.work;
+                }
             }
         }
         for worker in crew {
             worker.note(&self.members[&worker.thread], changes);
         }
+    }
+}
+
+impl Meeting {
+    /// Returns the members, who have nothing yet. One who had no piece did as much of its own work before, on average, as the others.
+    fn crew(&self) -> Vec<Worker> {
+        let began = self
+            .members
+            .values()
+            .filter(|member| !member.loops.is_empty());
+        let (mut before, mut all) = (0_u128, 0_u128);
+        for member in began {
+            let loops: u64 = member.loops.values().sum();
+            before += u128::from(loops);
+            all += u128::from(loops + member.own);
+        }
+        let worker = |(&thread, member): (&ThreadId, &Member)| {
+            let part = (u128::from(member.own) * before).checked_div(all);
+            let part = part.map_or(member.own, |part| u64::try_from(part).unwrap_or(u64::MAX));
+            Worker {
+                thread,
+                free_at: if member.loops.is_empty() { part } else { 0 },
+                share: 0,
+            }
+        };
+        self.members.iter().map(worker).collect()
+    }
+
+    /// Returns the pieces of each loop in the order in which they were begun, in that of the loops.
+    fn loops(&self) -> Vec<(Loop, Vec<Piece>)> {
+        let mut loops: BTreeMap<Loop, Vec<Piece>> = BTreeMap::new();
+        for piece in &self.pieces {
+            loops.entry(piece.of).or_default().push(*piece);
+        }
+        for pieces in loops.values_mut() {
+            pieces.sort_unstable_by_key(|piece| piece.began);
+        }
+        let mut loops: Vec<(Loop, Vec<Piece>)> = loops.into_iter().collect();
+        loops.sort_by_key(|(_, pieces)| pieces[0].began);
+        loops
     }
 }
 
