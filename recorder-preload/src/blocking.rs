@@ -45,6 +45,12 @@ impl Pending {
         blocking::end_of_wait(self.begun, Target::Process(pid, key), self.site);
         core::mem::forget(self);
     }
+
+    /// Records that it saw the end of the process of this number, and would not have waited for it.
+    pub fn end_of_look(self, pid: u32) {
+        blocking::end_of_look(self.begun, pid, self.site);
+        core::mem::forget(self);
+    }
 }
 
 impl Drop for Pending {

@@ -305,8 +305,22 @@ pub unsafe extern "C-unwind" fn pclose(stream: *mut FILE, site: u64) -> c_int {
     status
 }
 
-/// Records a wait for any process that a function reaps, which writes a status where it is told to.
-unsafe fn wait_by(status: *mut c_int, site: u64, call: impl FnOnce(*mut c_int) -> pid_t) -> pid_t {
+/// Says that a call reaped the process of this number, with these options.
+fn reaped(pending: Pending, pid: u32, options: c_int) {
+    if options & libc::WNOHANG == 0 {
+        pending.end_of_process(pid, 0);
+    } else {
+        pending.end_of_look(pid);
+    }
+}
+
+/// Records a wait for any process that a function reaps with these options, and which writes a status where it is told to.
+unsafe fn wait_by(
+    status: *mut c_int,
+    options: c_int,
+    site: u64,
+    call: impl FnOnce(*mut c_int) -> pid_t,
+) -> pid_t {
     if !recording() {
         return call(status);
     }
@@ -321,7 +335,7 @@ unsafe fn wait_by(status: *mut c_int, site: u64, call: impl FnOnce(*mut c_int) -
     let ended = |status: c_int| libc::WIFEXITED(status) || libc::WIFSIGNALED(status);
     match u32::try_from(pid) {
         // SAFETY: the function wrote a status there.
-        Ok(pid) if pid > 0 && ended(unsafe { *place }) => pending.end_of_process(pid, 0),
+        Ok(pid) if pid > 0 && ended(unsafe { *place }) => reaped(pending, pid, options),
         _ => pending.end(pid),
     }
     pid
@@ -329,7 +343,7 @@ unsafe fn wait_by(status: *mut c_int, site: u64, call: impl FnOnce(*mut c_int) -
 
 pub unsafe extern "C-unwind" fn wait(status: *mut c_int, site: u64) -> pid_t {
     // SAFETY: the program's own call.
-    unsafe { wait_by(status, site, |status| next::wait(status)) }
+    unsafe { wait_by(status, 0, site, |status| next::wait(status)) }
 }
 
 pub unsafe extern "C-unwind" fn waitpid(
@@ -339,7 +353,11 @@ pub unsafe extern "C-unwind" fn waitpid(
     site: u64,
 ) -> pid_t {
     // SAFETY: the program's own call.
-    unsafe { wait_by(status, site, |status| next::waitpid(pid, status, options)) }
+    unsafe {
+        wait_by(status, options, site, |status| {
+            next::waitpid(pid, status, options)
+        })
+    }
 }
 
 pub unsafe extern "C-unwind" fn wait3(
@@ -349,7 +367,11 @@ pub unsafe extern "C-unwind" fn wait3(
     site: u64,
 ) -> pid_t {
     // SAFETY: the program's own call.
-    unsafe { wait_by(status, site, |status| next::wait3(status, options, usage)) }
+    unsafe {
+        wait_by(status, options, site, |status| {
+            next::wait3(status, options, usage)
+        })
+    }
 }
 
 pub unsafe extern "C-unwind" fn wait4(
@@ -361,7 +383,7 @@ pub unsafe extern "C-unwind" fn wait4(
 ) -> pid_t {
     // SAFETY: the program's own call.
     unsafe {
-        wait_by(status, site, |status| {
+        wait_by(status, options, site, |status| {
             next::wait4(pid, status, options, usage)
         })
     }
@@ -393,7 +415,7 @@ pub unsafe extern "C-unwind" fn waitid(
         // SAFETY: it tells of a child.
         let pid = unsafe { info.si_pid() };
         if pid > 0 && ended(info) && options & libc::WNOWAIT == 0 {
-            pending.end_of_process(pid.cast_unsigned(), 0);
+            reaped(pending, pid.cast_unsigned(), options);
             return result;
         }
     }

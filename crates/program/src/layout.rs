@@ -8,7 +8,7 @@ use std::{
 use foretrace_trace::{Object, ObjectId, ObjectKind, Operation as Call, ThreadId};
 
 use crate::{
-    Action, Operation, Operations, Program, Thread, answers, asides,
+    Action, Operation, Operations, Program, Thread, answers, asides, found,
     idle::Busy,
     links::{Links, LinksBuilder},
     lower::{Lowering, ObjectLog},
@@ -64,6 +64,7 @@ impl Lowering<'_> {
         } else {
             BTreeMap::new()
         };
+        let found = found::operations(self.trace, &self.is_answered, &threads, &operations);
         let ends = std::mem::take(&mut self.ends);
         let tried = self.tries.mutexes(self.trace);
         let structures = self.tries.structures(self.trace, &tried);
@@ -99,6 +100,7 @@ impl Lowering<'_> {
             progress: self.sleeps.progress,
             tried,
             asides,
+            found,
             structures: self.structures,
             pools,
             no_pools: others,
@@ -189,6 +191,7 @@ impl Lowering<'_> {
                 cpu: recorded.cpu,
                 operations: start..end,
                 created: self.created.contains(&ThreadId::from_index(index)),
+                ends_with: self.ends[index].ends_with,
             });
             start = end;
         }

@@ -12,6 +12,7 @@ use crate::{
     deaths::{self, LeftLocked},
     ends::{self, End},
     events::{EventSet, Following, Sweep},
+    held::Awaited,
     idle::Busy,
     matching::{
         ConditionLog, DoacrossLog, Edges, FutexLog, MutexLog, OpRef, RendezvousLog, RwlockLog,
@@ -42,6 +43,7 @@ pub(crate) fn lower(trace: &Trace, with_pools: bool) -> Program {
 
 fn lower_events(trace: &Trace, with_pools: bool) -> Program {
     let mut lowering = Lowering::new(trace);
+    lowering.wait_for_ends_found();
     lowering.follow();
     for index in 0..trace.events.len() {
         lowering.event(index);
@@ -117,6 +119,8 @@ pub(crate) struct Lowering<'t> {
     pub sleeps: Sleeps,
     /// Waits by spinning.
     pub spins: Spins,
+    /// The condition variables that somebody waits for.
+    pub awaited: Awaited,
     /// Sleeps of periodic threads.
     pub periods: Periods,
     /// What went through pipes.
@@ -265,9 +269,13 @@ impl<'t> Lowering<'t> {
             _ => None,
         });
         let busy = Busy::of(trace, &next);
+        let found_nothing = plan.ends();
+        let roles = plan.into_roles();
+        let awaited = Awaited::of(trace);
         Self {
             trace,
-            spins: Spins::of(trace, &busy),
+            spins: Spins::of(trace, &busy, (&roles, &awaited)),
+            awaited,
             busy,
             periods: Periods::of(trace),
             pipes: Pipes::of(trace, &next),
@@ -307,8 +315,8 @@ impl<'t> Lowering<'t> {
             sleeps: Sleeps::default(),
             taking: vec![Vec::new(); threads],
             structures,
-            found_nothing: plan.ends(),
-            roles: plan.into_roles(),
+            found_nothing,
+            roles,
             objects,
         }
     }

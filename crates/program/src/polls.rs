@@ -2,7 +2,10 @@
 
 use foretrace_trace::{Call, Nanos, ObjectId, Operation as Op, Outcome, SiteId};
 
-use crate::lower::{Lowering, NONE};
+use crate::{
+    held::Held,
+    lower::{Lowering, NONE},
+};
 
 /// A thread that waits again after a time-out did nothing of its own meanwhile if it worked less than the wait took,
 /// divided by this.
@@ -77,8 +80,7 @@ impl Lowering<'_> {
             looks.allowed = SPIN;
         }
         let mut worked = 0;
-        // It may look at several things, each under its own mutex.
-        let mut held = Vec::new();
+        let mut held = Held::default();
         let mut index = self.next.after(wait);
         while index != NONE {
             worked += self.work.before(self.trace, index as usize, &mut looks.cpu);
@@ -89,14 +91,18 @@ impl Lowering<'_> {
             }
             match call.operation {
                 _ if worked > looks.allowed => return None,
-                Op::Return | Op::Linger(_) => {}
                 Op::Lock(mutex) | Op::Unlock(mutex) if Some(mutex) == own => {}
-                Op::Lock(mutex) => held.push(mutex),
-                Op::Unlock(mutex) if held.contains(&mutex) => held.retain(|&other| other != mutex),
-                _ => {
+                _ if self.waits_for(index as usize, *call) == Some(waited) => {
                     looks.allowed -= worked;
-                    let again = self.waits_for(index as usize, *call) == Some(waited);
-                    return (again && held.is_empty()).then_some(index as usize);
+                    return held.is_nothing().then_some(index as usize);
+                }
+                _ => {
+                    let waited = self.is_answered.contains(index as usize);
+                    let role = self.roles.of(index);
+                    if !held.passes(call, waited, role, &self.awaited) {
+                        looks.allowed -= worked;
+                        return None;
+                    }
                 }
             }
             index = self.next.after(index as usize);

@@ -42,6 +42,9 @@ pub struct Program {
     pub tried: BTreeSet<ObjectId>,
     /// By operation, of a try that succeeded in the recording: the token that its thread gives up while it has to wait in it, and takes again.
     pub asides: BTreeMap<u32, ObjectId>,
+    /// The operations in which a thread waits for the end of a process that it found in the recording without waiting for it: where nobody else can go
+    /// on, it does.
+    pub found: BTreeSet<u32>,
     /// The condition variables that are waited on, and what each was found to be.
     pub structures: Vec<Structure>,
     /// Threads that take tasks from a shared queue, so that the Pool model can let any of them run any task.
@@ -75,6 +78,8 @@ pub struct Thread {
     pub operations: Range<u32>,
     /// Whether a thread of the program creates it; it is there from the beginning otherwise.
     pub created: bool,
+    /// The thread with whose end its process ended in the recording, and with that all of its threads, where it is another one.
+    pub ends_with: Option<ThreadId>,
 }
 
 /// How far a thread has to come until another goes on.

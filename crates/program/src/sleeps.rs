@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use foretrace_trace::{ObjectId, Operation as Op, Outcome, ThreadId};
 
 use crate::{
-    Action, GateId, Opener, Progress, Waiting,
+    Action, GateId, Opener, Progress, Waiting, found,
     lower::{Lowering, NONE, OpenKind},
     polls::{Looks, Waited},
 };
@@ -160,10 +160,20 @@ impl Lowering<'_> {
         let delay = self.delay(idle);
         let at = self.push(begin, thread, delay);
         self.set_open(at, kind);
-        self.sleeps.awaits.insert(back, gates);
+        self.sleeps.awaits.entry(back).or_default().extend(gates);
         // One that its process ends does not look any more.
         if slept.shortest > 0 && !self.ends[thread as usize].with_process {
             self.sleeps.beats.insert(back, slept.shortest);
+        }
+    }
+
+    /// Lets waits for something else last until the processes have ended whose ends their threads found then.
+    pub fn wait_for_ends_found(&mut self) {
+        let ends = found::ends_waited_for(self.trace, &self.next, &self.is_answered);
+        for (back, ends) in ends {
+            let gates = ends.into_iter().map(|end| (self.gate_at(end), end));
+            let gates: Vec<GateAt> = gates.collect();
+            self.sleeps.awaits.insert(back, gates);
         }
     }
 

@@ -367,3 +367,64 @@ fn who_sleeps_for_as_long_each_time_does_so() {
         26 main terminate cpu=1\n";
     assert_eq!(periodic(RECORDING, rows), [(None, 5); 4]);
 }
+
+#[test]
+fn who_takes_an_interpreters_token_between_two_sleeps_only_looks() {
+    let sleeps: Vec<String> = (0..5)
+        .map(|sleep| {
+            let (begin, back) = (30 + sleep * 2_000, 1_990 + sleep * 2_000);
+            let cpu = 20 + 2 * sleep;
+            format!(
+                "{begin} main sleep site=prog+0x10 cpu={cpu}\n{back} main return cpu={cpu}\n{back} main lock g cpu={cpu}\n\
+                 {back} main cond_signal c cpu={cpu}\n{back} main unlock g cpu={cpu}\n{back} main sem_trywait s ok cpu={cpu}\n\
+                 {back} main sem_post s cpu={cpu}\n"
+            )
+        })
+        .collect();
+    let sleeps = sleeps.concat();
+    let text = format!(
+        "foretrace-text 1\nunit 1us\nreturns explicit\n{RECORDING}module prog /prog\nthread main\nthread A\nsemaphore s 1\n\
+         10 main create A cpu=10\n{sleeps}9900 main terminate cpu=60\n"
+    );
+    let ends = text.replace(
+        "9990 main return",
+        "9980 A terminate cpu=9800\n9990 main return",
+    );
+    let ends = ends.replace("9900 main", "9999 main");
+    let program = Program::from_trace(&trace(&ends));
+    let waits = |action: &Action| matches!(action, Action::Await(_));
+    assert_eq!(
+        middle(&program)
+            .iter()
+            .filter(|action| waits(action))
+            .count(),
+        1
+    );
+    assert_eq!(program.delays.len(), 2, "{:?}", program.delays);
+}
+
+#[test]
+fn an_end_that_was_found_in_passing_ended_the_wait_before() {
+    let rows = "0 main create child cpu=0\n1 main io poll none cpu=1\n8 child terminate cpu=7\n9 main return cpu=1\n\
+         9 main lock m cpu=1\n10 main join child cpu=1\n10 main unlock m cpu=1\n11 main terminate cpu=2\n";
+    let text = format!(
+        "foretrace-text 1\nunit 1us\nreturns explicit\n{RECORDING}program prog pid=1\nprogram child pid=2 parent=1\nthread main\n\
+         thread child program=1\n{rows}"
+    );
+    let program = Program::from_trace(&trace(&text));
+    let actions = middle(&program);
+    let place = |is: fn(&Action) -> bool| actions.iter().position(is);
+    let wait = place(|action| matches!(action, Action::Await(_)));
+    assert!(wait.is_some() && wait < place(|action| matches!(action, Action::Lock(_))));
+    assert_eq!(
+        program.found.len(),
+        2,
+        "both are passed over where nobody can go on"
+    );
+    // One that may have waited did.
+    let waited = text.replace("10 main unlock", "10 main return cpu=1\n10 main unlock");
+    let program = Program::from_trace(&trace(&waited));
+    assert!(program.found.is_empty());
+    let waits = |action: &&Action| matches!(action, Action::Await(_));
+    assert_eq!(middle(&program).iter().filter(waits).count(), 1);
+}

@@ -234,9 +234,24 @@ pub fn end_of_wait(begun: Begun, target: Target, site: u64) {
     };
     call.put_return(state, tsc, OUTCOME_SUCCESS);
     if let Target::Process(pid, _) = target {
-        let used = sys::children_cpu_micros();
-        buffer::put(state, Kind::Reaped, tsc, u64::from(pid), used);
+        reaped(state, tsc, pid);
     }
+}
+
+/// Notes what the kernel says of a process that has been reaped.
+fn reaped(state: &ThreadState, tsc: u64, pid: u32) {
+    let used = sys::children_cpu_micros();
+    buffer::put(state, Kind::Reaped, tsc, u64::from(pid), used);
+}
+
+/// Says that a call which never waits found the end of the process of this number, and records it: without a return, as it did not block.
+pub fn end_of_look(begun: Begun, pid: u32, site: u64) {
+    let state = ThreadState::current();
+    if !begun.is_watched(state) {
+        return;
+    }
+    buffer::record(Kind::WaitProcess, u64::from(pid), OUTCOME_SUCCESS, site);
+    reaped(state, clock::tsc(), pid);
 }
 
 /// Says that a call came back with what it was to take, and records it: as one record if it did not block, else as a

@@ -12,11 +12,12 @@ mod ahead;
 mod alarms;
 mod leads;
 mod looks;
+mod stuck;
 mod turns;
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use foretrace_program::{Action, Program};
+use foretrace_program::Program;
 use foretrace_schedule::{SimTime, State, WaitKind};
 
 use self::looks::Seen;
@@ -32,7 +33,6 @@ use crate::{
     models::Model,
     observer::Observer,
     processors::Processors,
-    report,
     scheme::Overruled,
     speed::Speeds,
 };
@@ -160,44 +160,10 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             if self.is_stuck || self.observer.is_cancelled() {
                 return;
             }
-            if !self.advance() && !self.go_on_as_recorded() {
+            if !self.advance() && !self.goes_on_anyway() {
                 return;
             }
         }
-    }
-
-    /// Nobody can go on. Where no further model is to be tried, the one does that waited first of those that went on in the recording, although
-    /// nothing there ends its wait: such a recording contradicts itself. Returns whether there is one.
-    fn go_on_as_recorded(&mut self) -> bool {
-        if !M::IS_LAST {
-            return false;
-        }
-        let program = self.core.program;
-        let threads = self.core.threads.iter().zip(&program.threads);
-        let waits = threads.zip(0..).filter(|((state, thread), _)| {
-            state.status == Status::Blocked && state.position + 1 < thread.operations.end
-        });
-        let waits =
-            waits.map(|((state, _), thread)| (program.operations.event(state.position), thread));
-        let Some((event, thread)) = waits.min() else {
-            return false;
-        };
-        let wait = report::blocked_thread(self, thread);
-        self.overruled.push(Overruled { event, wait });
-        match self.core.action(thread) {
-            Action::Await(gate) => {
-                self.core.open_gate(gate, thread);
-                self.release_others(thread);
-            }
-            action => {
-                if let Action::Barrier(barrier) = action {
-                    self.core.barriers.leave(barrier, thread);
-                }
-                self.resume(thread, thread);
-            }
-        }
-        self.share_out();
-        true
     }
 
     /// Returns the next thread that can do an operation now.

@@ -472,3 +472,46 @@ fn ordered_sections_are_entered_in_the_order_of_their_iterations() {
     // Any other lock is whoever's that comes first.
     assert_eq!(ends_with("0x1000"), [3_000, 2_000]);
 }
+
+/// The head of a recording of threads and processes that are named there.
+fn recording(threads: &str, rows: &str) -> String {
+    format!(
+        "foretrace-text 1\nreturns explicit\nrecording command prog\nrecording cpu 0\n{threads}{rows}"
+    )
+}
+
+/// Runs a recording on two CPUs, where nothing but work takes time.
+fn ends_at_no_cost(text: &str) -> Vec<u64> {
+    let program = Program::from_trace(&trace(text));
+    let machine = Machine {
+        costs: Costs::default(),
+        ..Machine::new(2, &program)
+    };
+    let run = run(&program, &machine, ModelKind::Direct);
+    assert_eq!(run.outcome, Outcome::Completed, "{text}");
+    run.finish
+        .into_iter()
+        .flatten()
+        .map(SimTime::as_nanos)
+        .collect()
+}
+
+#[test]
+fn who_found_the_end_of_a_process_in_passing_goes_on_where_nobody_else_can() {
+    let rows = "0 main create child cpu=0\n50 child lock m cpu=50\n51 child unlock m cpu=51\n60 child terminate cpu=60\n\
+         70 main lock m cpu=10\n70 main join child cpu=10\n75 main unlock m cpu=15\n80 main terminate cpu=20\n";
+    let text = recording(
+        "program prog pid=1\nprogram child pid=2 parent=1\nthread main\nthread child program=1\nmutex m\n",
+        rows,
+    );
+    // The child wants the lock of the one that looks for its end.
+    assert_eq!(ends_at_no_cost(&text), [60, 65]);
+}
+
+#[test]
+fn threads_end_with_their_process() {
+    let rows = "0 main create T cpu=0\n50 T sem_wait s cpu=50\n51 T sem_post s cpu=51\n60 T terminate cpu=60\n\
+         70 main sem_wait s cpu=10\n80 main terminate cpu=20\n";
+    let text = recording("thread main\nthread T\nsemaphore s 1\n", rows);
+    assert_eq!(ends_at_no_cost(&text), [20, 50]);
+}

@@ -56,6 +56,21 @@ fn forked_workers_run_beside_each_other_in_predictions() {
 }
 
 #[test]
+fn an_end_that_is_found_in_passing_is_no_wait() {
+    let run = record("reaps_in_passing.c");
+    assert_eq!(run.stdout(), "12 ended, the last was waited for\n");
+    // The kernel has told of each before anybody looks.
+    let reaper = run.lines("T1");
+    let joins = |line: &&String| line.starts_with("join ");
+    assert_eq!(reaper.iter().filter(joins).count(), 12);
+    let returns = |pair: &[String]| pair[0].starts_with("join ") && pair[1].starts_with("return");
+    assert_eq!(reaper.windows(2).filter(|pair| returns(pair)).count(), 0);
+    let main = run.lines("main");
+    let waited = |pair: &[String]| pair[0].starts_with("join reaps") && pair[1] == "return";
+    assert_eq!(main.windows(2).filter(|pair| waited(pair)).count(), 1);
+}
+
+#[test]
 fn every_way_to_start_a_process_is_seen_and_every_way_to_wait_for_one() {
     let run = record("started_processes.c");
     assert_eq!(run.stdout(), "seven children\n");

@@ -35,7 +35,9 @@ use self::{
     streams::Streams,
     stretches::returns,
 };
-use crate::{idle::Busy, program::Waiting, shares::Shares};
+use crate::{
+    held::Awaited as AwaitedConds, idle::Busy, program::Waiting, shares::Shares, structure::Roles,
+};
 
 /// The naps of a thread that waits by spinning last for one part in so many of its own CPU time at least.
 const LEAST_SHARE: u64 = 8;
@@ -86,7 +88,7 @@ pub(crate) struct Spins {
 
 impl Spins {
     /// Goes through a trace.
-    pub fn of(trace: &Trace, busy: &Busy) -> Self {
+    pub fn of(trace: &Trace, busy: &Busy, what_is_taken: (&Roles, &AwaitedConds)) -> Self {
         let has = |is: fn(Op) -> bool| trace.calls.iter().any(|call| is(call.operation));
         let told_from = told_from(trace);
         // Without that, who did what another looks for is a guess.
@@ -101,14 +103,17 @@ impl Spins {
             events[trace.call(event).thread.index()].push(number);
         }
         let sites = if may_nap {
-            naps::sites_of_waits(trace, &events, busy)
+            naps::sites_of_waits(trace, &events, busy, what_is_taken)
         } else {
             BTreeSet::new()
         };
         let looks = |call: &Call| {
             call.operation.is_spin() || call.site.is_some_and(|site| sites.contains(&site))
         };
-        let mut rows: Vec<Vec<Row>> = events.iter().map(|own| rows(trace, own, looks)).collect();
+        let mut rows: Vec<Vec<Row>> = events
+            .iter()
+            .map(|own| rows(trace, own, what_is_taken, looks))
+            .collect();
         if rows.iter().all(Vec::is_empty) {
             return Self::default();
         }

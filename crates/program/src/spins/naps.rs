@@ -10,8 +10,10 @@ use foretrace_trace::{Operation as Op, Outcome, SiteId, Trace};
 
 use super::rows::{Row, rows};
 use crate::{
+    held::Awaited,
     idle::Busy,
     sleeps::{BUSY, LEAST, begins_wait},
+    structure::Roles,
 };
 
 /// Fewer rows of sleeps than this do not tell whether they are alike.
@@ -24,11 +26,16 @@ const DIFFER: u64 = 2;
 const ASKED: usize = 64;
 
 /// Returns the calls by which threads sleep until others have come somewhere. `events` are those of each thread.
-pub(super) fn sites_of_waits(trace: &Trace, events: &[Vec<u32>], busy: &Busy) -> BTreeSet<SiteId> {
+pub(super) fn sites_of_waits(
+    trace: &Trace,
+    events: &[Vec<u32>],
+    busy: &Busy,
+    what_is_taken: (&Roles, &Awaited),
+) -> BTreeSet<SiteId> {
     let mut by_site: BTreeMap<SiteId, Vec<(u32, Row)>> = BTreeMap::new();
     let mut naps = BTreeMap::new();
     for (thread, own) in (0..).zip(events) {
-        for row in rows(trace, own, |call| !call.operation.is_spin()) {
+        for row in rows(trace, own, what_is_taken, |call| !call.operation.is_spin()) {
             let site = trace.call(&trace.events[row.begin as usize]).site;
             let (Some(site), Some(_)) = (site, row.back) else {
                 continue;

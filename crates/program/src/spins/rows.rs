@@ -1,8 +1,12 @@
 //! Looks of a thread between which it does nothing else: how many there are depends on how long it has to wait.
 
-use foretrace_trace::{Call, ObjectId, Operation as Op, Outcome, SiteId, Trace};
+use foretrace_trace::{Call, Operation as Op, SiteId, Trace};
 
-use crate::polls::{POLL_RATIO, SPIN};
+use crate::{
+    held::{Awaited, Held},
+    polls::{POLL_RATIO, SPIN},
+    structure::Roles,
+};
 
 /// Looks of a thread, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +41,18 @@ impl Row {
 }
 
 /// Returns the looks of a thread with these events, in order. `counts` tells which calls between which a thread may look are asked for.
-pub(super) fn rows(trace: &Trace, own: &[u32], counts: impl Fn(&Call) -> bool) -> Vec<Row> {
+pub(super) fn rows(
+    trace: &Trace,
+    own: &[u32],
+    what_is_taken: (&Roles, &Awaited),
+    counts: impl Fn(&Call) -> bool,
+) -> Vec<Row> {
     let call = |place: usize| trace.call(&trace.events[own[place] as usize]);
     let mut rows = Vec::new();
     let mut place = 0;
     while place < own.len() {
         if counts(call(place)) && pauses(trace, own, place) {
-            let (row, last) = row_at(trace, own, place);
+            let (row, last) = row_at(trace, own, what_is_taken, place);
             rows.push(row);
             place = last;
         }
@@ -68,12 +77,16 @@ fn pauses(trace: &Trace, own: &[u32], place: usize) -> bool {
 }
 
 /// Returns the looks that begin at a place of a thread's events, and the place of the last of them.
-fn row_at(trace: &Trace, own: &[u32], first: usize) -> (Row, usize) {
+fn row_at(
+    trace: &Trace,
+    own: &[u32],
+    what_is_taken: (&Roles, &Awaited),
+    first: usize,
+) -> (Row, usize) {
     let is_return = |event: &&u32| {
         let call = trace.call(&trace.events[**event as usize]);
         call.operation == Op::Return
     };
-    let site = trace.call(&trace.events[own[first] as usize]).site;
     let mut row = Row {
         begin: own[first],
         end: own[first],
@@ -84,7 +97,7 @@ fn row_at(trace: &Trace, own: &[u32], first: usize) -> (Row, usize) {
         looked: 0,
     };
     let mut last = first;
-    while let Some((next, looked)) = next_look(trace, own, last, site) {
+    while let Some((next, looked)) = next_look(trace, own, what_is_taken, last) {
         last = next;
         row.count += 1;
         row.looked += looked;
@@ -126,13 +139,18 @@ fn nap_of(trace: &Trace, own: &[u32], place: usize) -> u64 {
 }
 
 /// Returns the place of the nap that follows the one at a place of a thread's events, if the thread only looks in between, and for how long it does.
-fn next_look(trace: &Trace, own: &[u32], nap: usize, site: Option<SiteId>) -> Option<(usize, u64)> {
+fn next_look(
+    trace: &Trace,
+    own: &[u32],
+    (roles, awaited): (&Roles, &Awaited),
+    nap: usize,
+) -> Option<(usize, u64)> {
     let event = |place: usize| own.get(place).map(|&event| &trace.events[event as usize]);
     let (began, back) = (event(nap)?, event(nap + 1)?);
     let from = back.cpu()?;
     let allowed = SPIN.max(back.time.since(began.time).0 / POLL_RATIO);
-    // It may look at several things, each under its own mutex.
-    let mut held: Vec<ObjectId> = Vec::new();
+    let site = trace.call(began).site;
+    let mut held = Held::default();
     let mut place = nap + 2;
     loop {
         let next = event(place)?;
@@ -141,16 +159,13 @@ fn next_look(trace: &Trace, own: &[u32], nap: usize, site: Option<SiteId>) -> Op
             return None;
         }
         let call = trace.call(next);
-        match call.operation {
-            Op::Return | Op::Linger(_) => {}
-            Op::Lock(mutex) => held.push(mutex),
-            Op::Unlock(mutex) if held.contains(&mutex) => held.retain(|&other| other != mutex),
-            Op::TryLock(_) | Op::SemTryWait(_) if call.outcome == Outcome::Busy => {}
-            Op::TryLock(mutex) if call.outcome == Outcome::Success => held.push(mutex),
-            _ => {
-                let again = call.site == site && pauses(trace, own, place);
-                return (again && held.is_empty()).then_some((place, looked));
-            }
+        if call.site == site && pauses(trace, own, place) {
+            return held.is_nothing().then_some((place, looked));
+        }
+        let back = event(place + 1).map(|back| trace.call(back).operation);
+        let waited = back == Some(Op::Return);
+        if !held.passes(call, waited, roles.of(own[place]), awaited) {
+            return None;
         }
         place += 1;
     }

@@ -101,6 +101,13 @@ impl Roles {
             .is_some_and(|&(other, _)| other <= event)
     }
 
+    /// Returns what becomes of an event to come, where it is not what it says.
+    pub fn of(&self, event: u32) -> Option<&Role> {
+        let next = self.next.as_slice();
+        let place = next.binary_search_by_key(&event, |&(other, _)| other);
+        place.ok().map(|place| &next[place].1)
+    }
+
     /// Takes out what becomes of an event, where it is not what it says. Later events only can be asked for then.
     pub fn take(&mut self, event: u32) -> Option<Role> {
         while self.has(event) {

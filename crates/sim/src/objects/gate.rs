@@ -27,6 +27,13 @@ impl Gates {
         open
     }
 
+    /// Lets a thread that waits for a gate go on without it.
+    pub fn leave(&mut self, gate: GateId, thread: u32) {
+        if let Some(waiting) = self.waiting.get_mut(&gate.0) {
+            waiting.retain(|&other| other != thread);
+        }
+    }
+
     /// Opens a gate and returns who waited for it.
     pub fn open(&mut self, gate: GateId) -> Vec<u32> {
         self.open[gate.index()] = true;

@@ -69,7 +69,9 @@ impl Builder<'_> {
             }
             Kind::WaitProcess => {
                 let ended = self.lineage.ended(process, event).map(Operation::Join);
-                Some(ended.unwrap_or(Operation::Io {
+                // One that only looked did not wait for a process that nobody knows.
+                let waited = event.outcome != OUTCOME_SUCCESS;
+                ended.or(waited.then_some(Operation::Io {
                     kind: IoKind::Process,
                     file: FileKind::None,
                 }))

@@ -1,0 +1,94 @@
+//! What happens where nobody can go on.
+
+use foretrace_program::Action;
+
+use super::Engine;
+use crate::{core::Status, models::Model, observer::Observer, report, scheme::Overruled};
+
+impl<M: Model, O: Observer> Engine<'_, M, O> {
+    /// Nobody can go on. Returns whether somebody does all the same.
+    pub(super) fn goes_on_anyway(&mut self) -> bool {
+        self.go_on_without_finding() || !self.end_with_processes() && self.go_on_as_recorded()
+    }
+
+    /// Of the threads that wait for the end of a process which they found in the recording without waiting for it, the one goes on that did so first.
+    /// Returns whether there is one.
+    fn go_on_without_finding(&mut self) -> bool {
+        let program = self.core.program;
+        if program.found.is_empty() {
+            return false;
+        }
+        let waits = self.core.threads.iter().zip(0..).filter(|(state, _)| {
+            state.status == Status::Blocked && program.found.contains(&state.position)
+        });
+        let waits = waits.map(|(state, thread)| (program.operations.event(state.position), thread));
+        let Some((_, thread)) = waits.min() else {
+            return false;
+        };
+        if let Action::Await(gate) = self.core.action(thread) {
+            self.core.gates.leave(gate, thread);
+        }
+        self.resume(thread, thread);
+        self.share_out();
+        true
+    }
+
+    /// Where all that are left are threads of processes that have ended with another thread, they are over as well. Returns whether that is so.
+    fn end_with_processes(&mut self) -> bool {
+        let threads = self.core.threads.iter();
+        let left: Vec<u32> = threads
+            .zip(0..)
+            .filter(|(state, _)| state.status != Status::Ended)
+            .map(|(_, thread)| thread)
+            .collect();
+        let is_over = |&thread: &u32| {
+            let with = self.core.program.threads[thread as usize].ends_with;
+            with.is_some_and(|with| self.core.threads[with.index()].status == Status::Ended)
+        };
+        if left.is_empty() || !left.iter().all(is_over) {
+            return false;
+        }
+        let now = self.core.now;
+        for thread in left {
+            let state = &mut self.core.threads[thread as usize];
+            state.status = Status::Ended;
+            state.since = now;
+            self.observer.end(thread, now);
+        }
+        true
+    }
+
+    /// Nobody can go on. Where no further model is to be tried, the one does that waited first of those that went on in the recording, although
+    /// nothing there ends its wait: such a recording contradicts itself. Returns whether there is one.
+    fn go_on_as_recorded(&mut self) -> bool {
+        if !M::IS_LAST {
+            return false;
+        }
+        let program = self.core.program;
+        let threads = self.core.threads.iter().zip(&program.threads);
+        let waits = threads.zip(0..).filter(|((state, thread), _)| {
+            state.status == Status::Blocked && state.position + 1 < thread.operations.end
+        });
+        let waits =
+            waits.map(|((state, _), thread)| (program.operations.event(state.position), thread));
+        let Some((event, thread)) = waits.min() else {
+            return false;
+        };
+        let wait = report::blocked_thread(self, thread);
+        self.overruled.push(Overruled { event, wait });
+        match self.core.action(thread) {
+            Action::Await(gate) => {
+                self.core.open_gate(gate, thread);
+                self.release_others(thread);
+            }
+            action => {
+                if let Action::Barrier(barrier) = action {
+                    self.core.barriers.leave(barrier, thread);
+                }
+                self.resume(thread, thread);
+            }
+        }
+        self.share_out();
+        true
+    }
+}
