@@ -199,8 +199,8 @@ pub unsafe extern "C-unwind" fn cond_timed_wait(
     until: *const timespec,
     site: u64,
 ) -> c_int {
-    let kind = Kind::CondTimedWait;
-    from_errno(cond::wait_for_signal(kind, cond, mutex, site, || {
+    let until_when = (Some(libc::CLOCK_REALTIME), until);
+    from_errno(cond::wait_until(cond, mutex, until_when, site, || {
         // SAFETY: the program's own call.
         to_errno(unsafe { next::cnd_timedwait(cond, mutex, until) })
     }))

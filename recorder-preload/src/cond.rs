@@ -6,7 +6,7 @@ use foretrace_recorder::{Kind, OUTCOME_PENDING, outcome_of, record_extended};
 use libc::{clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 
 use crate::hook::{Pending, attempt, give, recording};
-use crate::next;
+use crate::{next, sleep};
 
 pub unsafe extern "C-unwind" fn init(
     cond: *mut pthread_cond_t,
@@ -50,6 +50,21 @@ pub fn wait_for_signal(
     result
 }
 
+/// The same of a wait until a moment of a clock, as [`sleep::note_deadline`] has it.
+pub fn wait_until(
+    cond: *mut pthread_cond_t,
+    mutex: *mut pthread_mutex_t,
+    (clock, until): (Option<clockid_t>, *const timespec),
+    site: u64,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let result = wait_for_signal(Kind::CondTimedWait, cond, mutex, site, call);
+    if result == libc::ETIMEDOUT {
+        sleep::note_deadline(clock, until, site);
+    }
+    result
+}
+
 pub unsafe extern "C-unwind" fn wait(
     cond: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
@@ -67,7 +82,7 @@ pub unsafe extern "C-unwind" fn timed_wait(
     until: *const timespec,
     site: u64,
 ) -> c_int {
-    wait_for_signal(Kind::CondTimedWait, cond, mutex, site, || {
+    wait_until(cond, mutex, (None, until), site, || {
         // SAFETY: the program's own call.
         unsafe { next::pthread_cond_timedwait(cond, mutex, until) }
     })
@@ -80,7 +95,7 @@ pub unsafe extern "C-unwind" fn clock_wait(
     until: *const timespec,
     site: u64,
 ) -> c_int {
-    wait_for_signal(Kind::CondTimedWait, cond, mutex, site, || {
+    wait_until(cond, mutex, (Some(clock), until), site, || {
         // SAFETY: the program's own call.
         unsafe { next::pthread_cond_clockwait(cond, mutex, clock, until) }
     })

@@ -6,7 +6,7 @@ use foretrace_recorder::{Kind, OUTCOME_SUCCESS, record, record_extended, turns};
 use libc::{clockid_t, sem_t, timespec};
 
 use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock};
-use crate::{mapping, next};
+use crate::{mapping, next, sleep};
 
 fn errno() -> c_int {
     // SAFETY: the address of this thread's own.
@@ -129,6 +129,21 @@ fn take(
     }))
 }
 
+/// The same of a wait until a moment of a clock.
+fn take_until(
+    semaphore: *mut sem_t,
+    refused: bool,
+    (clock, until): (clockid_t, *const timespec),
+    site: u64,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let result = take(Kind::SemTimedWait, semaphore, refused, site, call);
+    if result != 0 && errno() == libc::ETIMEDOUT {
+        sleep::note_deadline(Some(clock), until, site);
+    }
+    result
+}
+
 pub unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, site: u64) -> c_int {
     take(Kind::SemWait, semaphore, false, site, || {
         // SAFETY: the program's own call.
@@ -143,10 +158,16 @@ pub unsafe extern "C-unwind" fn timed_wait(
 ) -> c_int {
     // SAFETY: the program's own deadline.
     let refused = unsafe { refuses(until) };
-    take(Kind::SemTimedWait, semaphore, refused, site, || {
-        // SAFETY: the program's own call.
-        unsafe { next::sem_timedwait(semaphore, until) }
-    })
+    take_until(
+        semaphore,
+        refused,
+        (libc::CLOCK_REALTIME, until),
+        site,
+        || {
+            // SAFETY: the program's own call.
+            unsafe { next::sem_timedwait(semaphore, until) }
+        },
+    )
 }
 
 pub unsafe extern "C-unwind" fn clock_wait(
@@ -157,7 +178,7 @@ pub unsafe extern "C-unwind" fn clock_wait(
 ) -> c_int {
     // SAFETY: the program's own deadline.
     let refused = refuses_clock(clock) || unsafe { refuses(until) };
-    take(Kind::SemTimedWait, semaphore, refused, site, || {
+    take_until(semaphore, refused, (clock, until), site, || {
         // SAFETY: the program's own call.
         unsafe { next::sem_clockwait(semaphore, clock, until) }
     })

@@ -86,6 +86,26 @@ pub unsafe extern "C-unwind" fn clock_nanosleep(
     call_then(Time(0), site, call, waited_for)
 }
 
+/// Records how long ago the moment was until which a wait was to last whose time has run out: on one CPU its thread may have waited for that, too.
+/// Without a clock it is that on which the moment has passed.
+#[cold]
+pub fn note_deadline(clock: Option<clockid_t>, until: *const timespec, site: u64) {
+    if !recording() {
+        return;
+    }
+    let until = nanos_at(until);
+    let clocks = clock.map_or([libc::CLOCK_MONOTONIC, libc::CLOCK_REALTIME], |clock| {
+        [clock; 2]
+    });
+    let counter = clock::tsc();
+    let mut late = clocks
+        .iter()
+        .filter_map(|&clock| now(clock).checked_sub(until));
+    if let Some(late) = late.next() {
+        record_extended(Kind::SleepPast, late, OUTCOME_SUCCESS, site, (counter, 0));
+    }
+}
+
 /// Returns whether the kernel takes a time.
 fn is_valid(time: &timespec) -> bool {
     time.tv_sec >= 0 && (0..SECOND.cast_signed()).contains(&time.tv_nsec)

@@ -55,6 +55,9 @@ impl Lowering<'_> {
                 self.push(index, thread, Action::Pass);
                 self.open_if_blocked(index, thread, OpenKind::Other);
             }
+            Op::SleepPast(_) if self.deadlines.wait_told_by(index as u32).is_some() => {
+                self.carried[thread as usize] += self.work.left();
+            }
             Op::SleepPast(_) => self.sleep_past(index, thread),
             Op::Linger(looked) => self.linger(index, thread, looked.0),
             Op::PipeWrite { pipe, bytes } => self.pipe_write(index, thread, pipe, bytes),
@@ -408,14 +411,12 @@ impl Lowering<'_> {
         let call = *self.trace.call(&self.trace.events[end]);
         let mut nanos = self.gone_by_itself((begin, end));
         // One that looks again and again waits for what others do.
-        if begin != end
-            || self.goes_on_waiting(end)
-            || call.operation.may_wait_for_threads(self.outcome(end, call))
-        {
+        let goes_on = self.goes_on_waiting(end);
+        if begin != end || goes_on || call.operation.may_wait_for_threads(self.outcome(end, call)) {
             nanos = self.busy.idle(nanos, begin, self.next.after(end) as usize);
         }
         let is_io = matches!(call.operation, Op::Io { .. });
-        let delay = match self.periods.due(end) {
+        let delay = match self.periods.due(end).filter(|_| !goes_on) {
             Some(due) => self.sleep_until(thread, due, nanos),
             None => self.delay_in(nanos, is_io),
         };

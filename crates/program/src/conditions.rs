@@ -61,13 +61,17 @@ impl Lowering<'_> {
         } else {
             let meanwhile = if timed_out {
                 let mut nanos = self.gone_by_itself((begin, index));
-                if begin != index || self.goes_on_waiting(index) {
+                let goes_on = begin != index || self.goes_on_waiting(index);
+                if goes_on {
                     // One that looks again and again waits for what others do.
                     nanos = self
                         .busy
                         .idle(nanos, begin, self.next.after(index) as usize);
                 }
-                self.delay(nanos)
+                match self.periods.due(index).filter(|_| !goes_on) {
+                    Some(due) => self.sleep_until(thread, due, nanos),
+                    None => self.delay(nanos),
+                }
             } else {
                 self.until_cancelled(thread)
             };

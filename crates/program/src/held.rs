@@ -36,7 +36,7 @@ impl Held {
         };
         plays
             && match call.operation {
-                Op::Return | Op::Linger(_) => true,
+                Op::Return | Op::Linger(_) | Op::SleepPast(_) => true,
                 Op::TryLock(_) | Op::SemTryWait(_) if call.outcome == Outcome::Busy => true,
                 _ if waited || call.outcome != Outcome::Success => false,
                 Op::Lock(lock) | Op::TryLock(lock) => {

@@ -23,6 +23,7 @@ mod asked;
 mod calls;
 mod changed;
 mod conditions;
+mod deadlines;
 mod deaths;
 mod ends;
 mod events;

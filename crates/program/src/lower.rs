@@ -9,6 +9,7 @@ use foretrace_trace::{
 use crate::{
     Action, Delay, Due, Operation, Operations, Program, Structure,
     asked::Asked,
+    deadlines::Deadlines,
     deaths::{self, LeftLocked},
     ends::{self, End},
     events::{EventSet, Following, Sweep},
@@ -113,6 +114,8 @@ pub(crate) struct Lowering<'t> {
     pub sections_as_one: u64,
     /// Waits whose time ran out.
     pub retries: Retries,
+    /// Until when they were to last, where that is recorded.
+    pub deadlines: Deadlines,
     /// For how long they were asked to wait.
     pub asked: Asked,
     /// Waits by sleeping.
@@ -272,12 +275,14 @@ impl<'t> Lowering<'t> {
         let found_nothing = plan.ends();
         let roles = plan.into_roles();
         let awaited = Awaited::of(trace);
+        let deadlines = Deadlines::of(trace);
         Self {
             trace,
             spins: Spins::of(trace, &busy, (&roles, &awaited)),
             awaited,
             busy,
-            periods: Periods::of(trace),
+            periods: Periods::of(trace, &deadlines),
+            deadlines,
             pipes: Pipes::of(trace, &next),
             sections_as_one: sections::as_one(trace),
             retries: Retries::of(trace, &next, &is_answered),

@@ -13,13 +13,16 @@ use std::collections::BTreeMap;
 
 use foretrace_trace::{Operation as Op, SiteId, ThreadId, Trace};
 
-use crate::{Action, Due, lower::Lowering};
+use crate::{Action, Due, deadlines::Deadlines, lower::Lowering};
 
 /// Fewer sleeps than this of one call in a thread tell nothing.
 const FEWEST: usize = 4;
 
 /// One distance in so many may be no multiple of the period.
 const OUTLIERS: usize = 8;
+
+/// Waits until moments that were reckoned are as long as each other, give or take one part in so many.
+const ALIKE: u64 = 16;
 
 /// Distances are multiples of the period give or take one part in so many of it.
 const EVEN: u64 = 32;
@@ -52,11 +55,13 @@ struct Slept {
     until: u64,
     /// When the thread came from its event before, or was created.
     since: u64,
+    /// Whether it is a wait of which only the moment is known until which it was to last.
+    is_reckoned: bool,
 }
 
 impl Periods {
     /// Goes through a recording.
-    pub fn of(trace: &Trace) -> Self {
+    pub fn of(trace: &Trace, deadlines: &Deadlines) -> Self {
         let mut periods = Self::default();
         let is_asked = |operation| matches!(operation, Op::SleepFor(_) | Op::SleepPast(_));
         if trace.recording.is_none() || !trace.calls.iter().any(|call| is_asked(call.operation)) {
@@ -64,29 +69,44 @@ impl Periods {
         }
         let mut sleeps: BTreeMap<(ThreadId, Option<SiteId>), Vec<Slept>> = BTreeMap::new();
         let mut latest = vec![0; trace.threads.len()];
+        // When each thread came from its event before its last wait.
+        let mut since = vec![0; trace.threads.len()];
         for (index, event) in (0..).zip(&trace.events) {
             let call = trace.call(event);
             let now = event.time.0;
+            let thread = call.thread.index();
             let slept = match call.operation {
-                Op::SleepFor(asked) => Some((asked.0, now.saturating_add(asked.0))),
-                Op::SleepPast(late) => Some((0, now.saturating_sub(late.0))),
+                Op::Return => None,
+                Op::SleepFor(asked) => Some((index, asked.0, now.saturating_add(asked.0))),
+                Op::SleepPast(late) => {
+                    let until = now.saturating_sub(late.0);
+                    let wait = deadlines.wait_told_by(index);
+                    let began = wait.map_or(now, |wait| trace.events[wait as usize].time.0);
+                    Some((wait.unwrap_or(index), until.saturating_sub(began), until))
+                }
                 Op::Create(child) => {
                     latest[child.index()] = now;
                     None
                 }
-                _ => None,
+                _ => {
+                    since[thread] = latest[thread];
+                    None
+                }
             };
-            if let Some((asked, until)) = slept {
+            if let Some((event, asked, until)) = slept {
+                let is_reckoned = event != index;
+                let since = if is_reckoned { &since } else { &latest };
                 let slept = Slept {
-                    event: index,
+                    event,
                     asked,
                     until,
-                    since: latest[call.thread.index()],
+                    since: since[thread],
+                    is_reckoned,
                 };
                 let series = (call.thread, call.site);
                 sleeps.entry(series).or_default().push(slept);
             }
-            latest[call.thread.index()] = now;
+            latest[thread] = now;
         }
         for (series, sleeps) in (0..).zip(sleeps.into_values()) {
             if let Some(period) = period(&sleeps) {
@@ -157,7 +177,16 @@ impl Lowering<'_> {
 fn period(sleeps: &[Slept]) -> Option<u64> {
     let asked = || sleeps.iter().map(|slept| slept.asked);
     // One that was too late for all of them sleeps for as long as well: not at all.
-    let is_constant = asked().min() == asked().max() && asked().max() > Some(0);
+    let longest = asked().max().unwrap_or(0);
+    // What came between reckoning a moment and waiting until then is missing where that is not recorded by itself.
+    let is_reckoned = sleeps.iter().any(|slept| slept.is_reckoned);
+    let (alike, outliers) = if is_reckoned {
+        (longest - longest / ALIKE, sleeps.len() / OUTLIERS)
+    } else {
+        (longest, 0)
+    };
+    let others = asked().filter(|&asked| asked < alike).count();
+    let is_constant = longest > 0 && others <= outliers;
     if sleeps.len() < FEWEST || is_constant {
         return None;
     }
@@ -189,6 +218,7 @@ mod tests {
             asked,
             until: time + asked,
             since: 0,
+            is_reckoned: false,
         };
         all.iter().map(slept).collect()
     }

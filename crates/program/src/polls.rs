@@ -1,6 +1,6 @@
 //! Waits whose time ran out: how long they took, and which are one wait in several looks.
 
-use foretrace_trace::{Call, Nanos, ObjectId, Operation as Op, Outcome, SiteId};
+use foretrace_trace::{Call, Nanos, ObjectId, Operation as Op, Outcome, SiteId, TIMER_SLACK};
 
 use crate::{
     held::Held,
@@ -132,6 +132,10 @@ impl Lowering<'_> {
         let call = *self.trace.call(&self.trace.events[end]);
         let recorded = self.recorded_delay(begin, end);
         if begin == end && self.outcome(end, call) == Outcome::TimedOut {
+            if let Some(moment) = self.deadlines.moment(end as u32) {
+                let asked = moment.saturating_sub(self.trace.events[end].time.0);
+                return recorded.min(asked.saturating_add(TIMER_SLACK));
+            }
             return self.asked.of_wait(call.site, recorded);
         }
         call.gone_by_itself(Nanos(recorded)).0

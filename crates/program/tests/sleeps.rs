@@ -368,6 +368,46 @@ fn who_sleeps_for_as_long_each_time_does_so() {
     assert_eq!(periodic(RECORDING, rows), [(None, 5); 4]);
 }
 
+/// A thread that waits for a condition until a moment, each time at another call: when it begins to wait, when its time has run out, and by how much it comes
+/// back later, in milliseconds.
+fn waits_until(all: &[(u64, u64, u64)]) -> String {
+    let mut rows = vec!["0 main create A cpu=0\n".to_owned()];
+    for (cpu, &(begin, until, late)) in (1..).zip(all) {
+        let back = begin.max(until + late);
+        let late = back - until;
+        let site = "site=prog+0x10";
+        rows.push(format!(
+            "{begin} A lock m cpu={cpu}\n{begin} A cond_timedwait c m {site} cpu={cpu}\n{back} A return timedout cpu={cpu}\n\
+             {back} A sleep late={late} {site} cpu={cpu}\n{back} A unlock m cpu={cpu}\n"
+        ));
+    }
+    rows.concat() + "98 A terminate cpu=40\n99 main terminate cpu=50\n"
+}
+
+#[test]
+fn so_does_who_waits_for_what_nobody_tells_until_moments_a_period_apart() {
+    let head = format!("{RECORDING}module prog /prog\n");
+    let rows = waits_until(&[
+        (12, 10, 0),
+        (23, 20, 0),
+        (34, 30, 0),
+        (36, 40, 3),
+        (47, 50, 0),
+    ]);
+    let due = [(false, 0), (true, 10), (true, 10), (true, 10), (true, 10)];
+    let due = due.map(|(follows, millis)| (Some(follows), millis));
+    assert_eq!(periodic(&head, &rows), due);
+    // Who waits for as long each time may come back late: it waits for no CPU in between.
+    let rows = waits_until(&[
+        (1, 6, 0),
+        (12, 17, 9),
+        (30, 35, 2),
+        (41, 46, 0),
+        (52, 57, 1),
+    ]);
+    assert_eq!(periodic(&head, &rows), [(None, 5); 5]);
+}
+
 #[test]
 fn who_takes_an_interpreters_token_between_two_sleeps_only_looks() {
     let sleeps: Vec<String> = (0..5)

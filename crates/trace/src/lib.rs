@@ -72,6 +72,7 @@ pub use {
     object::{Object, ObjectKind},
     oddities::warnings,
     open::{read, read_bytes, read_recording},
+    pauses::TIMER_SLACK,
     recording::{ExitStatus, Recording, ThreadClock},
     time::Nanos,
     trace::{CallSite, Module, Process, Returns, Thread, Trace},

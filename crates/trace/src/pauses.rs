@@ -3,7 +3,7 @@
 use crate::{Call, FileKind, IoKind, Nanos, Operation, Outcome};
 
 /// By how many nanoseconds Linux's timers are late, to let several ring at once: the default of `prctl(PR_SET_TIMERSLACK)`.
-const TIMER_SLACK: u64 = 50_000;
+pub const TIMER_SLACK: u64 = 50_000;
 
 impl Outcome {
     /// Returns what came of a call that says this, and whose return, where it has one, says that.

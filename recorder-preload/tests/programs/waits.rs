@@ -1,5 +1,7 @@
 //! Condition variables, semaphores, barriers.
 
+use foretrace_trace::Operation;
+
 use crate::harness::record;
 
 #[test]
@@ -60,16 +62,20 @@ fn a_cancellation_that_is_pending_comes_before_a_token() {
 fn deadlines_that_pass_are_told() {
     let run = record("timedwait_times_out.c");
     assert_eq!(
-        run.lines("main")[..11],
+        run.lines("main")[..14],
         [
             "lock mutex1",
             "cond_timedwait cond1 mutex1",
             "return timedout",
+            // By how much it is late.
+            "sleep",
             "cond_timedwait cond1 mutex1",
             "return timedout",
+            "sleep",
             "unlock mutex1",
             "sem_timedwait semaphore1",
             "return timedout",
+            "sleep",
             "sem_post semaphore1",
             // A senseless deadline is refused although there is a token.
             "sem_timedwait semaphore1",
@@ -81,6 +87,27 @@ fn deadlines_that_pass_are_told() {
         run.lines("T1"),
         ["timedlock mutex2", "return timedout", "terminate"]
     );
+}
+
+#[test]
+fn until_when_a_wait_was_to_last_is_known() {
+    let run = record("timedwait_times_out.c");
+    let call = |index: usize| run.trace.call(&run.trace.events[index]);
+    let of_main = (0..run.trace.events.len()).filter(|&index| call(index).thread.0 == 0);
+    let of_main: Vec<usize> = of_main.collect();
+    let mut told = 0;
+    for events in of_main.windows(3) {
+        let Operation::SleepPast(late) = call(events[2]).operation else {
+            continue;
+        };
+        let time = |place: usize| run.trace.events[events[place]].time.0;
+        assert_eq!(call(events[0]).site, call(events[2]).site);
+        let asked = (time(2) - late.0).saturating_sub(time(0));
+        // Of 2 ms; the clocks differ by little.
+        assert!(asked <= 2_100_000, "asked for {asked} ns");
+        told += 1;
+    }
+    assert_eq!(told, 3);
 }
 
 #[test]
