@@ -72,6 +72,15 @@ impl Lowering<'_> {
                         self.taking[thread as usize].push((semaphore, token));
                     }
                 }
+                Need::Read(lock) | Need::Write(lock) => {
+                    let action = match need {
+                        Need::Read(_) => Action::ReadLock(lock),
+                        _ => Action::WriteLock(lock),
+                    };
+                    let hold = self.push(index, thread, action);
+                    self.set_waited(hold, waited);
+                    self.taking[thread as usize].push((lock, hold));
+                }
                 Need::Gate(cond) => {
                     let gate = self.gate_of_structure(cond);
                     let pass = self.push(index, thread, Action::Await(gate));
@@ -96,14 +105,19 @@ impl Lowering<'_> {
         }
     }
 
-    /// Logs the tokens of a section whose lock is held by now.
+    /// Logs the tokens, and the lock, of a section whose mutex is held by now.
     pub fn log_taken(&mut self, thread: u32) {
         if self.taking[thread as usize].is_empty() {
             return;
         }
         let mut taken = std::mem::take(&mut self.taking[thread as usize]);
-        for (semaphore, token) in taken.drain(..) {
-            self.logs[semaphore.index()].semaphore().grant(token);
+        for (object, at) in taken.drain(..) {
+            let log = &mut self.logs[object.index()];
+            match self.lists[at.thread as usize].get(at.index).action {
+                Action::ReadLock(_) => log.rwlock().read(at, &mut self.edges),
+                Action::WriteLock(_) => log.rwlock().write(at, &mut self.edges),
+                _ => log.semaphore().grant(at),
+            }
         }
         self.taking[thread as usize] = taken;
     }
@@ -115,6 +129,10 @@ impl Lowering<'_> {
                     let token = self.push(index, thread, Action::GiveToken(semaphore));
                     self.logs[semaphore.index()].semaphore().post(token);
                 }
+            }
+            Gift::Lock(lock) => {
+                let release = self.push(index, thread, Action::RwUnlock(lock));
+                self.logs[lock.index()].rwlock().unlock(release);
             }
             Gift::Gate(cond) => {
                 let gate = self.gate_of_structure(cond);

@@ -650,3 +650,76 @@ fn where_one_waits_and_then_tells_it_is_no_barrier() {
     assert_eq!(rows.patterns(), [None]);
     assert_eq!((told(&rows, 1).len(), told(&rows, 2).len()), (1, 1));
 }
+
+/// A and B read what C writes, four times; A waits for C, and C for both.
+fn readers_and_a_writer() -> Rows {
+    let mut rows = Rows::new();
+    for _ in 0..4 {
+        rows.section("A", "10", &[]).section("B", "10", &[]);
+        rows.waits("C", "20", "w");
+        rows.section("A", "11", &[]);
+        rows.section("B", "11", &["cond_signal w"]);
+        rows.goes_on("C", &[]);
+        rows.waits("A", "10", "r");
+        rows.section("C", "21", &["cond_broadcast r"]);
+        rows.goes_on("A", &[]);
+        rows.section("A", "11", &["cond_signal w"]);
+    }
+    rows
+}
+
+#[test]
+fn who_comes_to_a_barrier_at_one_call_may_wait_at_another() {
+    let mut rows = Rows::new();
+    rows.section("A", "10", &[]).waits("A", "20", "c");
+    rows.section("B", "10", &[]);
+    rows.section("C", "10", &["cond_broadcast c"]);
+    // B had looked until then.
+    rows.goes_on("A", &[]).section("B", "20", &[]);
+    rows.section("C", "10", &[]).waits("C", "20", "c");
+    rows.section("A", "10", &[]).waits("A", "20", "c");
+    rows.section("B", "10", &["cond_broadcast c"]);
+    rows.goes_on("C", &[]).goes_on("A", &[]);
+    assert_eq!(rows.patterns(), [Some(Pattern::Barrier { threads: 3 })]);
+    let program = rows.program();
+    let comes = ["lock", "unlock", "barrier_wait", "lock", "unlock"];
+    assert_eq!(operations(&program, 0)[2..7], comes);
+    assert_eq!(operations(&program, 1)[..5], comes);
+    assert_eq!(count(&program, 2, "barrier_wait"), 2);
+    // Who waits without having come waits for something else.
+    rows.waits("A", "20", "c");
+    rows.section("B", "10", &[]);
+    rows.section("C", "10", &["cond_broadcast c"]);
+    rows.goes_on("A", &[]);
+    assert_ne!(rows.patterns(), [Some(Pattern::Barrier { threads: 3 })]);
+}
+
+#[test]
+fn what_some_do_together_and_others_alone_is_under_a_readers_writer_lock() {
+    let rows = readers_and_a_writer();
+    assert_eq!(rows.patterns(), [Some(Pattern::ReadersWriter); 2]);
+    let program = rows.program();
+    let writes = ["wrlock", "lock", "unlock", "lock", "unlock", "rwunlock"];
+    assert_eq!(operations(&program, 2)[..6], writes);
+    let reads = ["rdlock", "lock", "unlock", "lock", "unlock", "rwunlock"];
+    assert_eq!(operations(&program, 1)[..6], reads);
+    let lock = program.objects.last().expect("it is made");
+    assert_eq!((lock.name.as_str(), lock.initial), ("lock of w", None));
+    // Of readers that wait for a writer which waits itself, writers come first.
+    let mut rows = readers_and_a_writer();
+    rows.section("A", "10", &[]).waits("C", "20", "w");
+    rows.waits("B", "10", "r");
+    rows.section("A", "11", &["cond_signal w"]);
+    rows.goes_on("C", &[]);
+    rows.section("C", "21", &["cond_broadcast r"]);
+    rows.goes_on("B", &[]).section("B", "11", &[]);
+    let program = rows.program();
+    assert_eq!(
+        program.objects.last().and_then(|lock| lock.initial),
+        Some(1)
+    );
+    // What is done together once, is no writing.
+    rows.section("A", "10", &[]).section("C", "20", &[]);
+    rows.section("A", "11", &[]).section("C", "21", &[]);
+    assert!(!rows.patterns().contains(&Some(Pattern::ReadersWriter)));
+}

@@ -69,7 +69,8 @@ fn text(pattern: Pattern) -> String {
         | Pattern::Tries
         | Pattern::Progress
         | Pattern::Rounds
-        | Pattern::Count => name.to_owned(),
+        | Pattern::Count
+        | Pattern::ReadersWriter => name.to_owned(),
         Pattern::Latch { count } => format!("{name} of {count}"),
     }
 }
@@ -111,7 +112,8 @@ pub fn json<'a>(
                     | Pattern::Tries
                     | Pattern::Progress
                     | Pattern::Rounds
-                    | Pattern::Count,
+                    | Pattern::Count
+                    | Pattern::ReadersWriter,
                 )
                 | None => None,
             },

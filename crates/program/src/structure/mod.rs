@@ -16,6 +16,7 @@
 
 mod barrier;
 mod counts;
+mod holds;
 mod looks;
 mod parts;
 mod plan;
@@ -63,6 +64,8 @@ pub enum Pattern {
     Rounds,
     /// How often workers told of something, whoever of them.
     Count,
+    /// A lock that several threads hold at a time, or one.
+    ReadersWriter,
 }
 
 impl Pattern {
@@ -78,6 +81,7 @@ impl Pattern {
             Self::Progress => "progress",
             Self::Rounds => "rounds",
             Self::Count => "count",
+            Self::ReadersWriter => "readers-writer lock",
         }
     }
 }
@@ -119,7 +123,8 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
     let (mut unexplained, mut beyond) = (Vec::new(), Vec::new());
     // The threads that take from each queue.
     let mut takers = Vec::new();
-    for cond in sections.conditions() {
+    let held = holds::recognize(trace, &sections, &mut structures, &mut plan);
+    for cond in sections.conditions().filter(|cond| !held.contains(cond)) {
         let uses = sections.uses_of(cond);
         let regular = uses
             .as_ref()
@@ -129,7 +134,9 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
         let found = match often {
             Some(uses) => tokens::test_signals(trace, uses, &mut plan),
             None => regular.and_then(|uses| {
-                barrier::test(uses, &mut plan).or_else(|| tokens::test(trace, uses, &mut plan))
+                barrier::test(uses, &mut plan)
+                    .or_else(|| barrier::test_apart(trace, uses, &mut plan))
+                    .or_else(|| tokens::test(trace, uses, &mut plan))
             }),
         };
         if let (Some(Pattern::Semaphore { .. }), Some(uses)) = (found, &uses) {

@@ -38,6 +38,9 @@ pub(crate) enum Role {
 pub(crate) enum Need {
     /// So many tokens of a semaphore.
     Tokens(ObjectId, u32),
+    /// A readers-writer lock, to read or to write.
+    Read(ObjectId),
+    Write(ObjectId),
     /// An open gate.
     Gate(ObjectId),
     /// All that come to a barrier.
@@ -53,6 +56,8 @@ pub(crate) enum Need {
 pub(crate) enum Gift {
     /// So many tokens of a semaphore.
     Tokens(ObjectId, u32),
+    /// A readers-writer lock that is held.
+    Lock(ObjectId),
     /// The gate is open from now on.
     Gate(ObjectId),
     /// An arrival at a barrier, which is no gift to those that did not come.
@@ -167,9 +172,11 @@ impl Plan {
                 Pattern::Semaphore { initial } => (ObjectKind::Semaphore, Some(initial)),
                 Pattern::Latch { .. } | Pattern::Count => (ObjectKind::Semaphore, Some(0)),
                 Pattern::Gate => (ObjectKind::Once, None),
-                Pattern::Polling | Pattern::Tries | Pattern::Progress | Pattern::Rounds => {
-                    (object.kind, object.initial)
-                }
+                Pattern::Polling
+                | Pattern::Tries
+                | Pattern::Progress
+                | Pattern::Rounds
+                | Pattern::ReadersWriter => (object.kind, object.initial),
             };
         }
         objects
@@ -320,6 +327,16 @@ impl Plan {
             name: name.to_owned(),
             kind: ObjectKind::Barrier,
             initial: Some(threads),
+        })
+    }
+
+    /// Makes a readers-writer lock of a condition variable and its mutex.
+    pub(super) fn new_rwlock(&mut self, cond: ObjectId, prefers_writers: bool) -> ObjectId {
+        self.make(Made {
+            of: cond,
+            name: "lock".to_owned(),
+            kind: ObjectKind::Rwlock,
+            initial: prefers_writers.then_some(1),
         })
     }
 

@@ -118,6 +118,22 @@ impl Sections {
         all.filter(|cond| !self.unawaited.contains(cond))
     }
 
+    /// Returns the condition variables and the sections, in the order in which they began, of each mutex of which all uses of these are known.
+    pub fn of_mutexes(&self) -> impl Iterator<Item = (Vec<ObjectId>, Vec<&Section>)> {
+        let known = |(mutex, positions): (&ObjectId, &Vec<u32>)| {
+            let of_mutex = self.mutex_of.iter().filter(|(_, of)| *of == mutex);
+            let conds: Vec<ObjectId> = of_mutex.map(|(&cond, _)| cond).collect();
+            let is_bare = |cond: &ObjectId| self.bare.iter().any(|(bare, ..)| bare == cond);
+            let is_odd = |cond: &ObjectId| self.ambiguous.contains(cond) || is_bare(cond);
+            if conds.is_empty() || conds.iter().any(is_odd) {
+                return None;
+            }
+            let sections = positions.iter().map(|&place| &self.all[place as usize]);
+            Some((conds, sections.collect()))
+        };
+        self.of_mutex.iter().filter_map(known)
+    }
+
     /// Returns how those are used that nobody waited on, but which are told and looked at by the same calls as another: who tells is
     /// `like` that one, who looks may have waited there.
     pub fn unawaited<'a>(&'a self, like: &Uses<'_>, looking: &BTreeSet<SiteId>) -> Vec<Uses<'a>> {
