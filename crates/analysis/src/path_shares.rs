@@ -165,20 +165,14 @@ impl<'s> LaneWalk<'s> {
 
 #[cfg(test)]
 mod tests {
-    use foretrace_program::Program;
-    use foretrace_sim::{Choice, Costs, Machine};
     use foretrace_trace::ObjectId;
 
     use super::*;
+    use crate::sample::{course, replayed};
 
     fn shares(text: &str, cpus: u32) -> Vec<(OnPath, u64, u64)> {
-        let trace = foretrace_testkit::trace(text);
-        let program = Program::from_trace(&trace);
-        let machine = Machine {
-            costs: Costs::NONE,
-            ..Machine::new(cpus, &program)
-        };
-        let course = foretrace_sim::course(&program, &machine, Choice::Auto, &|_, _| true).unwrap();
+        let (trace, program, machine) = replayed(text, cpus);
+        let course = course(&program, &machine);
         let shares = path_shares(&Spots::of(&trace), &course.schedule, &course.marks);
         let all = shares.iter().map(|share| share.time.0).sum();
         assert_eq!(course.schedule.end, SimTime(all));

@@ -138,23 +138,17 @@ fn released_by(trace: &Trace, lane: &LaneMarks, at: SimTime, waited: &Segment) -
 
 #[cfg(test)]
 mod tests {
-    use foretrace_program::Program;
-    use foretrace_sim::{Choice, Costs, Machine};
     use foretrace_trace::ObjectId;
 
     use super::*;
+    use crate::sample::{course, replayed};
 
     #[test]
     fn a_wait_is_told_with_who_ended_it() {
         let text = "process A\nprocess B\n0 A create B\n1 A lock m\n5 A unlock m\n7 B lock m\n11 B unlock m\n13 B terminate\n\
                     13 A join B\n14 A terminate\n";
-        let trace = foretrace_testkit::trace(text);
-        let program = Program::from_trace(&trace);
-        let machine = Machine {
-            costs: Costs::NONE,
-            ..Machine::new(2, &program)
-        };
-        let course = foretrace_sim::course(&program, &machine, Choice::Auto, &|_, _| true).unwrap();
+        let (trace, program, machine) = replayed(text, 2);
+        let course = course(&program, &machine);
         let waits = predicted_waits(&Spots::of(&trace), &course.schedule, &course.marks);
         let told: Vec<_> = waits
             .iter()

@@ -1,5 +1,7 @@
 //! Small traces for this crate's tests.
 
+use foretrace_program::Program;
+use foretrace_sim::{Choice, Costs, Course, Machine};
 use foretrace_trace::{
     Call, CallSite, Event, ModuleId, Nanos, Object, ObjectId, ObjectKind, Operation, Outcome,
     Process, ProcessId, Returns, SiteId, Thread, ThreadId, Trace,
@@ -13,6 +15,22 @@ pub struct Sample {
 /// An operation that did what it is for.
 pub fn success(operation: Operation) -> (Operation, Outcome) {
     (operation, Outcome::Success)
+}
+
+/// A trace by its text, its program, and a machine of so many CPUs on which nothing but work takes time.
+pub fn replayed(text: &str, cpus: u32) -> (Trace, Program, Machine) {
+    let trace = foretrace_testkit::trace(text);
+    let program = Program::from_trace(&trace);
+    let machine = Machine {
+        costs: Costs::NONE,
+        ..Machine::new(cpus, &program)
+    };
+    (trace, program, machine)
+}
+
+/// The course of that.
+pub fn course(program: &Program, machine: &Machine) -> Course {
+    foretrace_sim::course(program, machine, Choice::Auto, &|_, _| true).unwrap()
 }
 
 impl Sample {

@@ -135,21 +135,19 @@ fn twice_as_fast(spots: &Spots<'_>, program: &Program, stretch: Stretch) -> Prog
 
 #[cfg(test)]
 mod tests {
-    use foretrace_sim::{Choice, ModelKind};
+    use foretrace_sim::ModelKind;
 
     use super::*;
-    use crate::spots::Spot;
+    use crate::{
+        sample::{course, replayed},
+        spots::Spot,
+    };
 
     const TEXT: &str = "process A\nprocess B\n0 A create B\n1 A lock m\n5 A unlock m\n7 B lock m\n11 B unlock m\n13 B terminate\n\
                         13 A join B\n14 A terminate\n";
 
     fn makespan(change: Option<Change>) -> u64 {
-        let trace = foretrace_testkit::trace(TEXT);
-        let program = Program::from_trace(&trace);
-        let machine = Machine {
-            costs: Costs::NONE,
-            ..Machine::new(2, &program)
-        };
+        let (trace, program, machine) = replayed(TEXT, 2);
         let run = |program: &Program, machine: &Machine| {
             foretrace_sim::run(program, machine, ModelKind::Direct)
                 .end
@@ -179,13 +177,8 @@ mod tests {
 
     #[test]
     fn what_takes_time_is_worth_a_try() {
-        let trace = foretrace_testkit::trace(TEXT);
-        let program = Program::from_trace(&trace);
-        let machine = Machine {
-            costs: Costs::NONE,
-            ..Machine::new(2, &program)
-        };
-        let course = foretrace_sim::course(&program, &machine, Choice::Auto, &|_, _| true).unwrap();
+        let (trace, program, machine) = replayed(TEXT, 2);
+        let course = course(&program, &machine);
         let spots = Spots::of(&trace);
         let path = crate::path_shares(&spots, &course.schedule, &course.marks);
         let waits = crate::predicted_waits(&spots, &course.schedule, &course.marks);
@@ -224,12 +217,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_cannot_be_changed() {
-        let trace = foretrace_testkit::trace(TEXT);
-        let program = Program::from_trace(&trace);
-        let machine = Machine {
-            costs: Costs::NONE,
-            ..Machine::new(2, &program)
-        };
+        let (trace, program, machine) = replayed(TEXT, 2);
         for change in [Change::FewerHandovers, Change::NoIo] {
             assert!(
                 change
