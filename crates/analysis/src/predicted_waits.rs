@@ -26,8 +26,8 @@ pub struct PredictedWait {
     pub total: SimTime,
     /// The longest of the waits.
     pub longest: Within,
-    /// The call that let them go on for most of that time, and how much of it that is; nothing where no thread is known to have.
-    pub ended_by: Option<(Spot, SimTime)>,
+    /// The call that ended waits of most of that time; nothing where no thread is known to have ended any.
+    pub ended_by: Option<Spot>,
 }
 
 /// Returns where threads wait in a prediction, those that wait longest first. `marks` are all operations of the schedule, whose events
@@ -84,7 +84,11 @@ pub fn predicted_waits(
     let mut waits: Vec<PredictedWait> = found
         .into_values()
         .map(|Found { wait, enders }| PredictedWait {
-            ended_by: enders.into_iter().rev().max_by_key(|(_, time)| *time),
+            ended_by: enders
+                .into_iter()
+                .rev()
+                .max_by_key(|(_, time)| *time)
+                .map(|(spot, _)| spot),
             ..wait
         })
         .collect();
@@ -163,7 +167,7 @@ mod tests {
                 (Some(lock), WaitKind::Lock, 3, 1)
             ]
         );
-        let ender = |wait: &PredictedWait| wait.ended_by.map(|(spot, _)| spot);
+        let ender = |wait: &PredictedWait| wait.ended_by;
         let unlock = Spot::Call("unlock", Some(ObjectId(0)));
         let end = Spot::Call("terminate", None);
         assert_eq!(

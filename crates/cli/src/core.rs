@@ -240,6 +240,23 @@ impl Study {
         Ok(course.map(|course| (course, machine)))
     }
 
+    /// Predicts the run on one number of CPUs by the model that answers, and by none after it; `one_cpu` is what speed-ups refer to.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::predict`].
+    pub fn answer(&self, cpus: u32, one_cpu: SimTime) -> anyhow::Result<Prediction> {
+        self.description.check_bindings(cpus)?;
+        let machine = self.machine(cpus)?;
+        let program = self.program_on(cpus);
+        Ok(Prediction {
+            result: foretrace_sim::predict(&program, &machine, self.choice()),
+            others: Vec::new(),
+            one_cpu,
+            workers: self.how.workers.map(|workers| workers.on(cpus)),
+        })
+    }
+
     /// Predicts the course of what a prediction shows, with every operation.
     ///
     /// # Errors

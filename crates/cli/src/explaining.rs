@@ -24,7 +24,7 @@ pub fn explain<'t>(
     (cpus, one_cpu): (u32, SimTime),
     go_on: &(dyn Fn(usize, usize) -> bool + Sync),
 ) -> anyhow::Result<Option<Explanation<'t>>> {
-    let prediction = study.predict_one(cpus, None, one_cpu)?;
+    let prediction = study.answer(cpus, one_cpu)?;
     let course = study.course_of(&prediction)?;
     let spots = Spots::of(trace);
     let path = path_shares(&spots, &course.schedule, &course.marks);
@@ -41,7 +41,7 @@ pub fn explain<'t>(
     }
     // A machine that is described may not have so many.
     let most = (threads > cpus)
-        .then(|| study.predict_one(threads, None, one_cpu).ok())
+        .then(|| study.answer(threads, one_cpu).ok())
         .flatten();
     let tried = changes.par_iter().filter_map(|change| {
         let run = next().then(|| study.after(change, &spots, &prediction));

@@ -226,7 +226,7 @@ impl<'t> Explanation<'t> {
                     .unwrap_or_else(dash),
                 spot.map_or_else(dash, |spot| self.spot(spot)),
                 self.objects(wait),
-                wait.ended_by.map_or_else(dash, |(spot, _)| self.spot(spot)),
+                wait.ended_by.map_or_else(dash, |spot| self.spot(spot)),
             ]
         });
         let table = render(columns, rows) + &more(self.waits.len(), MOST_ROWS);
@@ -504,7 +504,7 @@ impl<'t> Explanation<'t> {
             times: wait.times,
             total_ns: wait.total.as_nanos(),
             longest_ns: wait.longest.length().as_nanos(),
-            ended_by: wait.ended_by.map(|(spot, _)| self.spot_json(spot)),
+            ended_by: wait.ended_by.map(|spot| self.spot_json(spot)),
         }
     }
 

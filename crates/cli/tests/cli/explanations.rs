@@ -110,6 +110,25 @@ fn a_trace_without_lines_is_explained_by_what_is_called() {
 }
 
 #[test]
+fn a_thread_that_is_bound_to_a_cpu_that_is_not_there_is_refused() {
+    let environment = TestEnvironment::new();
+    let text = "foretrace-text 1\nprocess A\n0 A lock m\n5 A unlock m\n7 A terminate\n";
+    environment.file("one.trace.txt", text.as_bytes(), 0o644);
+    let machine = "[[thread]]\nname = \"A\"\ncpu = 5\n";
+    environment.file("bound.toml", machine.as_bytes(), 0o644);
+    let explain = [
+        "explain",
+        "one.trace.txt",
+        "--cpus",
+        "2",
+        "--machine",
+        "bound.toml",
+    ];
+    let refused = environment.run(&explain);
+    assert!(refused.contains("CPU 5 is not there"), "{refused}");
+}
+
+#[test]
 fn a_deadlock_and_what_passes_messages_are_told() {
     let environment = TestEnvironment::new();
     let traces = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces");
