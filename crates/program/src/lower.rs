@@ -387,7 +387,7 @@ impl<'t> Lowering<'t> {
     }
 
     /// Notes that the CPU time before an event, if any, went on falling asleep and waking up, in a wait for an object.
-    fn rouse(&mut self, index: usize, thread: u32, object: ObjectId) {
+    pub fn rouse(&mut self, index: usize, thread: u32, object: ObjectId) {
         let work = self.work.take(index);
         self.push_rouse(index, thread, object, work);
     }

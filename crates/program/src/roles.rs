@@ -46,6 +46,11 @@ impl Lowering<'_> {
                 self.give(index, thread, Gift::Arrival(barrier));
             }
             Role::Give(gift) => self.give(index, thread, gift),
+            // In a listing by hand no time goes on that.
+            Role::Wake(_) if self.trace.recording.is_none() => {
+                self.carried[thread as usize] += self.work.left();
+            }
+            Role::Wake(object) => self.rouse(index, thread, object),
             Role::RepeatUntil(end) => {
                 self.call(index, call);
                 self.resumes_at[thread as usize] = end;

@@ -723,3 +723,91 @@ fn what_some_do_together_and_others_alone_is_under_a_readers_writer_lock() {
     rows.section("A", "11", &[]).section("C", "21", &[]);
     assert!(!rows.patterns().contains(&Some(Pattern::ReadersWriter)));
 }
+
+/// Three threads come to a barrier made of a count under the mutex and a semaphore, twice.
+fn at_semaphores(last: &[&str], last_waits: bool, orders: [[&str; 3]; 2]) -> Rows {
+    let mut rows = Rows::new();
+    for [first, second, third] in orders {
+        for thread in [first, second] {
+            rows.section(thread, "10", &[]);
+            rows.row(&format!("{thread} sem_wait s"), Some("20"));
+        }
+        rows.section(third, "10", last);
+        if last_waits {
+            rows.row(&format!("{third} sem_wait s"), Some("20"));
+        }
+        for thread in [first, second] {
+            rows.row(&format!("{thread} return"), None);
+        }
+    }
+    rows
+}
+
+#[test]
+fn who_comes_last_under_a_lock_and_posts_for_all_makes_a_barrier() {
+    let orders = [["A", "B", "C"], ["C", "A", "B"]];
+    let for_all = at_semaphores(&["sem_post s"; 3], true, orders);
+    let for_others = at_semaphores(&["sem_post s"; 2], false, orders);
+    let arrivals = ["lock", "unlock", "barrier_wait"];
+    for rows in [for_all, for_others] {
+        assert_eq!(rows.patterns(), [Some(Pattern::Barrier { threads: 3 })]);
+        let program = rows.program();
+        for thread in [1, 2] {
+            assert_eq!(
+                operations(&program, thread),
+                [&arrivals[..], &arrivals, &["terminate"]].concat()
+            );
+        }
+    }
+    // Whoever posts too few is none of whom the others wait for.
+    let too_few = at_semaphores(&["sem_post s"; 2], true, orders);
+    assert_eq!(too_few.patterns(), []);
+    // Nor is who always lets the others go on one of them.
+    let always_last = at_semaphores(
+        &["sem_post s"; 2],
+        false,
+        [["A", "B", "C"], ["B", "A", "C"]],
+    );
+    assert_eq!(always_last.patterns(), []);
+}
+
+#[test]
+fn a_turnstile_is_closed_again_by_who_opens_another() {
+    let mut rows = Rows::new();
+    let turnstile = |rows: &mut Rows, site: &str, own: &str, other: &str, order: [&str; 3]| {
+        for thread in &order[..2] {
+            rows.section(thread, site, &[]);
+            rows.row(
+                &format!("{thread} sem_wait {own}"),
+                Some(&format!("{site}0")),
+            );
+        }
+        rows.row(&format!("{} lock m", order[2]), Some(site));
+        rows.row(
+            &format!("{} sem_wait {other}", order[2]),
+            Some(&format!("{site}1")),
+        );
+        rows.row(&format!("{} sem_post {own}", order[2]), None);
+        rows.row(&format!("{} unlock m", order[2]), None);
+        rows.row(
+            &format!("{} sem_wait {own}", order[2]),
+            Some(&format!("{site}0")),
+        );
+        rows.row(&format!("{} sem_post {own}", order[2]), None);
+        for thread in &order[..2] {
+            rows.row(&format!("{thread} return"), None);
+            rows.row(&format!("{thread} sem_post {own}"), None);
+        }
+    };
+    for order in [["A", "B", "C"], ["B", "C", "A"]] {
+        turnstile(&mut rows, "10", "s", "t", order);
+        turnstile(&mut rows, "30", "t", "s", order);
+    }
+    let barrier = Some(Pattern::Barrier { threads: 3 });
+    assert_eq!(rows.patterns(), [barrier, barrier]);
+    assert_eq!(count(&rows.program(), 1, "barrier_wait"), 4);
+    assert_eq!(count(&rows.program(), 1, "sem_wait"), 0);
+    // Who closes one without opening the other is not explained.
+    rows.row("A sem_wait s", Some("50"));
+    assert_eq!(rows.patterns(), []);
+}

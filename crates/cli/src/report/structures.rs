@@ -43,7 +43,7 @@ pub fn table(
     });
     let known = structures.iter().filter(|s| s.pattern.is_some()).count();
     let heading = format!(
-        "Condition variables, and mutexes that are polled or tried: {}, of which {known} with a structure that explains the whole recording",
+        "Condition variables, mutexes that are polled or tried, and semaphores of barriers: {}, of which {known} with a structure that explains the whole recording",
         structures.len()
     );
     let table = render(columns, rows) + &super::info::more(structures.len(), MOST_CONDITIONS);

@@ -1,5 +1,5 @@
-//! Structure that programs build out of mutexes and condition variables: barriers, semaphores, gates, latches; and
-//! polling under a mutex.
+//! Structure that programs build out of mutexes and condition variables: barriers, semaphores, gates, latches; polling
+//! under a mutex; and barriers made of semaphores.
 //!
 //! Replayed literally, a condition variable misleads on more CPUs: whoever was last at a barrier in the recording stays
 //! the one that lets the others go on, and a signal that found nobody waiting, because on one CPU nobody had come to wait
@@ -26,6 +26,7 @@ mod progress;
 mod rounds;
 mod sections;
 mod tokens;
+mod turnstiles;
 mod wakers;
 
 use foretrace_trace::{ObjectId, Operation as Op, Returns, SiteId, Trace};
@@ -86,15 +87,15 @@ impl Pattern {
     }
 }
 
-/// A condition variable that is used, or a mutex that is polled, and what it was found to be.
+/// A condition variable that is used, a mutex that is polled, or a semaphore of a barrier, and what it was found to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Structure {
-    /// The condition variable, or the mutex.
+    /// The condition variable, the mutex, or the semaphore.
     pub object: ObjectId,
     /// What it is; `None` where no hypothesis explains the whole recording, and its waits wait for what woke them there, or it is
     /// replayed literally.
     pub pattern: Option<Pattern>,
-    /// Where threads lock the mutex to wait, or to look whether they have to.
+    /// Where threads lock the mutex to wait, or to look whether they have to; or wait for the semaphore.
     pub sites: Vec<SiteId>,
     /// How often a thread waited.
     pub waits: u64,
@@ -116,6 +117,7 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
         return (structures, plan);
     }
     polling::recognize(trace, &mut structures, &mut plan);
+    turnstiles::recognize(trace, &mut structures, &mut plan);
     if !uses_conditions {
         return (structures, plan);
     }

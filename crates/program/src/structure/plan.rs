@@ -25,6 +25,8 @@ pub(crate) enum Role {
     Arrive { barrier: ObjectId, mutex: ObjectId },
     /// Lets others go on, outside of any section.
     Give(Gift),
+    /// The end of a wait for this object, in which the thread did nothing but sleep.
+    Wake(ObjectId),
     /// The thread does what the event says; its events from then on, up to this one, do the same again and again.
     RepeatUntil(u32),
     /// The thread only looks, up to this event.
@@ -283,6 +285,11 @@ impl Plan {
     /// An event is nothing of its own any more.
     pub(super) fn silence(&mut self, event: u32) {
         self.roles.insert(event, Role::Nothing);
+    }
+
+    /// An event is the end of a wait for an object, in which its thread did nothing but sleep.
+    pub(super) fn wakes(&mut self, event: u32, object: ObjectId) {
+        self.roles.insert(event, Role::Wake(object));
     }
 
     /// From one event on, up to another, a thread polls a mutex, until the section is over that ends with `release`.
