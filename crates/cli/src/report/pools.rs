@@ -1,6 +1,9 @@
 //! What is told of a program's work pools.
 
-use std::fmt::Write as _;
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    fmt::Write as _,
+};
 
 use foretrace_program::{NoPool, Program, Queue, WorkPool};
 use foretrace_symbols::SourceMap;
@@ -70,17 +73,30 @@ impl PoolJson {
 pub fn warnings(trace: &Trace, program: &Program) -> Vec<String> {
     // A single worker has all tasks, whichever way it is replayed.
     let is_told = |group: &&NoPool| group.is_pool && group.threads > 1;
-    let others = program.no_pools.iter().filter(is_told);
-    others
-        .map(|group| {
-            format!(
-                "{} threads that start at {} take tasks from a queue, but are replayed as recorded, each with its own: {}",
-                group.threads,
-                start(trace, group.routine),
-                group.reason
-            )
-        })
-        .collect()
+    let mut told: Vec<(String, u32)> = Vec::new();
+    let mut places: HashMap<_, usize> = HashMap::new();
+    for group in program.no_pools.iter().filter(is_told) {
+        // Programs that make threads anew for each piece of work have many groups that are alike.
+        let alike = (group.threads, group.routine, group.reason.as_str());
+        match places.entry(alike) {
+            Entry::Occupied(place) => told[*place.get()].1 += 1,
+            Entry::Vacant(place) => {
+                let text = format!(
+                    "{} threads that start at {} take tasks from a queue, but are replayed as recorded, each with its own: {}",
+                    group.threads,
+                    start(trace, group.routine),
+                    group.reason
+                );
+                place.insert(told.len());
+                told.push((text, 1));
+            }
+        }
+    }
+    let times = |(text, times): (String, u32)| match times {
+        1 => text,
+        _ => format!("{times} times: {text}"),
+    };
+    told.into_iter().map(times).collect()
 }
 
 /// Says what was looked for where no pool can be replayed, and why it was not found.
