@@ -10,6 +10,7 @@
 //! Deliberately absent: making predictions, which is the simulator's, and printing.
 
 mod calls;
+mod constructs;
 mod contention;
 mod critical_path;
 mod operations;
@@ -25,6 +26,7 @@ mod wakes;
 mod what_if;
 
 pub use {
+    constructs::Constructs,
     contention::{Contention, contention},
     critical_path::{PathStep, critical_path},
     operations::{OperationCount, operation_counts},

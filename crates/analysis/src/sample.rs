@@ -69,7 +69,7 @@ impl Sample {
         self.object(ObjectKind::Once)
     }
 
-    fn object(&mut self, kind: ObjectKind) -> ObjectId {
+    pub fn object(&mut self, kind: ObjectKind) -> ObjectId {
         let id = ObjectId::from_index(self.trace.objects.len());
         self.trace.objects.push(Object {
             kind,

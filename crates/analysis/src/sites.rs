@@ -2,9 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use foretrace_trace::{Nanos, ObjectId, ObjectKind, Operation, SiteId, ThreadId, Trace};
+use foretrace_trace::{Call, Nanos, ObjectId, ObjectKind, Operation, SiteId, ThreadId, Trace};
 
-use crate::calls::{Wait, for_each_call};
+use crate::{
+    calls::{Wait, for_each_call},
+    constructs::Constructs,
+};
 
 /// What one place in the program called, and how long threads waited there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +16,8 @@ pub struct SiteContention {
     pub site: SiteId,
     /// The operation's name, as in text traces.
     pub operation: &'static str,
+    /// The OpenMP construct that it stands for, if it does.
+    pub construct: Option<&'static str>,
     /// The kind of its objects; `None` for an operation on threads.
     pub kind: Option<ObjectKind>,
     /// The objects that were named from there, each once, in the order of their first use.
@@ -36,6 +41,7 @@ pub struct SiteContention {
 /// Calls whose place is not known are left out.
 pub fn site_contention(trace: &Trace) -> Vec<SiteContention> {
     let mut table = Table {
+        constructs: Constructs::of(trace),
         of_site: vec![Vec::new(); trace.sites.len()],
         ..Table::default()
     };
@@ -48,7 +54,7 @@ pub fn site_contention(trace: &Trace) -> Vec<SiteContention> {
         };
         let position = *of_call
             .entry((site, operation))
-            .or_insert_with(|| table.name(trace, site, operation));
+            .or_insert_with(|| table.name(trace, site, &complete.call));
         table.entries[position].count(operation.times(), complete.wait);
     });
     let mut entries = table.entries;
@@ -60,6 +66,7 @@ pub fn site_contention(trace: &Trace) -> Vec<SiteContention> {
 /// The entries, and how to find them.
 #[derive(Default)]
 struct Table {
+    constructs: Constructs,
     entries: Vec<SiteContention>,
     of_site: Vec<Vec<usize>>,
     objects: HashSet<(usize, ObjectId)>,
@@ -68,7 +75,8 @@ struct Table {
 
 impl Table {
     /// Finds or makes the entry of an operation, notes what the operation names, and returns the entry's position.
-    fn name(&mut self, trace: &Trace, site: SiteId, operation: Operation) -> usize {
+    fn name(&mut self, trace: &Trace, site: SiteId, call: &Call) -> usize {
+        let operation = call.operation;
         let name = operation.name();
         let kind = operation
             .object()
@@ -80,7 +88,9 @@ impl Table {
             .copied()
             .find(|&position| is_it(&self.entries[position]));
         let position = known.unwrap_or_else(|| {
-            self.entries.push(SiteContention::new(site, name, kind));
+            let construct = self.constructs.construct(trace, call);
+            let entry = SiteContention::new(site, (name, construct), kind);
+            self.entries.push(entry);
             of_site.push(self.entries.len() - 1);
             self.entries.len() - 1
         });
@@ -101,10 +111,20 @@ impl Table {
 }
 
 impl SiteContention {
-    fn new(site: SiteId, operation: &'static str, kind: Option<ObjectKind>) -> Self {
+    /// Returns what users call it: the construct, or the operation.
+    pub fn name(&self) -> &'static str {
+        self.construct.unwrap_or(self.operation)
+    }
+
+    fn new(
+        site: SiteId,
+        (operation, construct): (&'static str, Option<&'static str>),
+        kind: Option<ObjectKind>,
+    ) -> Self {
         Self {
             site,
             operation,
+            construct,
             kind,
             objects: Vec::new(),
             threads: Vec::new(),

@@ -2,6 +2,8 @@
 
 use foretrace_trace::{ObjectId, Operation, SiteId, Trace};
 
+use crate::Constructs;
+
 /// A place in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Spot {
@@ -9,7 +11,7 @@ pub enum Spot {
     Begin,
     /// Where a call comes from.
     Site(SiteId),
-    /// Where that is not known: what is called, by its name in text traces, and with what.
+    /// Where that is not known: what is called, by its [name](Constructs::name), and with what.
     Call(&'static str, Option<ObjectId>),
 }
 
@@ -27,6 +29,7 @@ pub struct Spots<'t> {
     trace: &'t Trace,
     /// The returns from calls, each with its call, in order.
     returns: Vec<(u32, u32)>,
+    constructs: Constructs,
 }
 
 impl<'t> Spots<'t> {
@@ -44,7 +47,11 @@ impl<'t> Spots<'t> {
                 _ => *last = Some(number),
             }
         }
-        Self { trace, returns }
+        Self {
+            trace,
+            returns,
+            constructs: Constructs::of(trace),
+        }
     }
 
     /// Returns the trace.
@@ -62,7 +69,12 @@ impl<'t> Spots<'t> {
     pub fn at(&self, event: u32) -> Option<Spot> {
         let call = self.trace.events.get(self.call(event) as usize)?;
         let call = self.trace.call(call);
-        let name = || Spot::Call(call.operation.name(), call.operation.object());
+        let name = || {
+            Spot::Call(
+                self.constructs.name(self.trace, call),
+                call.operation.object(),
+            )
+        };
         Some(call.site.map_or_else(name, Spot::Site))
     }
 }

@@ -198,13 +198,23 @@ impl Study {
             seed,
             ..self.machine(cpus)?
         };
-        let (result, others) = self.predict_on(&machine);
-        Ok(Prediction {
+        let of_models = self.predict_on(&machine);
+        Ok(self.prediction(cpus, of_models, one_cpu))
+    }
+
+    /// Puts together a prediction for a number of CPUs, of what the models give that were tried, and what others do.
+    fn prediction(
+        &self,
+        cpus: u32,
+        (result, others): (foretrace_sim::Prediction, Vec<Attempt>),
+        one_cpu: SimTime,
+    ) -> Prediction {
+        Prediction {
             result,
             others,
             one_cpu,
             workers: self.how.workers.map(|workers| workers.on(cpus)),
-        })
+        }
     }
 
     /// Returns a study of the same program under other conditions; what it was assumed to spend on refilling caches stays.
@@ -249,12 +259,8 @@ impl Study {
         self.description.check_bindings(cpus)?;
         let machine = self.machine(cpus)?;
         let program = self.program_on(cpus);
-        Ok(Prediction {
-            result: foretrace_sim::predict(&program, &machine, self.choice()),
-            others: Vec::new(),
-            one_cpu,
-            workers: self.how.workers.map(|workers| workers.on(cpus)),
-        })
+        let result = foretrace_sim::predict(&program, &machine, self.choice());
+        Ok(self.prediction(cpus, (result, Vec::new()), one_cpu))
     }
 
     /// Predicts the course of what a prediction shows, with every operation.

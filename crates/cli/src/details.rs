@@ -1,5 +1,6 @@
 //! What the events of a trace were and where in the source they were called, for the window and for saved schedules.
 
+use foretrace_analysis::Constructs;
 use foretrace_schedule::{Details, Event, EventClass, Marks, Schedule, Site};
 use foretrace_symbols::{Place, SourceMap};
 use foretrace_trace::{Call, Operation, SiteId, Trace};
@@ -8,11 +9,13 @@ use foretrace_viewer::source::{EventInfo, RETURN};
 /// Returns what a schedule is saved with: all events of the trace that it was predicted from.
 pub fn of(trace: &Trace, schedule: &Schedule, marks: Marks) -> Details {
     let sources = SourceMap::new(trace);
+    let constructs = Constructs::of(trace);
     let mut names: Vec<String> = Vec::new();
     let mut events = Vec::with_capacity(trace.events.len());
     // With another number of workers there may be fewer threads than were recorded.
     let lane = |lane: &u32| (*lane as usize) < schedule.lanes.len();
-    let info = (0..trace.events.len() as u32).filter_map(|number| event(trace, number));
+    let info =
+        (0..trace.events.len() as u32).filter_map(|number| event(trace, &constructs, number));
     for info in info {
         let known = names.iter().position(|name| *name == info.operation);
         let name = known.unwrap_or_else(|| {
@@ -78,7 +81,7 @@ pub fn of_messages(schedule: &Schedule) -> Details {
 }
 
 /// Returns what an event of a trace is.
-pub fn event(trace: &Trace, event: u32) -> Option<EventInfo> {
+pub fn event(trace: &Trace, constructs: &Constructs, event: u32) -> Option<EventInfo> {
     let number = event as usize;
     let event = trace.events.get(number)?;
     let call = trace.call(event);
@@ -87,8 +90,8 @@ pub fn event(trace: &Trace, event: u32) -> Option<EventInfo> {
         .flatten();
     Some(EventInfo {
         operation: match returned {
-            Some(returned) => format!("{RETURN}{}", returned.operation.name()).into(),
-            None => call.operation.name().into(),
+            Some(returned) => format!("{RETURN}{}", constructs.name(trace, returned)).into(),
+            None => constructs.name(trace, call).into(),
         },
         class: class(call.operation),
         lane: call.thread.0,
@@ -228,8 +231,10 @@ mod tests {
                     0 A create B cpu=0\n5 A cond_wait c m site=prog+0x10 cpu=5\n6 B lock m cpu=1\n7 B cond_signal c cpu=2\n\
                     8 B unlock m cpu=3\n8 B terminate cpu=3\n9 A return cpu=6\n10 A terminate cpu=7\n";
         let trace = foretrace_trace::text::parse(text, "test").unwrap();
+        let constructs = Constructs::of(&trace);
         let named = |name: &str| {
-            let events = (0..trace.events.len() as u32).filter_map(|number| event(&trace, number));
+            let events = (0..trace.events.len() as u32)
+                .filter_map(|number| event(&trace, &constructs, number));
             let mut events = events.filter(|event| event.operation == name);
             events.next().unwrap()
         };

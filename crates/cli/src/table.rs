@@ -13,16 +13,33 @@ pub enum Align {
     Right,
 }
 
-/// Lays out rows under a header: aligned columns, two spaces apart, without lines.
+/// Stands where nothing is known.
+const UNKNOWN: &str = "-";
+
+/// Returns what stands where nothing is known.
+pub fn unknown() -> String {
+    UNKNOWN.to_owned()
+}
+
+/// Lays out rows under a header: aligned columns, two spaces apart, without lines. A column of text in which nothing is known is left
+/// out.
 pub fn render<const N: usize>(
     columns: [(&str, Align); N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
+    let rows: Vec<[String; N]> = rows.into_iter().collect();
+    let is_known = |column: usize| {
+        let is_text = columns[column].1 == Align::Left;
+        !is_text || rows.is_empty() || rows.iter().any(|row| row[column] != UNKNOWN)
+    };
+    let known: [bool; N] = std::array::from_fn(is_known);
     let cells = |texts: [String; N]| {
         texts
             .into_iter()
             .zip(columns)
-            .map(|(text, (_, align))| {
+            .zip(known)
+            .filter(|(_, is_known)| *is_known)
+            .map(|((text, (_, align)), _)| {
                 // A row is a line, whatever names hold.
                 let text = output::harmless(&text).replace('\n', "\\n");
                 Cell::new(text).set_alignment(match align {
@@ -60,5 +77,22 @@ mod tests {
             ],
         );
         assert_eq!(text, "name    count\na           1\nlonger   1000\n");
+    }
+
+    #[test]
+    fn columns_of_text_in_which_nothing_is_known_are_left_out() {
+        let columns = [
+            ("name", Align::Left),
+            ("source", Align::Left),
+            ("line", Align::Left),
+            ("time", Align::Right),
+        ];
+        let row = |name: &str, line: &str| [name, UNKNOWN, line, UNKNOWN].map(str::to_owned);
+        let text = render(columns, [row("a", UNKNOWN), row("b", "7")]);
+        assert_eq!(
+            text,
+            "name  line  time\na     -        -\nb     7        -\n"
+        );
+        assert_eq!(render(columns, []), "name  source  line  time\n");
     }
 }

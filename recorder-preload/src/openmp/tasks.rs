@@ -134,7 +134,8 @@ impl Task {
         let Some(team) = Team::of_barrier(self.barrier).filter(|_| hook::recording()) else {
             return call();
         };
-        let site = self.body as usize as u64;
+        // A site is behind its call, so the first of the function's own addresses tells nothing of it.
+        let site = self.body as usize as u64 + 1;
         AtBarrier::leave_if_passed();
         match self.number {
             Some(number) => number.begin(team, site),

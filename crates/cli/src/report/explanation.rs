@@ -5,11 +5,13 @@ use std::{
     fmt::Write as _,
 };
 
-use foretrace_analysis::{Change, OnPath, PathShare, PredictedWait, Spot, Stretch, Within};
+use foretrace_analysis::{
+    Change, Constructs, OnPath, PathShare, PredictedWait, Spot, Stretch, Within,
+};
 use foretrace_schedule::{Activity, Schedule, SimTime, State, WaitKind};
 use foretrace_sim::Run;
 use foretrace_symbols::{Place, SourceMap};
-use foretrace_trace::{ObjectId, SiteId, Trace};
+use foretrace_trace::{Call, ObjectId, SiteId, Trace};
 use foretrace_viewer::source::Advice;
 use serde::Serialize;
 
@@ -21,7 +23,7 @@ use super::{
 };
 use crate::{
     core::Prediction,
-    table::{Align, render},
+    table::{Align, render, unknown},
 };
 
 /// As many rows as a table shows; the JSON form has them all.
@@ -49,7 +51,8 @@ pub struct Explanation<'t> {
     trace: &'t Trace,
     sources: SourceMap,
     /// What is called at each site.
-    calls: HashMap<SiteId, &'static str>,
+    calls: HashMap<SiteId, &'t Call>,
+    constructs: Constructs,
     prediction: Prediction,
     /// The prediction for a CPU a thread, where those are more.
     most: Option<Prediction>,
@@ -71,7 +74,7 @@ impl<'t> Explanation<'t> {
         let mut calls = HashMap::new();
         for call in &trace.calls {
             if let Some(site) = call.site {
-                calls.entry(site).or_insert(call.operation.name());
+                calls.entry(site).or_insert(call);
             }
         }
         // Stable, so that equals stay in the order in which they were found.
@@ -80,6 +83,7 @@ impl<'t> Explanation<'t> {
             trace,
             sources: SourceMap::new(trace),
             calls,
+            constructs: Constructs::of(trace),
             prediction,
             most,
             schedule,
@@ -179,25 +183,24 @@ impl<'t> Explanation<'t> {
     }
 
     fn on_path(&self, share: &PathShare) -> [String; 3] {
-        let dash = || "-".to_owned();
         match share.what {
             OnPath::Code(stretch) => [
                 self.functions(stretch)
                     .or_else(|| self.routine(stretch, &share.lanes))
-                    .unwrap_or_else(dash),
+                    .unwrap_or_else(unknown),
                 self.spot(stretch.from),
                 self.spot(stretch.to),
             ],
             OnPath::Call(spot) => [
-                self.function(spot).unwrap_or_else(dash),
+                self.function(spot).unwrap_or_else(unknown),
                 self.spot(spot),
                 "(within the call)".to_owned(),
             ],
-            OnPath::NoCpu => ["(waits for a CPU)".to_owned(), dash(), dash()],
+            OnPath::NoCpu => ["(waits for a CPU)".to_owned(), unknown(), unknown()],
             OnPath::Wait(activity, spot) => [
                 format!("({})", waiting(activity)),
-                dash(),
-                spot.map_or_else(dash, |spot| self.spot(spot)),
+                unknown(),
+                spot.map_or_else(unknown, |spot| self.spot(spot)),
             ],
         }
     }
@@ -216,17 +219,16 @@ impl<'t> Explanation<'t> {
             ("mostly until", Align::Left),
         ];
         let rows = self.waits.iter().take(MOST_ROWS).map(|wait| {
-            let dash = || "-".to_owned();
             let spot = wait.spot;
             [
                 wait.total.to_string(),
                 wait.times.to_string(),
                 wait.longest.length().to_string(),
                 spot.and_then(|spot| self.function(spot))
-                    .unwrap_or_else(dash),
-                spot.map_or_else(dash, |spot| self.spot(spot)),
+                    .unwrap_or_else(unknown),
+                spot.map_or_else(unknown, |spot| self.spot(spot)),
                 self.objects(wait),
-                wait.ended_by.map_or_else(dash, |spot| self.spot(spot)),
+                wait.ended_by.map_or_else(unknown, |spot| self.spot(spot)),
             ]
         });
         let table = render(columns, rows) + &more(self.waits.len(), MOST_ROWS);
@@ -359,7 +361,9 @@ impl<'t> Explanation<'t> {
             Spot::Site(site) => {
                 let place = self.place(site);
                 let place = source(place).unwrap_or_else(|| shortened_name(&place.name()));
-                format!("{} {place}", self.calls.get(&site).unwrap_or(&"call"))
+                let call = self.calls.get(&site);
+                let called = call.map_or("call", |call| self.constructs.name(self.trace, call));
+                format!("{called} {place}")
             }
         }
     }
@@ -413,7 +417,7 @@ impl<'t> Explanation<'t> {
 
     fn object(&self, object: u32) -> String {
         let label = self.schedule.objects.get(object as usize);
-        label.map_or_else(|| "-".to_owned(), |label| label.name.clone())
+        label.map_or_else(unknown, |label| label.name.clone())
     }
 
     fn objects(&self, wait: &PredictedWait) -> String {
@@ -530,14 +534,13 @@ impl<'t> Explanation<'t> {
         let (operation, object, site) = match spot {
             Spot::Begin => ("begin", None, None),
             Spot::Call(name, object) => (name, object, None),
-            Spot::Site(site) => {
-                let name = self.calls.get(&site).copied();
-                (name.unwrap_or("call"), None, Some(site))
-            }
+            Spot::Site(site) => ("call", None, Some(site)),
         };
+        let call = site.and_then(|site| self.calls.get(&site).copied());
         let place = site.and_then(|site| self.place(site).frame());
         SpotJson {
-            operation,
+            operation: call.map_or(operation, |call| call.operation.name()),
+            construct: call.and_then(|call| self.constructs.construct(self.trace, call)),
             object: object.map(|object| self.object(object.0)),
             place: FrameJson::new(place),
         }
@@ -617,6 +620,8 @@ struct ChangeJson<'a> {
 #[derive(Debug, Serialize)]
 struct SpotJson<'a> {
     operation: &'static str,
+    /// The OpenMP construct that this stands for; `null` if it is what it says.
+    construct: Option<&'static str>,
     object: Option<String>,
     #[serde(flatten)]
     place: FrameJson<'a>,

@@ -5,7 +5,7 @@ use foretrace_network::Description;
 use foretrace_schedule::SimTime;
 use serde_json::{Value, json};
 
-use crate::table::{Align, render};
+use crate::table::{Align, render, unknown};
 
 /// A number of ranks, and how it went with them.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ pub fn text(points: &[Point], network: &Description) -> String {
         .max()
         .unwrap_or_default();
     let share = |time: SimTime, of: SimTime| match of {
-        SimTime::ZERO => "-".to_owned(),
+        SimTime::ZERO => unknown(),
         whole => format!("{:.0} %", 100.0 * time.0 as f64 / whole.0 as f64),
     };
     let rows = points.iter().map(|point| {

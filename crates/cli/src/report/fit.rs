@@ -4,7 +4,7 @@ use foretrace_masterslave::fit::Fit;
 use foretrace_trace::Nanos;
 use serde::Serialize;
 
-use crate::table::{Align, render};
+use crate::table::{Align, render, unknown};
 
 /// What was recognized, and what the models predict of it.
 pub struct Report<'a> {
@@ -143,14 +143,14 @@ impl Report<'_> {
                 rate(row.rate_model),
                 rate(row.queueing),
                 rate(row.network),
-                row.replay.map_or_else(|| "-".to_owned(), rate),
+                row.replay.map_or_else(unknown, rate),
             ]
         });
         let choices = self.choices();
         let last = self.rows.last().map(|row| row.slaves);
         // The last row may not be the best yet.
         let choice = |slaves: Option<u32>| match slaves {
-            None => "-".to_owned(),
+            None => unknown(),
             Some(n) if Some(n) == last => format!("{n} or more"),
             Some(n) => n.to_string(),
         };

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     launch,
-    table::{Align, render},
+    table::{Align, render, unknown},
 };
 
 /// As many threads as the table shows; the JSON form has them all.
@@ -127,7 +127,7 @@ impl<'a> Info<'a> {
         let total = self.trace.total_cpu().0.max(1) as f64;
         let rows = self.threads.iter().take(MOST_THREADS).map(|summary| {
             let thread = &self.trace.threads[summary.thread.index()];
-            let time = |time: Option<Nanos>| time.map_or_else(|| "-".to_owned(), |t| t.to_string());
+            let time = |time: Option<Nanos>| time.map_or_else(unknown, |t| t.to_string());
             [
                 thread.name.clone(),
                 summary.cpu.to_string(),
@@ -177,8 +177,7 @@ impl<'a> Info<'a> {
 
     /// Shows a number about waiting, or a dash where the trace does not say who waited.
     fn waiting<T: ToString>(&self, number: &T) -> String {
-        self.known(number)
-            .map_or_else(|| "-".to_owned(), ToString::to_string)
+        self.known(number).map_or_else(unknown, ToString::to_string)
     }
 
     /// Passes on a number about waiting where the trace says who waited.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     messages::{Replay, answered, cpus_per_rank, on_one_cpu, ranks, warnings, work},
-    table::{Align, render},
+    table::{Align, render, unknown},
 };
 
 /// As many ranks or messages as a report lists; the JSON form has them all.
@@ -175,7 +175,7 @@ pub fn text(replay: &Replay, attempts: &[Attempt]) -> String {
                 format!("{efficiency:.0} %"),
             ]
         } else {
-            ["-", "-", "-"].map(str::to_owned)
+            std::array::from_fn(|_| unknown())
         };
         let note = if run.is_complete() {
             String::new()

@@ -8,7 +8,7 @@ use foretrace_sim::{Attempt, Overruled};
 use crate::{
     core::Prediction,
     several::{Answer, Recorded, Way},
-    table::{Align, render},
+    table::{Align, render, unknown},
 };
 
 /// As many deadlocks as are explained; the JSON form has them all.
@@ -59,8 +59,7 @@ pub fn several(recordings: &[Recorded], answers: &[Answer]) -> String {
     let rows = answers.iter().map(|answer| {
         let [cpus, model, makespan, speedup, efficiency, others] = row(answer.prediction);
         let bounds = answer.speedups();
-        let bound =
-            |bound: Option<f64>| bound.map_or("-".to_owned(), |bound| format!("{bound:.2}"));
+        let bound = |bound: Option<f64>| bound.map_or(unknown(), |bound| format!("{bound:.2}"));
         let lowest = bound(bounds.map(|(lowest, _)| lowest));
         let highest = bound(bounds.map(|(_, highest)| highest));
         [
@@ -129,9 +128,15 @@ fn others(prediction: &Prediction) -> String {
 fn row(prediction: &Prediction) -> [String; 6] {
     let cpus = prediction.cpus().to_string();
     let Some(Attempt { model, run, .. }) = prediction.answered() else {
-        let dash = || "-".to_owned();
         let deadlock = "deadlock".to_owned();
-        return [cpus, deadlock, dash(), dash(), dash(), String::new()];
+        return [
+            cpus,
+            deadlock,
+            unknown(),
+            unknown(),
+            unknown(),
+            String::new(),
+        ];
     };
     let speedup = prediction.speedup(run);
     let efficiency = 100.0 * speedup / f64::from(prediction.cpus());
@@ -174,7 +179,7 @@ fn attempt_row(prediction: &Prediction, attempt: &Attempt, note: String) -> [Str
         let speedup = prediction.speedup(&attempt.run);
         (attempt.run.end.to_string(), format!("{speedup:.2}"))
     } else {
-        ("-".to_owned(), "-".to_owned())
+        (unknown(), unknown())
     };
     let cpus = prediction.cpus().to_string();
     [

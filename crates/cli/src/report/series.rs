@@ -4,7 +4,7 @@ use foretrace_trace::Trace;
 
 use crate::{
     launch,
-    table::{Align, render},
+    table::{Align, render, unknown},
 };
 
 /// Returns a table with a row for each recording.
@@ -30,7 +30,7 @@ fn row((cpus, trace): &(u32, Trace)) -> [String; 7] {
         trace.events.len().to_string(),
         trace.total_cpu().to_string(),
         trace.warnings.len().to_string(),
-        exit.map_or_else(|| "-".to_owned(), launch::exit_text),
+        exit.map_or_else(unknown, launch::exit_text),
         trace.source.clone(),
     ]
 }

@@ -5,7 +5,7 @@ use foretrace_symbols::{Frame, Place, SourceMap};
 use foretrace_trace::{Nanos, Returns, Trace};
 use serde::Serialize;
 
-use crate::table::{Align, render};
+use crate::table::{Align, render, unknown};
 
 /// As many call sites as the table shows; the JSON form has them all.
 const MOST_SITES: usize = 15;
@@ -61,8 +61,8 @@ impl<'a> Sites<'a> {
                 let place = self.sources.call(contention.site);
                 let row = [
                     shortened_name(&place.name()),
-                    source(place).unwrap_or_else(|| "-".to_owned()),
-                    contention.operation.to_owned(),
+                    source(place).unwrap_or_else(unknown),
+                    contention.name().to_owned(),
                     self.named(contention),
                     contention.calls.to_string(),
                     contention.blocked.to_string(),
@@ -73,7 +73,7 @@ impl<'a> Sites<'a> {
                 let callers = self.sources.callers(contention.site).map(|place| {
                     let mut row = [const { String::new() }; 8];
                     row[0] = format!("  < {}", shortened_name(&place.name()));
-                    row[1] = source(place).unwrap_or_else(|| "-".to_owned());
+                    row[1] = source(place).unwrap_or_else(unknown);
                     row
                 });
                 std::iter::once(row).chain(callers).collect::<Vec<_>>()
@@ -93,7 +93,7 @@ impl<'a> Sites<'a> {
             ([object], _, _) => self.trace.objects[object.index()].name.clone(),
             (objects, _, Some(kind)) => format!("{} x{}", kind.name(), objects.len()),
             (_, [thread], None) => self.trace.threads[thread.index()].name.clone(),
-            ([], [], None) => "-".to_owned(),
+            ([], [], None) => unknown(),
             (_, threads, None) => format!("thread x{}", threads.len()),
         }
     }
@@ -135,6 +135,7 @@ impl<'a> Sites<'a> {
                 .map(PlaceJson::new)
                 .collect(),
             operation: contention.operation,
+            construct: contention.construct,
             object_kind: contention.kind.map(foretrace_trace::ObjectKind::name),
             objects: contention
                 .objects
@@ -224,6 +225,8 @@ pub struct SiteJson<'a> {
     /// The functions that it was called through, from the inside out, where call stacks were recorded.
     callers: Vec<PlaceJson<'a>>,
     operation: &'static str,
+    /// The OpenMP construct that the operation stands for; `null` if it is what it says.
+    construct: Option<&'static str>,
     object_kind: Option<&'static str>,
     objects: Vec<&'a str>,
     threads: Vec<&'a str>,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::sites::{FrameJson, shortened_name, source};
 use crate::{
     launch::spins::{self, Found, WaitingLoop},
-    table::{Align, render},
+    table::{Align, render, unknown},
 };
 
 /// As many places as the table shows; the JSON form has them all.
@@ -40,8 +40,8 @@ pub fn table(spins: &[Spin], sources: &SourceMap) -> Option<(String, String)> {
     let rows = spins.iter().take(MOST_PLACES).map(|spin| {
         let place = spin.site.map(|site| sources.call(site));
         [
-            place.map_or_else(|| "-".to_owned(), |place| shortened_name(&place.name())),
-            place.and_then(source).unwrap_or_else(|| "-".to_owned()),
+            place.map_or_else(unknown, |place| shortened_name(&place.name())),
+            place.and_then(source).unwrap_or_else(unknown),
             spin.operation.to_owned(),
             spin.failures.to_string(),
             spin.times.to_string(),

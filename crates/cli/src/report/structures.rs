@@ -6,7 +6,7 @@ use foretrace_trace::Trace;
 use serde::Serialize;
 
 use super::sites::{PlaceJson, shortened_name, source};
-use crate::table::{Align, render};
+use crate::table::{Align, render, unknown};
 
 /// As many condition variables as the table shows; the JSON form has them all.
 const MOST_CONDITIONS: usize = 20;
@@ -37,8 +37,8 @@ pub fn table(
             trace.objects[structure.object.index()].name.clone(),
             replayed_as(structure),
             structure.waits.to_string(),
-            place.map_or_else(|| "-".to_owned(), |place| shortened_name(&place.name())),
-            place.and_then(source).unwrap_or_else(|| "-".to_owned()) + &more,
+            place.map_or_else(unknown, |place| shortened_name(&place.name())),
+            place.and_then(source).unwrap_or_else(unknown) + &more,
         ]
     });
     let known = structures.iter().filter(|s| s.pattern.is_some()).count();

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     core::Prediction,
-    table::{Align, render},
+    table::{Align, render, unknown},
 };
 
 /// The share of the machine that others may use without a warning.
@@ -159,7 +159,7 @@ pub fn text(validation: &Validation) -> String {
         .iter()
         .flat_map(Comparison::rows)
         .map(|row| {
-            let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+            let or_dash = |text: Option<String>| text.unwrap_or_else(unknown);
             let percent =
                 |error: Option<f64>| error.map(|error| format!("{:+.1} %", 100.0 * error));
             let model = row.prediction.answered().map(|answer| answer.model.name());

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use foretrace_analysis::Constructs;
 use foretrace_symbols::SourceMap;
 use foretrace_trace::Trace;
 use foretrace_viewer::source::{EventInfo, SiteInfo};
@@ -11,6 +12,7 @@ use crate::details;
 /// What a trace says about its events.
 pub struct Events {
     trace: Trace,
+    constructs: Constructs,
     // Reads files when it is first asked about them, which one thread at a time can do.
     sources: Mutex<SourceMap>,
 }
@@ -20,6 +22,7 @@ impl Events {
     pub fn new(trace: Trace) -> Self {
         Self {
             sources: Mutex::new(SourceMap::new(&trace)),
+            constructs: Constructs::of(&trace),
             trace,
         }
     }
@@ -31,7 +34,7 @@ impl Events {
 
     /// Returns what an event is.
     pub fn event(&self, event: u32) -> Option<EventInfo> {
-        details::event(&self.trace, event)
+        details::event(&self.trace, &self.constructs, event)
     }
 
     /// Returns where a call was made.

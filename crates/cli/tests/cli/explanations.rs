@@ -37,14 +37,50 @@ int main(void) {
 }
 ";
 
-/// Records the program; returns what is explained of it on three CPUs.
-fn explained() -> (String, Value) {
+/// Three threads share a loop, enter a section in the order of its iterations, and do tasks.
+const OPENMP: &str = "\
+static volatile double sum;
+static void work(int count) {
+    for (int round = 0; round < count; round++) sum += round;
+}
+int main(void) {
+#pragma omp parallel num_threads(3)
+    {
+#pragma omp for schedule(dynamic)
+        for (int piece = 0; piece < 60; piece++)
+            work(100000);
+#pragma omp for ordered
+        for (int piece = 0; piece < 12; piece++) {
+#pragma omp ordered
+            work(100000);
+        }
+#pragma omp single
+        for (int piece = 0; piece < 6; piece++) {
+#pragma omp task
+            work(1000000);
+        }
+    }
+    return 0;
+}
+";
+
+/// Records a program that was built with an option; returns what is explained of it on three CPUs.
+fn explained(source: &str, option: &str) -> (String, Value) {
     let environment = TestEnvironment::new();
-    let program = environment.compile("updates", SOURCE, &["-g", "-O1", "-pthread"]);
+    let program = environment.compile("program", source, &["-g", "-O1", option]);
     let program = program.display().to_string();
-    let record = ["record", "--quiet", "-o", "updates.ftrace", "--", &program];
+    let record = [
+        "record",
+        "--quiet",
+        "--pretend-cpus",
+        "3",
+        "-o",
+        "program.ftrace",
+        "--",
+        &program,
+    ];
     assert!(environment.run(&record).contains("exit code: 0"));
-    let explain = ["explain", "updates.ftrace", "--cpus", "3"];
+    let explain = ["explain", "program.ftrace", "--cpus", "3"];
     let text = environment.run(&explain);
     let json = environment
         .command(&explain)
@@ -57,7 +93,7 @@ fn explained() -> (String, Value) {
 
 #[test]
 fn what_limits_a_run_is_named_by_line_and_what_would_help_is_predicted() {
-    let (text, json) = explained();
+    let (text, json) = explained(SOURCE, "-pthread");
     let path = json["critical_path"].as_array().expect("it is a list");
     let line = |spot: &Value| spot["line"].as_u64();
     let section = &path[0];
@@ -97,6 +133,21 @@ fn what_limits_a_run_is_named_by_line_and_what_would_help_is_predicted() {
     assert!(makespan("finer-locks") < 0.8 * before, "{text}");
     assert!(makespan("twice-as-fast") < 0.8 * before, "{text}");
     assert!(text.contains("nobody waited for mutex 1 (lock "), "{text}");
+}
+
+#[test]
+fn openmp_s_constructs_are_named_as_in_the_source() {
+    let (text, json) = explained(OPENMP, "-fopenmp");
+    for construct in ["worksharing", "task", "parallel", "ordered"] {
+        let named = format!("{construct} ");
+        assert!(text.contains(&named), "{construct}: {text}");
+    }
+    for stands_for_it in ["sem_post", "sem_trywait", "doacross"] {
+        assert!(!text.contains(stands_for_it), "{text}");
+    }
+    let path = json["critical_path"].as_array().expect("there is one");
+    let begins = |part: &Value| part["from"]["construct"] == "worksharing";
+    assert!(path.iter().any(begins), "{json}");
 }
 
 #[test]

@@ -57,8 +57,8 @@ pub(super) struct Sections {
     of_mutex: BTreeMap<ObjectId, Vec<u32>>,
     /// From which places each condition variable is waited on, and how often.
     waits: BTreeMap<ObjectId, (BTreeSet<SiteId>, u64)>,
-    /// Signals and broadcasts of threads that had not locked their mutex before.
-    bare: Vec<(ObjectId, u32, bool)>,
+    /// Signals and broadcasts of threads that had not locked their mutex before: event, and whether it was a broadcast.
+    bare: BTreeMap<ObjectId, Vec<(u32, bool)>>,
     mutex_of: BTreeMap<ObjectId, ObjectId>,
     /// Condition variables that nobody waited on, but which are only signalled under one mutex each, of which that is not known of any other.
     unawaited: BTreeSet<ObjectId>,
@@ -120,18 +120,20 @@ impl Sections {
 
     /// Returns the condition variables and the sections, in the order in which they began, of each mutex of which all uses of these are known.
     pub fn of_mutexes(&self) -> impl Iterator<Item = (Vec<ObjectId>, Vec<&Section>)> {
-        let known = |(mutex, positions): (&ObjectId, &Vec<u32>)| {
-            let of_mutex = self.mutex_of.iter().filter(|(_, of)| *of == mutex);
-            let conds: Vec<ObjectId> = of_mutex.map(|(&cond, _)| cond).collect();
-            let is_bare = |cond: &ObjectId| self.bare.iter().any(|(bare, ..)| bare == cond);
-            let is_odd = |cond: &ObjectId| self.ambiguous.contains(cond) || is_bare(cond);
-            if conds.is_empty() || conds.iter().any(is_odd) {
+        let mut conds: BTreeMap<ObjectId, Vec<ObjectId>> = BTreeMap::new();
+        for (&cond, &mutex) in &self.mutex_of {
+            conds.entry(mutex).or_default().push(cond);
+        }
+        conds.into_iter().filter_map(|(mutex, conds)| {
+            let is_odd =
+                |cond: &ObjectId| self.ambiguous.contains(cond) || self.bare.contains_key(cond);
+            if conds.iter().any(is_odd) {
                 return None;
             }
-            let sections = positions.iter().map(|&place| &self.all[place as usize]);
+            let positions = self.of_mutex.get(&mutex)?.iter();
+            let sections = positions.map(|&place| &self.all[place as usize]);
             Some((conds, sections.collect()))
-        };
-        self.of_mutex.iter().filter_map(known)
+        })
     }
 
     /// Returns how those are used that nobody waited on, but which are told and looked at by the same calls as another: who tells is
@@ -251,10 +253,7 @@ impl Sections {
         uses.runs_out = sections.iter().any(|section| section.ran_out);
         uses.repeats = sections.iter().any(|section| section.times > 1);
         uses.sections = sections;
-        let bare = self.bare.iter().filter(|signal| signal.0 == cond);
-        uses.bare = bare
-            .map(|&(_, event, broadcasts)| (event, broadcasts))
-            .collect();
+        uses.bare = self.bare.get(&cond).cloned().unwrap_or_default();
         Some(uses)
     }
 }
@@ -400,7 +399,7 @@ impl<'t> Collector<'t> {
                 all: Vec::new(),
                 of_mutex: BTreeMap::new(),
                 waits: BTreeMap::new(),
-                bare: Vec::new(),
+                bare: BTreeMap::new(),
                 mutex_of,
                 unawaited: unawaited.into_keys().collect(),
                 ambiguous,
@@ -476,7 +475,8 @@ impl<'t> Collector<'t> {
                     let section = &mut self.sections.all[latest];
                     section.signals.push((cond, index, broadcasts));
                 } else {
-                    self.sections.bare.push((cond, index, broadcasts));
+                    let bare = self.sections.bare.entry(cond).or_default();
+                    bare.push((index, broadcasts));
                 }
             }
             _ => {}
