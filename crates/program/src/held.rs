@@ -29,7 +29,9 @@ impl Held {
                 Need::Tokens(semaphore, count) => self.take(semaphore, count),
                 _ => false,
             }),
-            Some(Role::GiveAfter(gifts)) => gifts.iter().all(|&gift| self.give(gift)),
+            Some(Role::After { gifts, needs }) => {
+                needs.is_empty() && gifts.iter().all(|&gift| self.give(gift))
+            }
             Some(Role::Give(gift)) => return self.give(*gift),
             Some(Role::Nothing) => return tells(call.operation).is_some(),
             Some(_) => false,

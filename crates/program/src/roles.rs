@@ -32,17 +32,17 @@ impl Lowering<'_> {
                 // As with any wait, getting the mutex back adds no edge.
                 self.logs[mutex.index()].mutex().reacquire(thread, 1);
             }
-            Role::GiveAfter(gifts) => {
+            Role::After { gifts, needs } => {
                 self.call(index, call);
                 for gift in gifts {
                     self.give(index, thread, gift);
                 }
+                self.take(index, thread, &needs, false);
+                self.log_taken(thread);
             }
+            Role::GiveUp(mutex) => self.give_up(index, thread, mutex),
             Role::Arrive { barrier, mutex } => {
-                let release = self.push(index, thread, Action::Unlock(mutex));
-                self.logs[mutex.index()]
-                    .mutex()
-                    .give_up(release, &mut self.edges);
+                self.give_up(index, thread, mutex);
                 self.give(index, thread, Gift::Arrival(barrier));
             }
             Role::Give(gift) => self.give(index, thread, gift),
@@ -65,6 +65,12 @@ impl Lowering<'_> {
             }
         }
         true
+    }
+
+    fn give_up(&mut self, index: usize, thread: u32, mutex: ObjectId) {
+        let release = self.push(index, thread, Action::Unlock(mutex));
+        let log = self.logs[mutex.index()].mutex();
+        log.give_up(release, &mut self.edges);
     }
 
     fn take(&mut self, index: usize, thread: u32, needs: &[Need], waited: bool) {

@@ -23,17 +23,20 @@ mod plan;
 mod polled_barrier;
 mod polling;
 mod progress;
+mod queues;
 mod rounds;
 mod sections;
 mod tokens;
 mod turnstiles;
 mod wakers;
 
+use std::collections::BTreeSet;
+
 use foretrace_trace::{ObjectId, Operation as Op, Returns, SiteId, Trace};
 
 pub(crate) use plan::{Gift, Need, Plan, Role, Roles};
 
-use self::sections::{Beyond, Sections};
+use self::sections::{Beyond, Sections, Uses};
 
 /// What a condition variable was found to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +170,7 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
         waits: 0,
         given_up: 0,
     }));
+    let mut left: Vec<&Uses<'_>> = Vec::new();
     for ((uses, place), is_progress) in uses.iter().zip(places).zip(progress) {
         let found = if is_progress {
             Some(Pattern::Progress)
@@ -187,10 +191,15 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
                 let entries = found.into_iter().map(|part| part.entry(uses.cond));
                 structures.splice(place..=place, entries);
             }
-            None => wakers::follow(trace, uses, &mut plan),
+            None => left.push(uses),
         }
     }
-    for uses in &beyond {
+    left.extend(&beyond);
+    let queues = match trace.recording {
+        Some(_) => queues::recognize(trace, &sections, &mut structures, &mut plan),
+        None => BTreeSet::new(),
+    };
+    for uses in left.iter().filter(|uses| !queues.contains(&uses.cond)) {
         wakers::follow(trace, uses, &mut plan);
     }
     (structures, plan)

@@ -19,8 +19,10 @@ pub(crate) enum Role {
     TakeFirst(Vec<Need>),
     /// The end of a wait: the thread takes what it waited for, then locks the mutex, which it did not do before.
     TakeAndLock { needs: Vec<Need>, mutex: ObjectId },
-    /// The thread does what the event says, unlock, and then lets others go on.
-    GiveAfter(Vec<Gift>),
+    /// The thread does what the event says, unlock, then lets others go on, and takes what it needs for what follows.
+    After { gifts: Vec<Gift>, needs: Vec<Need> },
+    /// The thread gives up the mutex, and no more.
+    GiveUp(ObjectId),
     /// A wait that is an arrival at a barrier: the mutex is given up, and not taken again.
     Arrive { barrier: ObjectId, mutex: ObjectId },
     /// Lets others go on, outside of any section.
@@ -209,7 +211,7 @@ impl Plan {
     }
 
     /// A section's wait is nothing; where the section never ended, nor is the section.
-    fn pass(&mut self, section: &Section) {
+    pub(super) fn pass(&mut self, section: &Section) {
         if section.unlock == NONE {
             self.look(section);
         } else {
@@ -320,8 +322,7 @@ impl Plan {
 
     /// Gives something with the end of a section, though several may wait for it.
     fn give_once(&mut self, end: u32, gift: Gift) {
-        let known =
-            matches!(self.roles.get(&end), Some(Role::GiveAfter(gifts)) if gifts.contains(&gift));
+        let known = matches!(self.roles.get(&end), Some(Role::After { gifts, .. }) if gifts.contains(&gift));
         if !known {
             self.add_gift(end, gift);
         }
@@ -383,11 +384,48 @@ impl Plan {
     }
 
     fn add_gift(&mut self, end: u32, gift: Gift) {
-        match self.roles.get_mut(&end) {
-            Some(Role::GiveAfter(gifts)) => gifts.push(gift),
-            _ => {
-                self.roles.insert(end, Role::GiveAfter(vec![gift]));
+        self.after(end).0.push(gift);
+    }
+
+    /// Returns what a thread gives and takes after an event.
+    fn after(&mut self, end: u32) -> (&mut Vec<Gift>, &mut Vec<Need>) {
+        let nothing = || Role::After {
+            gifts: Vec::new(),
+            needs: Vec::new(),
+        };
+        let role = self.roles.entry(end).or_insert_with(nothing);
+        if !matches!(role, Role::After { .. }) {
+            *role = nothing();
+        }
+        match role {
+            Role::After { gifts, needs } => (gifts, needs),
+            _ => unreachable!("it was made so"),
+        }
+    }
+
+    /// A section's thread takes something where it goes on: at the section's end, or where its last wait is over. Up to its first wait it does what
+    /// it does.
+    pub(super) fn take_to_go_on(&mut self, section: &Section, need: Need) {
+        let Some(&(_, last)) = section.waits.last() else {
+            self.after(section.unlock).1.push(need);
+            return;
+        };
+        for (number, &(wait, back)) in section.waits.iter().enumerate() {
+            if number == 0 {
+                self.roles.insert(wait, Role::GiveUp(section.mutex));
+            } else {
+                self.silence(wait);
             }
+            if back != NONE {
+                self.silence(back);
+            }
+        }
+        if last != NONE {
+            let role = Role::TakeAndLock {
+                needs: vec![need],
+                mutex: section.mutex,
+            };
+            self.roles.insert(last, role);
         }
     }
 
