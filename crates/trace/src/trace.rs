@@ -257,6 +257,11 @@ impl Trace {
         path.rsplit('/').next().unwrap_or(path)
     }
 
+    /// Returns whether a place is in the library by which programs are recorded.
+    pub(crate) fn is_in_recorder(&self, site: SiteId) -> bool {
+        self.file_of(site).starts_with("libforetrace_preload.")
+    }
+
     /// Returns whether a place is in one of UCX's libraries, by which libraries of MPI pass messages. They do much while they are
     /// loaded, before MPI begins, and wait there for a set time, too.
     pub fn is_in_transport(&self, site: SiteId) -> bool {

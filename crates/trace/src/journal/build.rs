@@ -18,6 +18,7 @@ use super::names::{outcome, program_name};
 use super::objects::Objects;
 use super::recent::Recent;
 use super::shared::SharedMemory;
+use super::tail_calls;
 use super::undone::Undone;
 use crate::{
     Call, CallId, Event, Nanos, Operation, Outcome, Process, ProcessId, Returns, SiteId, Thread,
@@ -160,6 +161,7 @@ impl<'a> Builder<'a> {
         self.trace.messages = std::mem::take(&mut self.messages.table);
         self.trace.communicators = std::mem::take(&mut self.messages.communicators);
         self.trace.objects = std::mem::take(&mut self.objects.table);
+        tail_calls::place(&mut self.trace);
         if !self.trace.messages.is_empty() {
             self.trace.drop_unused_messages();
             self.name_ranks();
