@@ -1,7 +1,7 @@
 //! Threads that are answered when they ask: one thread takes what several others put into one queue, and gives each an answer of its own.
 //!
-//! A master that hands out tasks waits for whoever is ready, and puts the next task where that worker alone looks. In a replay another may be
-//! ready first; so what all of them wait for is one queue, and whoever asked first gets the next answer.
+//! A master that hands out tasks waits for whoever is ready, or keeps a list of those that are, and puts the next task where that worker alone looks. In
+//! a replay another may be ready first; so what all of them wait for is one queue, and whoever asked first gets the next answer.
 //!
 //! # Source
 //!
@@ -64,7 +64,8 @@ pub(crate) fn join(
         if own.len() < 2
             || !are_alike
             || own.values().any(|queues| queues.len() != 1)
-            || !answers_who_asked(threads, requirements, operations, (server, &own), &ends)
+            || !(answers_who_asked(threads, requirements, operations, (server, &own), &ends)
+                || answers_who_waits(threads, operations, (server, &own), &ends))
         {
             continue;
         }
@@ -109,6 +110,14 @@ impl Ends {
         ends
     }
 
+    /// Returns who takes from a queue, if it is one of these.
+    fn looker(&self, queue: ObjectId, own: &BTreeMap<u32, Vec<ObjectId>>) -> Option<u32> {
+        let Who::One(thread) = self.takers[queue.index()] else {
+            return None;
+        };
+        own.get(&thread)?.contains(&queue).then_some(thread)
+    }
+
     /// Returns, by who fills them, the queues from which one other thread takes, by that.
     fn own_queues(&self) -> BTreeMap<u32, BTreeMap<u32, Vec<ObjectId>>> {
         let mut queues: BTreeMap<u32, BTreeMap<u32, Vec<ObjectId>>> = BTreeMap::new();
@@ -122,6 +131,65 @@ impl Ends {
         }
         queues
     }
+}
+
+/// Returns whether what a thread puts into each of these queues, but for the first and what comes at its end, is for one that had told that it waits, in any
+/// order but by turns: it has a list of those that wait, and takes what tells of each before it answers one of them.
+fn answers_who_waits(
+    threads: &[Thread],
+    operations: &Operations,
+    (server, own): (u32, &BTreeMap<u32, Vec<ObjectId>>),
+    ends: &Ends,
+) -> bool {
+    let asks = |queue: ObjectId| {
+        let index = queue.index();
+        ends.givers[index] == Who::Several && ends.takers[index] == Who::One(server)
+    };
+    // When each told that it waits, and how often it was answered.
+    let mut told: BTreeMap<u32, (Vec<u32>, usize)> = BTreeMap::new();
+    for &thread in own.keys() {
+        let (told, _) = told.entry(thread).or_default();
+        for position in threads[thread as usize].operations.clone() {
+            if matches!(operations.action(position), Action::GiveToken(queue) if asks(queue)) {
+                told.push(operations.event(position));
+            }
+        }
+    }
+    let mut open = 0_usize;
+    let mut answered: Vec<u32> = Vec::new();
+    let mut unasked = false;
+    for position in threads[server as usize].operations.clone() {
+        match operations.action(position) {
+            Action::TakeToken(queue) if asks(queue) => {
+                if unasked {
+                    return false;
+                }
+                open += 1;
+            }
+            Action::GiveToken(queue) => {
+                let Some(thread) = ends.looker(queue, own) else {
+                    continue;
+                };
+                let Some((told, answers)) = told.get_mut(&thread) else {
+                    continue;
+                };
+                let event = operations.event(position);
+                let waits = told.partition_point(|&told| told < event) > *answers;
+                if waits && open > 0 {
+                    open -= 1;
+                    *answers += 1;
+                    answered.push(thread);
+                } else {
+                    // The first need not be asked for.
+                    unasked |= *answers > 0 || told.first().is_some_and(|&told| told < event);
+                }
+            }
+            _ => {}
+        }
+    }
+    let turns = answered.iter().skip(own.len());
+    let by_turns = turns.zip(&answered).all(|(next, last)| next == last);
+    answered.len() >= 2 * own.len() && !by_turns
 }
 
 /// Returns whether what a thread puts into each of these queues, but for the first and what comes at its end, answers what it took from the thread
@@ -146,16 +214,7 @@ fn answers_who_asked(
             .map(|thread| thread as u32)
             .filter(|thread| own.contains_key(thread))
     };
-    let looker = |queue: ObjectId| match ends.takers[queue.index()] {
-        Who::One(thread)
-            if own
-                .get(&thread)
-                .is_some_and(|queues| queues.contains(&queue)) =>
-        {
-            Some(thread)
-        }
-        _ => None,
-    };
+    let looker = |queue: ObjectId| ends.looker(queue, own);
     let mut begun = vec![false; threads.len()];
     let mut asking = None;
     let mut answers = 0;

@@ -90,3 +90,52 @@ fn who_asks_first_gets_the_next_answer() {
 fn what_is_no_answer_goes_where_it_went() {
     assert_eq!(queues(&answered(false)), 3);
 }
+
+/// B and C tell S by the semaphore `asked` that they wait, and S lets them know one by one, in this order, each by a semaphore of its own.
+fn listed(rounds: &[[&str; 2]]) -> Program {
+    let mut text = String::from(
+        "recording cpu 0\nprocess S\nprocess B\nprocess C\nreturns explicit\n0 S create B cpu=0\n0 S create C cpu=0\n",
+    );
+    let mut cpu = 0;
+    for order in rounds {
+        cpu += 10;
+        let now = 2 * cpu;
+        write!(
+            text,
+            "{now} B sem_post asked cpu={cpu}\n{now} C sem_post asked cpu={cpu}\n"
+        )
+        .expect("a string");
+        for told in order {
+            write!(
+                text,
+                "{now} S sem_wait asked cpu={cpu}\n{now} S sem_post to_{told} cpu={cpu}\n\
+                 {now} {told} sem_wait to_{told} cpu={cpu}\n",
+            )
+            .expect("a string");
+        }
+    }
+    let end = 3 * cpu;
+    for thread in ["B", "C", "S"] {
+        writeln!(text, "{end} {thread} terminate cpu={end}").expect("a string");
+    }
+    Program::from_trace(&foretrace_testkit::trace(&text))
+}
+
+#[test]
+fn of_those_that_wait_whoever_is_first_gets_the_next_answer() {
+    let rounds = [["B", "C"], ["C", "B"], ["B", "C"], ["C", "B"]];
+    assert_eq!(queues(&listed(&rounds)), 2);
+}
+
+#[test]
+fn those_that_are_answered_by_turns_may_have_to_be() {
+    assert_eq!(queues(&listed(&[["C", "B"]; 4])), 3);
+}
+
+#[test]
+fn who_is_answered_without_having_waited_is_told_something_of_its_own() {
+    assert_eq!(
+        queues(&listed(&[["B", "C"], ["B", "B"], ["B", "C"], ["C", "B"]])),
+        3
+    );
+}
