@@ -7,7 +7,7 @@
 //!
 //! `docs/models.md`, "Answers".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use foretrace_trace::{Object, ObjectId, ObjectKind, ThreadId, Trace};
 
@@ -38,6 +38,24 @@ struct Ends {
     givers: Vec<Who>,
 }
 
+/// A thread that is answered.
+#[derive(Default)]
+struct Waiting {
+    /// The events by which it told that it waits.
+    told: Vec<u32>,
+    /// How often it was answered since it had told so.
+    answers: usize,
+    /// Whether it was given anything.
+    begun: bool,
+}
+
+impl Waiting {
+    /// Returns whether it has told by an event that it waits, and was not answered since.
+    fn waits(&self, by: u32) -> bool {
+        self.told.partition_point(|&told| told < by) > self.answers
+    }
+}
+
 /// Makes one queue of those from which single threads take the answers to what they asked.
 pub(crate) fn join(
     trace: &Trace,
@@ -64,8 +82,7 @@ pub(crate) fn join(
         if own.len() < 2
             || !are_alike
             || own.values().any(|queues| queues.len() != 1)
-            || !(answers_who_asked(threads, requirements, operations, (server, &own), &ends)
-                || answers_who_waits(threads, operations, (server, &own), &ends))
+            || !answers_who_waits(threads, requirements, operations, (server, &own), &ends)
         {
             continue;
         }
@@ -133,55 +150,79 @@ impl Ends {
     }
 }
 
-/// Returns whether what a thread puts into each of these queues, but for the first and what comes at its end, is for one that had told that it waits, in any
-/// order but by turns: it has a list of those that wait, and takes what tells of each before it answers one of them.
+/// Returns whether what a thread puts into each of these queues, but for the first and what comes at its end, answers one that had told that it waits: always
+/// the one of which it took that just before, or of a list of those that wait any, but not by turns.
 fn answers_who_waits(
     threads: &[Thread],
+    requirements: &Links,
     operations: &Operations,
     (server, own): (u32, &BTreeMap<u32, Vec<ObjectId>>),
     ends: &Ends,
 ) -> bool {
-    let asks = |queue: ObjectId| {
-        let index = queue.index();
-        ends.givers[index] == Who::Several && ends.takers[index] == Who::One(server)
-    };
-    // When each told that it waits, and how often it was answered.
-    let mut told: BTreeMap<u32, (Vec<u32>, usize)> = BTreeMap::new();
-    for &thread in own.keys() {
-        let (told, _) = told.entry(thread).or_default();
-        for position in threads[thread as usize].operations.clone() {
-            if matches!(operations.action(position), Action::GiveToken(queue) if asks(queue)) {
-                told.push(operations.event(position));
-            }
+    // Who tells by a queue of its own is not one of several that may be first.
+    let is_taken = |position: u32| match operations.action(position) {
+        Action::TakeToken(queue) => {
+            Some(queue).filter(|queue| ends.givers[queue.index()] == Who::Several)
         }
+        _ => None,
+    };
+    let of_server = threads[server as usize].operations.clone();
+    let telling: BTreeSet<ObjectId> = of_server.clone().filter_map(is_taken).collect();
+    let mut waiting: BTreeMap<u32, Waiting> = BTreeMap::new();
+    for &thread in own.keys() {
+        let operations_of = threads[thread as usize].operations.clone();
+        let told = operations_of.filter(|&position| {
+            let action = operations.action(position);
+            matches!(action, Action::GiveToken(queue) if telling.contains(&queue))
+        });
+        let told = told.map(|position| operations.event(position));
+        waiting.insert(
+            thread,
+            Waiting {
+                told: told.collect(),
+                ..Waiting::default()
+            },
+        );
     }
-    let mut open = 0_usize;
+    let teller = |position: u32| {
+        let &[given] = requirements.of(position) else {
+            return None;
+        };
+        let mut own = own.keys().copied();
+        own.find(|&thread| threads[thread as usize].operations.contains(&given))
+    };
+    // Of whom it was taken last that they wait, of those not answered since, and how many there are.
+    let (mut asking, mut open) = (None, 0_usize);
+    let (mut always_the_last, mut unasked) = (true, false);
     let mut answered: Vec<u32> = Vec::new();
-    let mut unasked = false;
-    for position in threads[server as usize].operations.clone() {
+    for position in of_server {
         match operations.action(position) {
-            Action::TakeToken(queue) if asks(queue) => {
+            Action::TakeToken(queue) if telling.contains(&queue) => {
+                let Some(thread) = teller(position) else {
+                    continue;
+                };
                 if unasked {
                     return false;
                 }
+                asking = Some(thread);
                 open += 1;
             }
             Action::GiveToken(queue) => {
                 let Some(thread) = ends.looker(queue, own) else {
                     continue;
                 };
-                let Some((told, answers)) = told.get_mut(&thread) else {
+                let Some(known) = waiting.get_mut(&thread) else {
                     continue;
                 };
-                let event = operations.event(position);
-                let waits = told.partition_point(|&told| told < event) > *answers;
-                if waits && open > 0 {
+                let is_first = !std::mem::replace(&mut known.begun, true);
+                if open > 0 && known.waits(operations.event(position)) {
+                    known.answers += 1;
+                    always_the_last &= asking.take() == Some(thread);
                     open -= 1;
-                    *answers += 1;
                     answered.push(thread);
                 } else {
                     // The first need not be asked for.
-                    unasked |= *answers > 0 || told.first().is_some_and(|&told| told < event);
+                    unasked |= !is_first;
                 }
             }
             _ => {}
@@ -189,62 +230,9 @@ fn answers_who_waits(
     }
     let turns = answered.iter().skip(own.len());
     let by_turns = turns.zip(&answered).all(|(next, last)| next == last);
-    answered.len() >= 2 * own.len() && !by_turns
-}
-
-/// Returns whether what a thread puts into each of these queues, but for the first and what comes at its end, answers what it took from the thread
-/// that looks there, just before.
-fn answers_who_asked(
-    threads: &[Thread],
-    requirements: &Links,
-    operations: &Operations,
-    (server, own): (u32, &BTreeMap<u32, Vec<ObjectId>>),
-    ends: &Ends,
-) -> bool {
-    let thread_of = |position: u32| {
-        threads
-            .iter()
-            .position(|thread| thread.operations.contains(&position))
-    };
-    let asker = |position: u32| {
-        let &[given] = requirements.of(position) else {
-            return None;
-        };
-        thread_of(given)
-            .map(|thread| thread as u32)
-            .filter(|thread| own.contains_key(thread))
-    };
-    let looker = |queue: ObjectId| ends.looker(queue, own);
-    let mut begun = vec![false; threads.len()];
-    let mut asking = None;
-    let mut answers = 0;
-    // What was given without having been asked for, since the last question.
-    let mut unasked = false;
-    for position in threads[server as usize].operations.clone() {
-        match operations.action(position) {
-            // Who asks by a queue of its own is not one of several that may be first.
-            Action::TakeToken(queue) if ends.givers[queue.index()] == Who::Several => {
-                let Some(thread) = asker(position) else {
-                    continue;
-                };
-                if unasked {
-                    return false;
-                }
-                asking = Some(thread);
-            }
-            Action::GiveToken(queue) => {
-                let Some(thread) = looker(queue) else {
-                    continue;
-                };
-                let is_first = !std::mem::replace(&mut begun[thread as usize], true);
-                if asking.take_if(|asking| *asking == thread).is_some() {
-                    answers += 1;
-                } else if !is_first {
-                    unasked = true;
-                }
-            }
-            _ => {}
-        }
+    if always_the_last {
+        answered.len() >= own.len()
+    } else {
+        answered.len() >= 2 * own.len() && !by_turns
     }
-    answers >= own.len()
 }
