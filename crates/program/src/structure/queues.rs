@@ -58,14 +58,15 @@ pub(super) fn recognize(
     let mut known = BTreeSet::new();
     let unexplained = structures.iter().filter(|found| found.pattern.is_none());
     let unexplained: BTreeSet<ObjectId> = unexplained.map(|found| found.object).collect();
+    if unexplained.is_empty() {
+        return known;
+    }
     for (_, own) in sections.of_mutexes() {
-        for looks in looks_of(&own) {
+        let looks = looks_of(&own).into_iter();
+        for looks in looks.filter(|looks| looks.conds.is_subset(&unexplained)) {
             let Some(queue) = queue(trace, &own, &looks) else {
                 continue;
             };
-            if !queue.conds.is_subset(&unexplained) {
-                continue;
-            }
             let pattern = queue.plan(&own, plan);
             for found in structures.iter_mut() {
                 if queue.conds.contains(&found.object) {
