@@ -100,6 +100,7 @@ impl Lowering<'_> {
             progress: self.sleeps.progress,
             tried,
             asides,
+            helpers: self.helpers,
             found,
             structures: self.structures,
             pools,

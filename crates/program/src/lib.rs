@@ -60,7 +60,7 @@ mod work;
 pub use {
     operation::{Action, Delay, Due, GateId, Opener, Operation},
     operations::{MutexUse, Operations},
-    pool::{NoPool, Origin, Queue, Task, WorkPool, Worker},
+    pool::{Join, NoPool, Origin, Queue, Task, WorkPool, Worker},
     position_set::PositionSet,
     program::{Program, Progress, Thread, Waiting},
     refill::take_out_refills,

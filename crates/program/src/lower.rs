@@ -136,6 +136,8 @@ pub(crate) struct Lowering<'t> {
     pub roles: Roles,
     /// The barriers at which threads find that nothing is left, and nobody who might put something there, each with what they take from.
     pub found_nothing: BTreeMap<ObjectId, ObjectId>,
+    /// The threads that take from semaphores without ever waiting for that.
+    pub helpers: BTreeSet<(ObjectId, ThreadId)>,
     /// The trace's objects, with those condition variables changed into what they are.
     pub objects: Vec<Object>,
 }
@@ -273,6 +275,7 @@ impl<'t> Lowering<'t> {
         });
         let busy = Busy::of(trace, &next);
         let found_nothing = plan.ends();
+        let helpers = plan.helpers();
         let roles = plan.into_roles();
         let awaited = Awaited::of(trace);
         let deadlines = Deadlines::of(trace);
@@ -321,6 +324,7 @@ impl<'t> Lowering<'t> {
             taking: vec![Vec::new(); threads],
             structures,
             found_nothing,
+            helpers,
             roles,
             objects,
         }

@@ -26,6 +26,9 @@ pub enum Action {
     /// Nothing that another thread could notice. Its work is looking at memory for a while before the thread goes on by itself; nothing where
     /// what it looks for can come meanwhile, on another CPU.
     Linger,
+    /// Nothing that another thread could notice: the thread would have taken a token of this semaphore, and found none. In the Pool model it takes
+    /// one where there is one.
+    FindNone(ObjectId),
     /// Creates a thread: it becomes ready, the caller goes on.
     Create(ThreadId),
     /// Ends the thread and opens its end's gate.

@@ -34,6 +34,7 @@ const WAIT: u32 = 17;
 const POLL: u32 = 18;
 const ROUSE: u32 = 19;
 const LINGER: u32 = 20;
+const FIND_NONE: u32 = 21;
 
 /// The kind of operations that do not fit.
 const ODD: u32 = (1 << KIND_BITS) - 1;
@@ -297,6 +298,7 @@ impl Operations {
             POLL => Action::Poll(object),
             ROUSE => Action::Rouse(object),
             LINGER => Action::Linger,
+            FIND_NONE => Action::FindNone(object),
             _ => self.odd[(word >> WORK_SHIFT) as usize].1,
         }
     }
@@ -370,6 +372,7 @@ fn packed(action: Action) -> Option<(u32, u32)> {
         Action::Poll(id) => (POLL, id.0),
         Action::Rouse(id) => (ROUSE, id.0),
         Action::Linger => (LINGER, 0),
+        Action::FindNone(id) => (FIND_NONE, id.0),
         // What is about two things at once stands in the table.
         _ => return None,
     })
@@ -382,7 +385,7 @@ mod tests {
 
     fn action() -> impl Strategy<Value = Action> {
         let id = any::<u32>().prop_map(|id| ObjectId(id >> (id % 32)));
-        (0..23_u32, id, any::<u32>()).prop_map(|(kind, id, other)| match kind {
+        (0..24_u32, id, any::<u32>()).prop_map(|(kind, id, other)| match kind {
             0 => Action::Pass,
             1 => Action::Create(ThreadId(id.0)),
             2 => Action::Terminate,
@@ -404,7 +407,8 @@ mod tests {
             18 => Action::Poll(id),
             19 => Action::Rouse(id),
             20 => Action::Linger,
-            21 => Action::Broadcast {
+            21 => Action::FindNone(id),
+            22 => Action::Broadcast {
                 cond: id,
                 woken: other,
             },

@@ -42,6 +42,9 @@ pub struct Program {
     pub tried: BTreeSet<ObjectId>,
     /// By operation, of a try that succeeded in the recording: the token that its thread gives up while it has to wait in it, and takes again.
     pub asides: BTreeMap<u32, ObjectId>,
+    /// The threads that never wait for a token of a semaphore, as they take one only where they see one, but may have taken some in the recording that
+    /// others are quicker to take in a replay.
+    pub helpers: BTreeSet<(ObjectId, ThreadId)>,
     /// The operations in which a thread waits for the end of a process that it found in the recording without waiting for it: where nobody else can go
     /// on, it does.
     pub found: BTreeSet<u32>,
@@ -188,7 +191,7 @@ impl Program {
         let tasks = |id: ObjectId| self.objects[id.index()].stands_for_tasks();
         let doacross = |id: ObjectId| self.objects[id.index()].kind == ObjectKind::Doacross;
         match self.operations.action(operation) {
-            Action::Pass | Action::Rouse(_) => "pass",
+            Action::Pass | Action::Rouse(_) | Action::FindNone(_) => "pass",
             Action::Linger => "linger",
             Action::Create(_) => "create",
             Action::Terminate => "terminate",
@@ -294,6 +297,7 @@ impl Program {
             | Action::AwaitWake(id)
             | Action::Poll(id)
             | Action::Rouse(id)
+            | Action::FindNone(id)
             | Action::Wake(id)
             | Action::ReadLock(id)
             | Action::WriteLock(id)

@@ -40,7 +40,12 @@ impl Lowering<'_> {
                 self.take(index, thread, &needs, false);
                 self.log_taken(thread);
             }
-            Role::GiveUp(mutex) => self.give_up(index, thread, mutex),
+            Role::GiveUp { mutex, gifts } => {
+                self.give_up(index, thread, mutex);
+                for gift in gifts {
+                    self.give(index, thread, gift);
+                }
+            }
             Role::Arrive { barrier, mutex } => {
                 self.give_up(index, thread, mutex);
                 self.give(index, thread, Gift::Arrival(barrier));
@@ -82,6 +87,10 @@ impl Lowering<'_> {
                         self.set_waited(token, waited);
                         self.taking[thread as usize].push((semaphore, token));
                     }
+                }
+                Need::NoToken(semaphore) => {
+                    let look = self.push(index, thread, Action::FindNone(semaphore));
+                    self.set_waited(look, waited);
                 }
                 Need::Read(lock) | Need::Write(lock) => {
                     let action = match need {

@@ -437,3 +437,66 @@ fn another_number_of_workers_keeps_the_tasks() {
         }
     }
 }
+
+/// Main puts two tasks four times, waits for the first, and finds that the other is done, too; but one, in the last round but one, where `leaves_one`.
+fn with_results(leaves_one: bool) -> Program {
+    let mut text = String::from(
+        "foretrace-text 1\nreturns explicit\nrecording command a\nmodule a /a\nsemaphore q 0\nsemaphore done 0\nthread main\n\
+         thread A start=a+0x10\nthread B start=a+0x10\n",
+    );
+    let mut rows = vec![
+        ("main", "create A".to_owned()),
+        ("main", "create B".to_owned()),
+    ];
+    let mut does = |thread, row: &str| rows.push((thread, row.to_owned()));
+    for round in 0..4 {
+        does("main", "sem_post q");
+        does("main", "sem_post q");
+        does("main", "sem_wait done");
+        does("A", "sem_wait q");
+        does("A", "work 1000000");
+        does("A", "sem_post done");
+        does("B", "sem_wait q");
+        if !leaves_one || round != 2 {
+            does("B", "work 1000000");
+            does("B", "lock m");
+            does("B", "unlock m");
+        }
+        does("main", "return");
+        does("main", "work 100000");
+        if leaves_one && round == 2 {
+            does("main", "sem_post q");
+            does("B", "work 1000000");
+            does("A", "sem_wait q");
+        }
+    }
+    for thread in ["A", "B"] {
+        does("main", "sem_post q");
+        does(thread, "sem_wait q");
+        does(thread, "terminate");
+    }
+    does("main", "join A");
+    does("main", "join B");
+    does("main", "terminate");
+    write_rows(&mut text, &rows);
+    Program::from_trace(&foretrace_testkit::trace(&text))
+}
+
+#[test]
+fn who_never_leaves_a_task_undone_waits_for_all_of_them() {
+    let program = with_results(false);
+    let [pool] = &program.pools[..] else {
+        panic!("{:?}", program.no_pools)
+    };
+    let tasks: Vec<u32> = pool.joins.iter().map(|join| join.tasks).collect();
+    assert_eq!(tasks, [2, 4, 6]);
+    assert_eq!(pool.putter(&program), Some(foretrace_trace::ThreadId(0)));
+    for join in &pool.joins {
+        // Before it works on, not behind that.
+        let waits = program.operations.action(join.after);
+        assert!(matches!(waits, Action::TakeToken(_)), "{waits:?}");
+    }
+    let program = with_results(true);
+    assert_eq!(program.pools.len(), 1, "{:?}", program.no_pools);
+    assert_eq!(program.pools[0].joins, []);
+}

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use foretrace_program::{Pattern, Program};
+use foretrace_program::{Action, Pattern, Program};
 use foretrace_testkit::trace;
 
 /// The calls at which workers lock to take, at which main locks to put, and at which it ends.
@@ -72,6 +72,13 @@ impl Recording {
         self.does("A unlock m")
     }
 
+    /// A worker tells main that a task is done.
+    fn is_done(&mut self, thread: &str) -> &mut Self {
+        self.locks(thread, "40");
+        self.does(&format!("{thread} cond_broadcast all"));
+        self.does(&format!("{thread} unlock m"))
+    }
+
     /// Nothing comes any more.
     fn ends(&mut self) -> &mut Self {
         self.waits("B").waits("C").tells(CLOSE, &["B", "C"]);
@@ -135,12 +142,10 @@ fn who_puts_as_often_as_others_take_fills_their_queue() {
         let names = operations.map(|position| program.operation_name(position));
         names.filter(|other| *other == name).count()
     };
-    assert_eq!(
-        count(0, "sem_post"),
-        9 + 2,
-        "two for those that find the end"
-    );
-    assert_eq!(count(1, "sem_wait") + count(2, "sem_wait"), 9 + 2);
+    assert_eq!((count(0, "sem_post"), count(0, "once")), (9, 1));
+    assert_eq!(count(1, "sem_wait") + count(2, "sem_wait"), 9);
+    // The end, which takes nothing.
+    assert_eq!((count(1, "once"), count(2, "once")), (1, 1));
     assert_eq!(program.pools.len(), 1);
     assert_eq!(program.pools[0].task_count(), 9);
 }
@@ -188,4 +193,54 @@ fn where_something_is_always_there_when_threads_wait_they_wait_for_something_els
     }
     recording.ends();
     assert_eq!(recording.patterns(), [None, None]);
+}
+
+/// Main puts three tasks, does one of them itself, and waits until all are done; where it `leaves` some, it looks in between without taking one.
+fn helped(leaves: bool) -> Recording {
+    let mut recording = Recording::new(["100", "100"]);
+    recording.waits("B").waits("C");
+    for _ in 0..3 {
+        recording.puts(Some("B")).puts(Some("C")).puts(None);
+        if leaves {
+            recording.tells("60", &[]);
+        }
+        recording.tells("50", &[]).goes_on("B").goes_on("C");
+        recording.is_done("B").waits("B");
+        recording.locks("A", "54").does("A cond_wait all m");
+        recording.is_done("C").waits("C").goes_on("A");
+    }
+    recording.tells(CLOSE, &["B", "C"]);
+    recording.goes_on("B").goes_on("C");
+    for thread in ["B", "C", "A"] {
+        recording.does(&format!("{thread} terminate"));
+    }
+    recording
+}
+
+#[test]
+fn who_puts_tasks_may_take_some_and_then_wait_until_all_are_done() {
+    let recording = helped(false);
+    assert_eq!(recording.patterns(), [QUEUE, QUEUE, Some(Pattern::Count)]);
+    let program = recording.program();
+    let actions = program.threads[0].operations.clone();
+    let finds_none =
+        |position: &u32| matches!(program.operations.action(*position), Action::FindNone(_));
+    assert_eq!(actions.filter(finds_none).count(), 3);
+    assert_eq!(program.helpers.len(), 1);
+    let [pool] = &program.pools[..] else {
+        panic!("{:?}", program.no_pools)
+    };
+    assert_eq!((pool.workers.len(), pool.task_count()), (3, 9));
+    let leaves: Vec<usize> = pool
+        .workers
+        .iter()
+        .map(|worker| worker.leaves.len())
+        .collect();
+    assert_eq!(leaves, [0, 0, 3]);
+}
+
+#[test]
+fn who_looks_and_takes_nothing_though_something_is_there_does_not_help() {
+    let program = helped(true).program();
+    assert!(program.helpers.is_empty());
 }

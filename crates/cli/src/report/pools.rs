@@ -23,6 +23,8 @@ pub struct PoolJson {
     queue: Vec<String>,
     /// Whether all tasks were there before the first was taken.
     order_known: bool,
+    /// How often the thread that puts the tasks waits until all are done, though it did not have to in the recording.
+    joins: usize,
     #[serde(skip)]
     waits: bool,
 }
@@ -41,6 +43,7 @@ impl PoolJson {
             },
             order_known: pool.ordered,
             waits: matches!(pool.queue, Queue::Tokens(_)),
+            joins: pool.joins.len(),
         };
         program.pools.iter().map(pool).collect()
     }
@@ -63,8 +66,13 @@ impl PoolJson {
             tasks,
             ..
         } = self;
+        let joins = match self.joins {
+            0 => String::new(),
+            1 => "; once, who puts them there waits until all are done".to_owned(),
+            times => format!("; {times} times, who puts them there waits until all are done"),
+        };
         format!(
-            "{threads} threads that start at {start_routine} take {tasks} tasks by {queue}{order}"
+            "{threads} threads that start at {start_routine} take {tasks} tasks by {queue}{order}{joins}"
         )
     }
 }

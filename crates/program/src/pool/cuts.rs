@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use foretrace_trace::{ObjectId, ObjectKind, Operation as Call, SiteId, ThreadId};
 
-use super::{LaidOut, Origin, Queue, Task, WorkPool, Worker, tasks};
-use crate::{Action, PositionSet, lower::NONE};
+use super::{Join, LaidOut, Origin, Queue, Task, WorkPool, Worker, tasks};
+use crate::{Action, Opener, PositionSet, lower::NONE};
 
 /// Where tasks are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,8 +76,12 @@ impl<'a> Looker<'a> {
     /// Returns whether an operation takes, or finds nothing.
     fn takes(&self, position: u32, action: Action, depth: u32) -> bool {
         match action {
-            Action::TakeToken(id) => self.semaphore == Some(id),
+            Action::TakeToken(id) | Action::FindNone(id) => self.semaphore == Some(id),
             Action::Barrier(id) => self.is_end(id),
+            Action::Await(gate) => {
+                let opener = gate.opener(self.program.threads.len());
+                matches!(opener, Opener::Once(id) if self.semaphore == Some(id))
+            }
             Action::Lock(id) if depth == 0 && self.is_mutex[id.index()] => {
                 let event = self.program.operations.event(position);
                 let event = self.program.trace.events.get(event as usize);
@@ -147,15 +151,22 @@ impl Takes {
         let mut depth = 0_u32;
         // Whether others wait for something that was done since the last take: that was a task, not what the thread does at its end.
         let mut is_awaited = false;
+        // Whether it has found that nothing comes any more.
+        let mut at_end = false;
         for position in range.clone() {
             worker.work += program.operations.work_nanos(position);
             let action = program.operations.action(position);
-            let ends_in_task =
-                left_blocked || is_awaited && looker.semaphore.is_some() && worker.takes > 0;
+            let ends_in_task = !at_end
+                && (left_blocked || is_awaited && looker.semaphore.is_some() && worker.takes > 0);
             if looker.takes(position, action, depth) || ends_in_task && position + 1 == range.end {
-                worker.take(position);
+                if let Action::FindNone(_) = action {
+                    worker.leave(position);
+                } else {
+                    worker.take(position);
+                }
                 self.taken_at.insert(position);
                 is_awaited = false;
+                at_end = matches!(action, Action::Await(_) | Action::Barrier(_));
             }
             is_awaited |= looker.is_awaited(action);
             match action {
@@ -181,6 +192,7 @@ impl Takes {
         self.workers.push(Worker {
             thread,
             tails: worker.tails,
+            leaves: worker.leaves,
             origin: Origin::Recorded,
         });
     }
@@ -216,7 +228,9 @@ impl Takes {
             let thread = threads[event.call.index()] as usize;
             while next[thread].0 <= index {
                 let (_, take) = next[thread];
-                in_order.push(take);
+                if !matches!(program.operations.action(take), Action::FindNone(_)) {
+                    in_order.push(take);
+                }
                 next[thread] = after(take + 1, program.threads[thread].operations.end);
             }
         }
@@ -239,7 +253,7 @@ impl Takes {
         (take + 1..end).map(|position| (position, operations.action(position)))
     }
 
-    pub fn into_pool(self, routine: SiteId, ordered: bool) -> WorkPool {
+    pub fn into_pool(self, routine: SiteId, joins: Vec<Join>, ordered: bool) -> WorkPool {
         WorkPool {
             routine,
             workers: self.workers,
@@ -252,6 +266,7 @@ impl Takes {
             },
             takes: self.in_order,
             taken_at: self.taken_at,
+            joins,
             ordered,
         }
     }
@@ -280,6 +295,7 @@ struct Walk {
     tail_work: Vec<u64>,
     /// The last take of this epoch.
     last: Option<u32>,
+    leaves: Vec<u32>,
 }
 
 impl Walk {
@@ -294,6 +310,17 @@ impl Walk {
         }
         self.tasks += 1;
         self.task_work += work;
+    }
+
+    /// Finds no task at a position, and goes on with something else.
+    fn leave(&mut self, position: u32) {
+        let work = std::mem::take(&mut self.work);
+        self.all_work += work;
+        self.leaves.push(position);
+        if self.last.take().is_some() {
+            self.tasks += 1;
+            self.task_work += work;
+        }
     }
 
     fn end_epoch(&mut self) {

@@ -11,9 +11,12 @@
 mod candidates;
 mod cuts;
 mod groups;
+mod joins;
 mod looking;
 mod resize;
 mod safety;
+
+pub use joins::Join;
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -39,6 +42,8 @@ pub struct WorkPool {
     pub takes: Vec<u32>,
     /// The operations at which any worker takes, those that were added, too.
     pub taken_at: PositionSet,
+    /// Where the thread that puts the tasks there waits until they are done, though it did not have to in the recording; in order.
+    pub joins: Vec<Join>,
     /// Whether the order of the tasks is known: all were there before the first was taken, or some wait for what those before them do.
     pub ordered: bool,
 }
@@ -60,6 +65,9 @@ pub struct Worker {
     /// Its last take before each barrier, as a position in [`Program::operations`](crate::Program::operations), where it
     /// has one: what it does when no tasks are left.
     pub tails: Vec<Option<u32>>,
+    /// Where one that helps the others finds no task and goes on with something else, in order, as positions in
+    /// [`Program::operations`](crate::Program::operations); nothing for the others.
+    pub leaves: Vec<u32>,
     /// Whether it was recorded.
     pub origin: Origin,
 }
@@ -107,6 +115,14 @@ impl WorkPool {
         tasks.map(|task| self.work_of(program, task.take))
     }
 
+    /// Returns the thread that waits for tasks that it put into the queue.
+    pub fn putter(&self, program: &Program) -> Option<ThreadId> {
+        let first = self.joins.first()?.after;
+        let mut threads = program.threads.iter();
+        let place = threads.position(|thread| thread.operations.contains(&first))?;
+        Some(ThreadId::from_index(place))
+    }
+
     /// Returns the work of the task that begins with a take, in nanoseconds.
     pub fn work_of(&self, program: &Program, take: u32) -> u64 {
         let end = self.taken_at.first_from(take + 1).unwrap_or(take);
@@ -144,7 +160,7 @@ fn tasks(threads: &[Thread], workers: &[Worker], takes: &[u32]) -> impl Iterator
             owner = owners.partition_point(|(range, ..)| range.end <= take);
         }
         let (_, epoch, worker) = &mut owners[owner];
-        while worker.tails[*epoch].is_none() {
+        while *epoch + 1 < worker.tails.len() && worker.tails[*epoch].is_none() {
             *epoch += 1;
         }
         let task = Task {
@@ -268,7 +284,10 @@ fn find_in(program: &LaidOut<'_>, mut group: groups::Group, found: &mut Pools) {
         }
         match safety::check(program, &take) {
             Err(reason) => found.others.push(no(true, workers.len(), reason)),
-            Ok(ordered) => found.pools.push(take.into_pool(routine, ordered)),
+            Ok(ordered) => {
+                let joins = joins::find(program, &take);
+                found.pools.push(take.into_pool(routine, joins, ordered));
+            }
         }
         is_first = false;
         group.threads = others;

@@ -146,6 +146,7 @@ impl Program {
         let added = Worker {
             thread,
             tails,
+            leaves: Vec::new(),
             origin: Origin::Added(original.thread),
         };
         let beside = self

@@ -115,6 +115,10 @@ fn same_barriers(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
         return Ok(());
     };
     let all = barriers(first.thread);
+    let helps = |worker: &Worker| !worker.leaves.is_empty();
+    if !all.is_empty() && takes.workers.iter().any(helps) {
+        return Err("one helps them that waits at barriers with them".to_owned());
+    }
     for worker in workers {
         let other = barriers(worker.thread);
         if other != all {

@@ -16,6 +16,7 @@
 
 mod barrier;
 mod counts;
+mod helpers;
 mod holds;
 mod looks;
 mod parts;
@@ -129,7 +130,9 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
     // The threads that take from each queue.
     let mut takers = Vec::new();
     let held = holds::recognize(trace, &sections, &mut structures, &mut plan);
-    for cond in sections.conditions().filter(|cond| !held.contains(cond)) {
+    let helped = helpers::recognize(trace, &sections, &mut structures, (&mut plan, &mut takers));
+    let known = |cond: &ObjectId| held.contains(cond) || helped.contains(cond);
+    for cond in sections.conditions().filter(|cond| !known(cond)) {
         let uses = sections.uses_of(cond);
         let regular = uses
             .as_ref()

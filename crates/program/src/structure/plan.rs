@@ -1,8 +1,8 @@
 //! What becomes of the events of a condition variable whose structure is known.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use foretrace_trace::{Object, ObjectId, ObjectKind};
+use foretrace_trace::{Object, ObjectId, ObjectKind, ThreadId};
 
 use super::{
     Pattern,
@@ -21,8 +21,8 @@ pub(crate) enum Role {
     TakeAndLock { needs: Vec<Need>, mutex: ObjectId },
     /// The thread does what the event says, unlock, then lets others go on, and takes what it needs for what follows.
     After { gifts: Vec<Gift>, needs: Vec<Need> },
-    /// The thread gives up the mutex, and no more.
-    GiveUp(ObjectId),
+    /// The thread gives up the mutex, then lets others go on, and no more.
+    GiveUp { mutex: ObjectId, gifts: Vec<Gift> },
     /// A wait that is an arrival at a barrier: the mutex is given up, and not taken again.
     Arrive { barrier: ObjectId, mutex: ObjectId },
     /// Lets others go on, outside of any section.
@@ -42,6 +42,8 @@ pub(crate) enum Role {
 pub(crate) enum Need {
     /// So many tokens of a semaphore.
     Tokens(ObjectId, u32),
+    /// Nothing: a token of a semaphore would have been taken, and there was none.
+    NoToken(ObjectId),
     /// A readers-writer lock, to read or to write.
     Read(ObjectId),
     Write(ObjectId),
@@ -82,6 +84,8 @@ pub(crate) struct Plan {
     /// Those at which threads find that there is nothing to take, and that nobody is left who might put something there, each with what they
     /// take from.
     ends: BTreeMap<ObjectId, ObjectId>,
+    /// The threads that take from semaphores without ever waiting for that.
+    helpers: BTreeSet<(ObjectId, ThreadId)>,
 }
 
 /// An object that the trace does not have.
@@ -139,12 +143,18 @@ impl Plan {
             objects,
             made: Vec::new(),
             ends: BTreeMap::new(),
+            helpers: BTreeSet::new(),
         }
     }
 
     /// Returns the barriers at which threads find that nothing is left, and nobody who might put something there, each with what they take from.
     pub fn ends(&self) -> BTreeMap<ObjectId, ObjectId> {
         self.ends.clone()
+    }
+
+    /// Returns the threads that take from semaphores without ever waiting for that.
+    pub fn helpers(&self) -> BTreeSet<(ObjectId, ThreadId)> {
+        self.helpers.clone()
     }
 
     /// Returns what becomes of events.
@@ -267,10 +277,16 @@ impl Plan {
         if let Some((signal, _)) = uses.signal(section) {
             self.silence(signal);
         }
-        match uses.told(section) {
-            Some(Told::AtEnd(unlock)) => self.add_gift(unlock, gift),
-            Some(Told::Within(signal)) => self.give_bare(signal, gift),
-            None => {}
+        if let Some(told) = uses.told(section) {
+            self.tell(told, gift);
+        }
+    }
+
+    /// Where a section tells what it did, it lets others go on.
+    pub(super) fn tell(&mut self, told: Told, gift: Gift) {
+        match told {
+            Told::AtEnd(unlock) => self.add_gift(unlock, gift),
+            Told::Within(signal) => self.give_bare(signal, gift),
         }
     }
 
@@ -312,7 +328,7 @@ impl Plan {
     }
 
     /// What is signalled is told in another way.
-    pub(super) fn tell(&mut self, uses: &Uses<'_>) {
+    pub(super) fn tell_otherwise(&mut self, uses: &Uses<'_>) {
         for section in &uses.sections {
             if let Some((signal, _)) = uses.signal(section) {
                 self.silence(signal);
@@ -363,6 +379,11 @@ impl Plan {
         ObjectId((self.objects + self.made.len() - 1) as u32)
     }
 
+    /// A thread takes from a semaphore where it sees that there is something.
+    pub(super) fn helps(&mut self, semaphore: ObjectId, thread: u32) {
+        self.helpers.insert((semaphore, ThreadId(thread)));
+    }
+
     /// Makes a barrier at which so many threads find that nothing is left of what they take, and nobody who might put something there.
     pub(super) fn new_end(&mut self, cond: ObjectId, threads: u32) -> ObjectId {
         let end = self.new_barrier(cond, "end", threads);
@@ -403,16 +424,20 @@ impl Plan {
         }
     }
 
-    /// A section's thread takes something where it goes on: at the section's end, or where its last wait is over. Up to its first wait it does what
-    /// it does.
-    pub(super) fn take_to_go_on(&mut self, section: &Section, need: Need) {
+    /// A section's thread lets others go on where its first wait begins, up to which it does what it does, and takes what it needs where its last wait is
+    /// over; both at the section's end where it does not wait.
+    pub(super) fn give_and_take(&mut self, section: &Section, gifts: Vec<Gift>, needs: Vec<Need>) {
+        let mutex = section.mutex;
         let Some(&(_, last)) = section.waits.last() else {
-            self.after(section.unlock).1.push(need);
+            let after = self.after(section.unlock);
+            after.0.extend(gifts);
+            after.1.extend(needs);
             return;
         };
-        for (number, &(wait, back)) in section.waits.iter().enumerate() {
-            if number == 0 {
-                self.roles.insert(wait, Role::GiveUp(section.mutex));
+        let mut gifts = Some(gifts);
+        for &(wait, back) in &section.waits {
+            if let Some(gifts) = gifts.take() {
+                self.roles.insert(wait, Role::GiveUp { mutex, gifts });
             } else {
                 self.silence(wait);
             }
@@ -421,11 +446,7 @@ impl Plan {
             }
         }
         if last != NONE {
-            let role = Role::TakeAndLock {
-                needs: vec![need],
-                mutex: section.mutex,
-            };
-            self.roles.insert(last, role);
+            self.roles.insert(last, Role::TakeAndLock { needs, mutex });
         }
     }
 

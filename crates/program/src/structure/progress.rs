@@ -157,7 +157,7 @@ fn explains(trace: &Trace, group: &[&Uses<'_>], plan: &mut Plan) -> bool {
         }
     }
     for uses in group {
-        plan.tell(uses);
+        plan.tell_otherwise(uses);
         plan.stays(uses.cond, Pattern::Progress);
     }
     true

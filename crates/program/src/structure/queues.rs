@@ -21,30 +21,45 @@ use super::{
 use crate::lower::NONE;
 
 /// So often a thread has to wait where there is nothing to take.
-const LEAST: usize = 4;
+pub(super) const LEAST: usize = 4;
 
 /// The calls of a mutex at which threads wait for the same condition variables.
 #[derive(Default)]
-struct Looks {
-    conds: BTreeSet<ObjectId>,
+pub(super) struct Looks {
+    pub conds: BTreeSet<ObjectId>,
     sites: BTreeSet<SiteId>,
 }
 
 impl Looks {
-    fn has(&self, section: &Section) -> bool {
+    pub fn has(&self, section: &Section) -> bool {
         section.site.is_some_and(|site| self.sites.contains(&site))
     }
 }
 
-/// A queue.
-struct Queue<'s> {
-    conds: BTreeSet<ObjectId>,
-    puts: Vec<&'s Section>,
-    takes: Vec<&'s Section>,
+/// Threads of one start routine that wait at some calls for something to take.
+pub(super) struct Takers<'s> {
+    pub threads: BTreeSet<u32>,
+    /// Where they take, or find that nothing comes any more, in order.
+    pub takes: Vec<&'s Section>,
     /// Those that were waiting when the recording ended.
-    unfinished: Vec<&'s Section>,
-    /// What lets those of its takes go on that find nothing any more, and how many these are.
-    close: Option<(&'s Section, u32)>,
+    pub unfinished: Vec<&'s Section>,
+}
+
+/// A queue.
+pub(super) struct Queue<'s> {
+    pub conds: BTreeSet<ObjectId>,
+    pub puts: Vec<&'s Section>,
+    pub takers: Takers<'s>,
+    pub end: End<'s>,
+}
+
+/// The end of a queue.
+#[derive(Default)]
+pub(super) struct End<'s> {
+    /// How many takes, the last ones, find nothing any more.
+    takes: usize,
+    /// What lets these go on.
+    by: Option<&'s Section>,
 }
 
 /// Tests the hypothesis for the mutexes of condition variables that no other explains, plans what becomes of those for which it holds, and returns their
@@ -80,7 +95,7 @@ pub(super) fn recognize(
 }
 
 /// Returns the calls that have condition variables in common.
-fn looks_of(own: &[&Section]) -> Vec<Looks> {
+pub(super) fn looks_of(own: &[&Section]) -> Vec<Looks> {
     let mut all: Vec<Looks> = Vec::new();
     for section in own {
         let (Some(cond), Some(site)) = (section.waited, section.site) else {
@@ -108,8 +123,8 @@ fn looks_of(own: &[&Section]) -> Vec<Looks> {
     all
 }
 
-/// Returns the queue from which is taken at some calls, if it is one.
-fn queue<'s>(trace: &Trace, own: &[&'s Section], looks: &Looks) -> Option<Queue<'s>> {
+/// Returns who takes at some calls, if these are threads that do the same.
+pub(super) fn takers<'s>(trace: &Trace, own: &[&'s Section], looks: &Looks) -> Option<Takers<'s>> {
     let there = own.iter().copied().filter(|section| looks.has(section));
     let (mut takes, unfinished): (Vec<&Section>, Vec<&Section>) =
         there.partition(|section| section.unlock != NONE);
@@ -122,42 +137,56 @@ fn queue<'s>(trace: &Trace, own: &[&'s Section], looks: &Looks) -> Option<Queue<
         return None;
     }
     let mut all = takes.iter().chain(&unfinished);
-    if !all.all(|section| is_regular(section)) {
-        return None;
-    }
-    let mut puts_at: BTreeMap<SiteId, Vec<&Section>> = BTreeMap::new();
-    let mut others: BTreeSet<SiteId> = BTreeSet::new();
+    all.all(|section| is_regular(section)).then_some(Takers {
+        threads,
+        takes,
+        unfinished,
+    })
+}
+
+/// Returns the sections that others than the takers of a queue begin at calls where nobody takes, in order.
+pub(super) fn by_others<'s>(
+    trace: &Trace,
+    own: &[&'s Section],
+    (looks, takers): (&Looks, &Takers<'_>),
+) -> BTreeMap<SiteId, Vec<&'s Section>> {
+    let mut by_site: BTreeMap<SiteId, Vec<&Section>> = BTreeMap::new();
+    let mut not_theirs: BTreeSet<SiteId> = BTreeSet::new();
     for section in own.iter().filter(|section| !looks.has(section)) {
         let Some(site) = section.site else {
             continue;
         };
-        if threads.contains(&section.thread(trace)) || !is_regular(section) {
-            others.insert(site);
+        if takers.threads.contains(&section.thread(trace)) || !is_regular(section) {
+            not_theirs.insert(site);
         }
         if section.unlock != NONE {
-            puts_at.entry(site).or_default().push(section);
+            by_site.entry(site).or_default().push(section);
         }
     }
-    let candidates = puts_at.into_iter();
-    let candidates = candidates.filter(|(site, _)| !others.contains(site));
-    let queues = candidates.filter_map(|(_, mut puts)| {
-        puts.sort_by_key(|section| section.unlock);
-        let empty = waits_at_nothing(&puts, &takes)?;
-        let free = &takes[puts.len()..];
-        let close = match free.first() {
-            Some(_) => Some(close(own, looks, last_takes(trace, free, &takes)?)?),
-            None => None,
-        };
-        (empty >= LEAST).then_some((empty, puts, close))
+    by_site.retain(|site, _| !not_theirs.contains(site));
+    for sections in by_site.values_mut() {
+        sections.sort_by_key(|section| section.unlock);
+    }
+    by_site
+}
+
+/// Returns the queue from which is taken at some calls, if it is one.
+fn queue<'s>(trace: &Trace, own: &[&'s Section], looks: &Looks) -> Option<Queue<'s>> {
+    let who = takers(trace, own, looks)?;
+    let takes = &who.takes;
+    let candidates = by_others(trace, own, (looks, &who)).into_values();
+    let queues = candidates.filter_map(|puts| {
+        let empty = waits_at_nothing(&puts, takes)?;
+        let end = end(trace, own, (looks, takes), &takes[puts.len()..])?;
+        (empty >= LEAST).then_some((empty, puts, end))
     });
     // Of several the one that is behind the most waits.
-    let (_, puts, close) = queues.max_by_key(|(empty, ..)| *empty)?;
+    let (_, puts, end) = queues.max_by_key(|(empty, ..)| *empty)?;
     Some(Queue {
         conds: looks.conds.clone(),
         puts,
-        takes,
-        unfinished,
-        close,
+        takers: who,
+        end,
     })
 }
 
@@ -166,23 +195,25 @@ fn is_regular(section: &Section) -> bool {
     !section.odd && !section.ran_out && section.times == 1
 }
 
-/// Returns takes that find nothing any more, if each is its thread's last.
-fn last_takes<'t, 's>(
+/// Returns the end of a queue of which some takes find nothing any more; `None` where such a take is not its thread's last, or nothing lets it go on.
+pub(super) fn end<'s>(
     trace: &Trace,
-    free: &'t [&'s Section],
-    takes: &[&Section],
-) -> Option<&'t [&'s Section]> {
+    own: &[&'s Section],
+    (looks, takes): (&Looks, &[&Section]),
+    free: &[&Section],
+) -> Option<End<'s>> {
+    let Some(first) = free.first() else {
+        return Some(End::default());
+    };
     let mut last: BTreeMap<u32, u32> = BTreeMap::new();
     for take in takes {
         last.insert(take.thread(trace), take.unlock);
     }
     let is_last = |take: &&Section| last.get(&take.thread(trace)) == Some(&take.unlock);
-    free.iter().all(is_last).then_some(free)
-}
-
-/// Returns the section that lets those go on that find nothing any more, and how many these are.
-fn close<'s>(own: &[&'s Section], looks: &Looks, free: &[&Section]) -> Option<(&'s Section, u32)> {
-    let before = free.first()?.unlock;
+    if !free.iter().all(is_last) {
+        return None;
+    }
+    let before = first.unlock;
     let closes = |section: &&Section| {
         let mut signals = section.signals.iter();
         section.unlock < before
@@ -190,8 +221,10 @@ fn close<'s>(own: &[&'s Section], looks: &Looks, free: &[&Section]) -> Option<(&
             && signals.any(|(cond, ..)| looks.conds.contains(cond))
     };
     let closing = own.iter().copied().filter(closes);
-    let last = closing.max_by_key(|section| section.unlock)?;
-    Some((last, u32::try_from(free.len()).ok()?))
+    Some(End {
+        takes: free.len(),
+        by: Some(closing.max_by_key(|section| section.unlock)?),
+    })
 }
 
 /// Returns how often a thread began to wait where nothing was there; `None` where something was taken before it was put, or more often put than
@@ -216,7 +249,7 @@ fn waits_at_nothing(puts: &[&Section], takes: &[&Section]) -> Option<usize> {
 
 impl Queue<'_> {
     /// Plans what becomes of its sections.
-    fn plan(&self, own: &[&Section], plan: &mut Plan) -> Option<Pattern> {
+    pub fn plan(&self, own: &[&Section], plan: &mut Plan) -> Option<Pattern> {
         let &object = self.conds.first()?;
         for section in own {
             for &(_, signal, _) in section
@@ -227,17 +260,23 @@ impl Queue<'_> {
                 plan.silence(signal);
             }
         }
-        for section in &self.takes {
-            plan.take_to_go_on(section, Need::Tokens(object, 1));
+        let takes = &self.takers.takes;
+        let (takes, last) = takes.split_at(takes.len() - self.end.takes);
+        for section in takes {
+            plan.give_and_take(section, Vec::new(), vec![Need::Tokens(object, 1)]);
         }
-        for section in &self.unfinished {
+        // Who finds nothing any more takes nothing that others need.
+        for section in last {
+            plan.give_and_take(section, Vec::new(), vec![Need::Gate(object)]);
+        }
+        for section in &self.takers.unfinished {
             plan.pass(section);
         }
         for section in &self.puts {
             plan.give_at_end(section, Gift::Tokens(object, 1));
         }
-        if let Some((section, count)) = self.close {
-            plan.give_at_end(section, Gift::Tokens(object, count));
+        if let Some(section) = self.end.by {
+            plan.give_at_end(section, Gift::Gate(object));
         }
         let pattern = Pattern::Semaphore { initial: 0 };
         plan.stays(object, pattern);

@@ -85,7 +85,7 @@ pub(super) fn test(trace: &Trace, uses: &Uses<'_>, plan: &mut Plan) -> Option<Pa
             }
         }
     }
-    plan.tell(uses);
+    plan.tell_otherwise(uses);
     for (section, other) in needs {
         plan.follow(section, other);
     }

@@ -284,8 +284,23 @@ fn semaphore(
     };
     let count = free.len() as u32;
     // Where one of those that take is the last to find nothing, all of them come to that.
-    let all_come = steps.iter().any(is_closed_by_one) && end_for_good(trace, uses, &free);
-    let end = all_come.then(|| plan.new_end(uses.object, count));
+    let by_one = steps.iter().any(is_closed_by_one);
+    let for_good = ends_for_good(trace, uses, &free);
+    let end = (by_one && for_good && count >= 2).then(|| plan.new_end(uses.object, count));
+    // Who comes to the end takes nothing that others need. In a listing by hand as many tokens come with the end.
+    let by_gate = !by_one && for_good && trace.recording.is_some();
+    let need_at_end = match end {
+        Some(end) => Need::All(end),
+        None if by_gate => Need::Gate(uses.object),
+        None => Need::Tokens(uses.object, 1),
+    };
+    let gift_at_end = |count| {
+        if by_gate {
+            Gift::Gate(uses.object)
+        } else {
+            Gift::Tokens(uses.object, count)
+        }
+    };
     let give = |plan: &mut Plan, section: &Section, gift| {
         if uses.beyond == Some(Beyond::SignalOften) {
             plan.give_at_end(section, gift);
@@ -297,8 +312,12 @@ fn semaphore(
         match *step {
             Step::Take(section) => {
                 let is_free = free.iter().any(|free| std::ptr::eq(*free, section));
-                let need = end.filter(|_| is_free).map(Need::All);
-                plan.take(section, need.unwrap_or(Need::Tokens(uses.object, 1)));
+                let need = if is_free {
+                    need_at_end
+                } else {
+                    Need::Tokens(uses.object, 1)
+                };
+                plan.take(section, need);
             }
             Step::Give(section, count) => {
                 give(plan, section, Gift::Tokens(uses.object, count));
@@ -311,10 +330,10 @@ fn semaphore(
                 let is_one = uses.is_waiting_site(section);
                 initial += u32::from(is_one);
                 let others = count - u32::from(is_one);
-                give(plan, section, Gift::Tokens(uses.object, others));
+                give(plan, section, gift_at_end(others));
             }
             Step::Close(Closer::Bare(event)) => {
-                plan.give_bare(event, Gift::Tokens(uses.object, count));
+                plan.give_bare(event, gift_at_end(count));
             }
             Step::Wait => {}
         }
@@ -325,18 +344,17 @@ fn semaphore(
 }
 
 /// Returns whether some sections are each its thread's last one of those that look.
-fn end_for_good(trace: &Trace, uses: &Uses<'_>, found_nothing: &[&Section]) -> bool {
+fn ends_for_good(trace: &Trace, uses: &Uses<'_>, found_nothing: &[&Section]) -> bool {
     let mut last: BTreeMap<u32, &Section> = BTreeMap::new();
     for &section in &uses.sections {
         if uses.is_waiting_site(section) {
             last.insert(section.thread(trace), section);
         }
     }
-    found_nothing.len() >= 2
-        && found_nothing.iter().all(|section| {
-            let last = last.get(&section.thread(trace));
-            last.is_some_and(|last| std::ptr::eq(*last, *section))
-        })
+    found_nothing.iter().all(|section| {
+        let last = last.get(&section.thread(trace));
+        last.is_some_and(|last| std::ptr::eq(*last, *section))
+    })
 }
 
 /// Returns how many tokens there must have been at first, for none to be left when the first wait began.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use foretrace_program::{Action, Program};
 use foretrace_schedule::WaitKind;
-use foretrace_trace::{ObjectId, ObjectKind};
+use foretrace_trace::{ObjectId, ObjectKind, ThreadId};
 
 use super::{Model, common_culprit, order::Order};
 use crate::{
@@ -165,6 +165,11 @@ impl Direct {
             Action::Lock(id) => self.lock(core, thread, id),
             Action::Unlock(id) => self.unlock(core, thread, id),
             Action::TakeToken(id) => {
+                let helpers = &core.program.helpers;
+                if !helpers.is_empty() && helpers.contains(&(id, ThreadId(thread))) {
+                    self.semaphore(id).take_now();
+                    return Flow::Next;
+                }
                 let taken = self.semaphore(id).take(thread);
                 if self.any_asides {
                     return self.take_without(core, thread, (id, taken));

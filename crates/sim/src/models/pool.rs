@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use foretrace_program::{Action, Opener, Origin, Program, Queue, Task, WorkPool};
+use foretrace_program::{Action, Join, Opener, Origin, Program, Queue, Task, WorkPool};
 use foretrace_schedule::WaitKind;
 use foretrace_trace::{ObjectId, ThreadId};
 
@@ -47,6 +47,10 @@ pub(crate) struct Pool {
     beside: Vec<u32>,
     /// Whether each thread is a worker that is left out, which only ends.
     left_out: Vec<bool>,
+    /// The next operation of each thread after which it waits for a pool's tasks, and that pool.
+    joins: Vec<(u32, u32)>,
+    /// The pool of the task that each thread does.
+    busy: Vec<Option<u32>>,
     /// How many of a thread and of those added beside it have not ended.
     not_ended: Vec<u32>,
 }
@@ -64,6 +68,8 @@ struct State {
     epochs: Vec<Epoch>,
     /// What each worker does when no task is left, by epoch.
     tails: Vec<Vec<Option<u32>>>,
+    /// Where each worker that helps goes on with something else, the next one last.
+    leaves: Vec<Vec<u32>>,
     is_added: Vec<bool>,
     order: TaskOrder,
     tokens: u64,
@@ -73,6 +79,12 @@ struct State {
     unwanted: u64,
     /// Those who wait for a token.
     waiting: VecDeque<u32>,
+    /// Where who puts the tasks waits until they are done.
+    joins: VecDeque<Join>,
+    /// Who does so now, and how many tasks have to be done.
+    joining: Option<(u32, u32)>,
+    /// How many are.
+    done: u32,
 }
 
 /// The tasks between two barriers.
@@ -109,6 +121,8 @@ impl Model for Pool {
             added: vec![Vec::new(); threads],
             beside: (0..threads as u32).collect(),
             left_out: vec![false; threads],
+            joins: vec![(NOBODY, 0); threads],
+            busy: vec![None; threads],
             not_ended: vec![1; threads],
         };
         for work_pool in &program.pools {
@@ -119,6 +133,25 @@ impl Model for Pool {
 
     fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         let position = core.threads[thread as usize].position;
+        if self.joins[thread as usize].0 == position {
+            let flow = self.perform_any(core, thread);
+            return if flow == Flow::Next {
+                self.join(thread)
+            } else {
+                flow
+            };
+        }
+        self.perform_any(core, thread)
+    }
+
+    fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32> {
+        self.direct.culprit(core, thread)
+    }
+}
+
+impl Pool {
+    fn perform_any(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
+        let position = core.threads[thread as usize].position;
         if self.given[thread as usize] == position {
             return self.direct.perform(core, thread);
         }
@@ -127,6 +160,7 @@ impl Model for Pool {
         let mut places = self.places[thread as usize].iter();
         let place = places.find(|place| pools[place.pool as usize].taken_at.contains(position));
         if let Some(&place) = place.filter(|_| !self.left_out[thread as usize]) {
+            self.is_done(core, thread);
             return if self.pools[place.pool as usize].semaphore.is_some() {
                 self.take_token(core, thread, place)
             } else {
@@ -147,17 +181,42 @@ impl Model for Pool {
                 core.born.extend_from_slice(&self.added[child.index()]);
                 flow
             }
-            Action::Terminate => self.end(core, thread),
+            Action::Terminate => {
+                self.is_done(core, thread);
+                self.end(core, thread)
+            }
             _ => self.direct.perform(core, thread),
         }
     }
 
-    fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32> {
-        self.direct.culprit(core, thread)
+    /// A thread that did a task is done with it.
+    fn is_done(&mut self, core: &mut Core<'_>, thread: u32) {
+        let Some(pool) = self.busy[thread as usize].take() else {
+            return;
+        };
+        let state = &mut self.pools[pool as usize];
+        state.done += 1;
+        if let Some((joining, _)) = state.joining.take_if(|(_, tasks)| *tasks <= state.done) {
+            core.wake(joining, thread);
+        }
     }
-}
 
-impl Pool {
+    /// A thread is where it waits until the tasks that it put somewhere are done.
+    fn join(&mut self, thread: u32) -> Flow {
+        let (_, pool) = self.joins[thread as usize];
+        let state = &mut self.pools[pool as usize];
+        let join = state.joins.pop_front();
+        let next = state.joins.front().map_or(NOBODY, |join| join.after);
+        self.joins[thread as usize].0 = next;
+        match join.filter(|join| state.done < join.tasks) {
+            Some(join) => {
+                state.joining = Some((thread, join.tasks));
+                state.block()
+            }
+            None => Flow::Next,
+        }
+    }
+
     /// Sets which of the tasks that are there is taken; before anything happened.
     pub fn set_order(&mut self, order: TaskOrder) {
         for pool in &mut self.pools {
@@ -179,6 +238,9 @@ impl Pool {
                 self.beside[thread] = original.0;
                 self.not_ended[original.index()] += 1;
             }
+        }
+        if let (Some(putter), Some(first)) = (pool.putter(program), pool.joins.first()) {
+            self.joins[putter.index()] = (first.after, index);
         }
         self.pools.push(State::new(program, pool));
     }
@@ -214,6 +276,12 @@ impl Pool {
         let tail = self.tail_of(place, epoch);
         let state = &mut self.pools[place.pool as usize];
         let is_added = state.is_added[place.worker as usize];
+        if (state.tokens == 0 || state.epochs[epoch as usize].left == 0)
+            && let Some(leave) = state.leaves[place.worker as usize].pop()
+        {
+            core.move_to(thread, leave);
+            return Flow::Next;
+        }
         if state.epochs[epoch as usize].left > 0 {
             if state.tokens == 0 {
                 return state.wait(thread);
@@ -221,6 +289,7 @@ impl Pool {
             state.tokens -= 1;
             if let Some(take) = state.next(core.program, place.pool, epoch) {
                 core.move_to(thread, take);
+                self.busy[thread as usize] = Some(place.pool);
             }
             if state.epochs[epoch as usize].left == 0 {
                 // What those that wait wait for now is their end.
@@ -287,6 +356,11 @@ impl State {
                 .iter()
                 .map(|worker| worker.tails.clone())
                 .collect(),
+            leaves: pool
+                .workers
+                .iter()
+                .map(|worker| worker.leaves.iter().rev().copied().collect())
+                .collect(),
             is_added: pool
                 .workers
                 .iter()
@@ -297,6 +371,9 @@ impl State {
             given: 0,
             unwanted: 0,
             waiting: VecDeque::new(),
+            joins: pool.joins.iter().copied().collect(),
+            joining: None,
+            done: 0,
         };
         if let Some(semaphore) = state.semaphore {
             let initial = program.objects[semaphore.index()].initial.unwrap_or(0);
@@ -354,6 +431,10 @@ impl State {
 
     fn wait(&mut self, thread: u32) -> Flow {
         self.waiting.push_back(thread);
+        self.block()
+    }
+
+    fn block(&self) -> Flow {
         Flow::block(
             WaitKind::Semaphore,
             self.semaphore.map(|semaphore| semaphore.0),
