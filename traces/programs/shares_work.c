@@ -310,13 +310,113 @@ static void *by_yielding(void *self) {
     return self;
 }
 
+// The first puts batches of tasks there and waits until all of one are done: it does some itself as long as there are any, or gets each result in turn.
+enum { BATCHES = MOST * 3 };
+
+static struct {
+    int is_done;
+    pthread_cond_t done;
+} results[BATCHES];
+static int there, taken, undone;
+
+static int take_one(void) {
+    there--;
+    return taken++;
+}
+
+static void done(int task) {
+    pthread_mutex_lock(&mutex);
+    results[task % BATCHES].is_done = 1;
+    pthread_cond_signal(&results[task % BATCHES].done);
+    if (--undone == 0)
+        pthread_cond_signal(&emptied);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void *done_in_batches(void *self) {
+    for (;;) {
+        pthread_mutex_lock(&mutex);
+        while (there == 0 && !is_over)
+            pthread_cond_wait(&changed, &mutex);
+        int task = there > 0 ? take_one() : -1;
+        pthread_mutex_unlock(&mutex);
+        if (task < 0)
+            return self;
+        work(task, 2400);
+        done(task);
+    }
+}
+
+static int put(int from, int all) {
+    int until = from + 5 * (threads - 1) / 2;
+    until = until < all ? until : all;
+    for (int task = from; task < until; task++) {
+        pthread_mutex_lock(&mutex);
+        results[task % BATCHES].is_done = 0;
+        there++;
+        undone++;
+        pthread_cond_signal(&changed);
+        pthread_mutex_unlock(&mutex);
+    }
+    return until;
+}
+
+static void *no_more_batches(void) {
+    pthread_mutex_lock(&mutex);
+    is_over = 1;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+static void *by_helping(void *self) {
+    if (self != 0)
+        return done_in_batches(self);
+    int all = tasks * (threads - 1);
+    for (int begin = 0, end; begin < all; begin = end) {
+        end = put(begin, all);
+        pthread_mutex_lock(&mutex);
+        while (undone > 0) {
+            if (there == 0) {
+                pthread_cond_wait(&emptied, &mutex);
+                continue;
+            }
+            int task = take_one();
+            pthread_mutex_unlock(&mutex);
+            work(task, 2400);
+            pthread_mutex_lock(&mutex);
+            undone--;
+        }
+        pthread_mutex_unlock(&mutex);
+        work(begin, 600);
+    }
+    return no_more_batches();
+}
+
+static void *by_results(void *self) {
+    if (self != 0)
+        return done_in_batches(self);
+    int all = tasks * (threads - 1);
+    for (int begin = 0, end; begin < all; begin = end) {
+        end = put(begin, all);
+        for (int task = begin; task < end; task++) {
+            pthread_mutex_lock(&mutex);
+            while (!results[task % BATCHES].is_done)
+                pthread_cond_wait(&results[task % BATCHES].done, &mutex);
+            pthread_mutex_unlock(&mutex);
+        }
+        work(begin, 600);
+    }
+    return no_more_batches();
+}
+
 static const struct {
     const char *name;
     void *(*run)(void *);
 } ways[] = {
     {"index", by_index},       {"queue", by_queue},       {"stealing", by_stealing}, {"splitting", by_splitting}, {"barrier", by_barrier},
     {"pipeline", by_pipeline}, {"readers", by_readers}, {"lock", by_lock},         {"poll", by_poll},           {"naps", by_naps},
-    {"yielding", by_yielding},
+    {"yielding", by_yielding}, {"helping", by_helping},   {"results", by_results},
 };
 
 int main(int argc, char **argv) {
@@ -336,6 +436,8 @@ int main(int argc, char **argv) {
         if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets[thread]) != 0)
             return 1;
     }
+    for (int result = 0; result < BATCHES; result++)
+        pthread_cond_init(&results[result].done, NULL);
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
         if (strcmp(argv[1], ways[way].name) != 0)
             continue;

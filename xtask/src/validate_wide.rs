@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The ways to share work of `shares_work.c`.
-const WAYS: [&str; 11] = [
+const WAYS: [&str; 13] = [
     "index",
     "queue",
     "stealing",
@@ -21,6 +21,8 @@ const WAYS: [&str; 11] = [
     "poll",
     "naps",
     "yielding",
+    "helping",
+    "results",
 ];
 
 /// The numbers of threads, and of tasks for each.

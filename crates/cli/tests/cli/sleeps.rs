@@ -41,6 +41,16 @@ fn workers_that_sleep_until_there_is_something_to_do_wait_for_who_makes_it() {
 }
 
 #[test]
+fn who_puts_tasks_does_some_itself_where_workers_are_late() {
+    assert_speedup(2.8..=3.3, || shared("helping"));
+}
+
+#[test]
+fn who_gets_each_result_waits_for_all_of_them() {
+    assert_speedup(2.3..=2.6, || shared("results"));
+}
+
+#[test]
 fn threads_that_yield_until_all_are_there_meet() {
     assert_speedup(2.4..=4.0, || shared("yielding"));
 }
