@@ -56,7 +56,7 @@ mod windows;
 
 pub use {
     check::ProgramError,
-    course::{Course, course, course_graph},
+    course::{Course, Noted, course, course_graph},
     generate::{Pattern, generate},
     graph::{GraphBuilder, Task, TaskGraph, TaskKind},
     master_slave::{Dealt, NoFarm, dealt},
