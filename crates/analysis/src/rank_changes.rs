@@ -93,6 +93,7 @@ fn code_in(places: &RankPlaces<'_>, marks: &Marks, stretch: Stretch) -> HashSet<
 mod tests {
     use foretrace_messages::{Builder, Noted, Operation, Program, course, replay};
     use foretrace_network::{Description, Network};
+    use foretrace_schedule::WaitKind;
 
     use super::*;
     use crate::{
@@ -172,6 +173,47 @@ mod tests {
                 OnPath::Message(Some(SEND), Some(RECEIVE))
             ]
         );
+    }
+
+    #[test]
+    fn of_a_collective_in_the_background_the_rank_is_told_that_it_waits_for() {
+        let call = foretrace_messages::Collective {
+            kind: foretrace_network::CollectiveKind::Allreduce,
+            root: 0,
+            sent: 8,
+            received: 8,
+            work: 0,
+        };
+        for name in ["infiniband", "loggps-fast-ethernet", "dimemas"] {
+            let mut builder = Builder::new(4);
+            for rank in 0..4 {
+                builder.push(rank, Operation::work(u64::from(rank) * 100 * MICRO));
+                builder.collective(rank, 0, 0, call);
+                builder.push(rank, Operation::work(10 * MICRO));
+                builder.push(rank, Operation::wait(0));
+                let last = if rank == 0 { 500 } else { 1 };
+                builder.push(rank, Operation::work(last * MICRO));
+            }
+            let program = builder.finish("background");
+            let preset = Description::preset(name).unwrap().unwrap();
+            let network = preset.resolve(4).unwrap();
+            let places = RankPlaces::of_program(&program, None);
+            let course = course(&program, &network, None, Noted::Everything, &|_, _| true).unwrap();
+            let schedule = Schedule {
+                wakes: course.causes,
+                ..course.schedule
+            };
+            let path = path_shares(&places, &schedule, &course.marks);
+            let allreduce = Spot::Call("allreduce", None);
+            let alone = path
+                .iter()
+                .find(|share| share.what == code(Spot::Begin, allreduce));
+            let alone = alone.map(|share| (share.time.0 / MICRO, share.lanes.contains(&3)));
+            assert_eq!(alone, Some((300, true)), "{name}: {path:?}");
+            let waits = predicted_waits(&places, &schedule, &course.marks);
+            assert_eq!(waits[0].kind, WaitKind::Barrier, "{name}");
+            assert_eq!(waits[0].ended_by, Some(allreduce), "{name}");
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@
 //! Deliberately absent: files, printing, how threads within ranks are replayed.
 
 mod attention;
+mod causes;
 mod channel;
 mod check;
 mod costs;

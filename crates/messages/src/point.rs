@@ -302,6 +302,7 @@ impl<O: Observer> Engine<'_, O> {
             message.bytes,
             message.shakes_hands && receive.time > message.time,
         );
+        self.note_cause(message, &receive, arrival);
         if receive.request != BLOCKING {
             self.complete(
                 receive.lane,
@@ -350,7 +351,7 @@ impl<O: Observer> Engine<'_, O> {
             }
             RequestState::Done(at) => {
                 *request = Request::FREE;
-                self.wait_until(index, clock, at);
+                self.wait_until(index, clock, (at, first.request));
             }
             RequestState::Arrived(at, overhead) => {
                 *request = Request::FREE;
@@ -389,11 +390,11 @@ impl<O: Observer> Engine<'_, O> {
         }
         let mut arrived = std::mem::take(&mut self.arrived);
         arrived.clear();
-        let mut latest = 0;
+        let mut latest = (0, NIL);
         for request in awaited {
             let state = std::mem::replace(&mut lane.requests[*request as usize], Request::FREE);
             match state.state() {
-                RequestState::Done(at) => latest = latest.max(at),
+                RequestState::Done(at) => latest = latest.max((at, *request)),
                 RequestState::Arrived(at, overhead) => arrived.push((at, overhead)),
                 RequestState::Free | RequestState::Pending => {}
             }
@@ -421,11 +422,12 @@ impl<O: Observer> Engine<'_, O> {
         end
     }
 
-    /// Waits until a message of the lane's own has gone.
+    /// Waits until a message of the lane's own has gone, or what else it began with a request is over.
     #[inline]
-    fn wait_until(&mut self, index: u32, clock: u64, at: u64) {
+    fn wait_until(&mut self, index: u32, clock: u64, (at, request): (u64, u32)) {
         if at > clock {
-            self.waited(index, clock, at, Why::Receiver);
+            let why = self.why(index, request);
+            self.waited(index, clock, at, why);
             self.lanes[index as usize].clock = at;
         }
     }

@@ -400,8 +400,8 @@ even work and better networks.
 
 Examples:
   foretrace explain prog.ftrace
-  foretrace explain mpi.ftrace --network infiniband
   foretrace explain prog.ftrace --cpus 64
+  foretrace explain mpi.ftrace --network infiniband
   foretrace explain prog.ftrace --cpus 8 --json | jq '.changes[0]'";
 
 /// Options of `explain`.
