@@ -1,5 +1,5 @@
 //! What can be told from a recorded trace without simulating: the threads, and the objects and call sites by
-//! contention, and where threads spun; and what limits a prediction: its critical path, the waits in it, and what changes of the
+//! contention, and where threads spun; and what limits a prediction, of threads or of ranks: its critical path, the waits in it, and what changes of the
 //! program would be worth.
 //!
 //! ```
