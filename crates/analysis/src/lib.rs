@@ -1,5 +1,5 @@
 //! What can be told from a recorded trace without simulating: the threads, and the objects and call sites by
-//! contention, and where threads spun; and what limits a prediction: its critical path, the waits in it, and what changes of the
+//! contention, and where threads spun; and what limits a prediction, of threads or of ranks: its critical path, the waits in it, and what changes of the
 //! program would be worth.
 //!
 //! ```
@@ -16,6 +16,8 @@ mod critical_path;
 mod operations;
 mod path_shares;
 mod predicted_waits;
+mod rank_changes;
+mod rank_places;
 #[cfg(test)]
 mod sample;
 mod sites;
@@ -32,9 +34,11 @@ pub use {
     operations::{OperationCount, operation_counts},
     path_shares::{OnPath, PathShare, Within, path_shares},
     predicted_waits::{PredictedWait, predicted_waits},
+    rank_changes::{WorkTime, worth_a_try_of_ranks},
+    rank_places::RankPlaces,
     sites::{SiteContention, site_contention},
     spins::{Spin, spins},
-    spots::{Spot, Spots, Stretch},
+    spots::{Places, Spot, Spots, Step, Stretch},
     threads::{ThreadSummary, threads},
     what_if::{Change, worth_a_try},
 };

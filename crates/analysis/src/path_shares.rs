@@ -6,7 +6,8 @@ use foretrace_schedule::{Activity, Marks, Schedule, SimTime};
 
 use crate::{
     PathStep, critical_path,
-    spots::{Spot, Spots, Stretch, Walk},
+    predicted_waits::sender_at,
+    spots::{Places, Spot, Stretch, Walk},
 };
 
 /// Something that the critical path goes through.
@@ -18,8 +19,10 @@ pub enum OnPath {
     Call(Spot),
     /// A thread that could run, and waits for a CPU, or for one to wake up.
     NoCpu,
-    /// A wait in a call that no other thread ends: for time to pass, for input or output, for a message on its way.
+    /// A wait in a call that no other thread ends: for time to pass, for input or output.
     Wait(Activity, Option<Spot>),
+    /// A message on its way, and whatever else lies between the call that sends it and the one that waits for it.
+    Message(Option<Spot>, Option<Spot>),
 }
 
 /// How much of the critical path goes through something.
@@ -57,9 +60,13 @@ impl Within {
 
 /// Returns what the critical path of a prediction goes through, the most first. `marks` are all operations of the schedule, whose
 /// events have these places.
-pub fn path_shares(spots: &Spots<'_>, schedule: &Schedule, marks: &Marks) -> Vec<PathShare> {
+pub fn path_shares<P: Places + ?Sized>(
+    spots: &P,
+    schedule: &Schedule,
+    marks: &Marks,
+) -> Vec<PathShare> {
     let mut shares = Shares::default();
-    let mut walks: Vec<Option<LaneWalk>> = schedule.lanes.iter().map(|_| None).collect();
+    let mut walks: Vec<Option<LaneWalk<'_, P>>> = schedule.lanes.iter().map(|_| None).collect();
     for step in critical_path(schedule) {
         match step.activity {
             Activity::Running => {
@@ -72,9 +79,18 @@ pub fn path_shares(spots: &Spots<'_>, schedule: &Schedule, marks: &Marks) -> Vec
             }
             Activity::Ready => shares.add(OnPath::NoCpu, within(&step)),
             activity @ Activity::Blocked(_) => {
-                let event = schedule.lanes[step.lane].segments[step.segment].event;
-                let spot = event.and_then(|event| spots.at(event));
-                shares.add(OnPath::Wait(activity, spot), within(&step));
+                let segment = &schedule.lanes[step.lane].segments[step.segment];
+                let spot = segment.event.and_then(|event| spots.at(event));
+                let message = step.via.map(|wake| &schedule.wakes[wake]);
+                let what = match message.filter(|wake| wake.is_message()) {
+                    Some(wake) => {
+                        let sender = marks.lane(wake.from as usize);
+                        let sent = sender_at(spots, sender, wake.sent(), segment);
+                        OnPath::Message(sent.and_then(|event| spots.at(event)), spot)
+                    }
+                    None => OnPath::Wait(activity, spot),
+                };
+                shares.add(what, within(&step));
             }
         }
     }
@@ -118,16 +134,16 @@ impl Shares {
 }
 
 /// One lane's way through its code, once from its begin to its end.
-struct LaneWalk<'s> {
-    walk: Walk<'s>,
+struct LaneWalk<'s, P: ?Sized> {
+    walk: Walk<'s, P>,
     times: &'s [SimTime],
     events: &'s [u32],
     /// Its next operation.
     next: usize,
 }
 
-impl<'s> LaneWalk<'s> {
-    fn new(spots: &'s Spots<'s>, marks: &'s Marks, lane: usize) -> Self {
+impl<'s, P: Places + ?Sized> LaneWalk<'s, P> {
+    fn new(spots: &'s P, marks: &'s Marks, lane: usize) -> Self {
         let lane = marks.lane(lane);
         Self {
             walk: Walk::new(spots),
@@ -156,6 +172,9 @@ impl<'s> LaneWalk<'s> {
             from = from.max(at);
             self.next += 1;
         }
+        if from < end {
+            tell(self.what(self.walk.until_end()), from, end);
+        }
     }
 
     fn what(&self, stretch: Option<Stretch>) -> OnPath {
@@ -169,6 +188,7 @@ mod tests {
 
     use super::*;
     use crate::sample::{course, replayed};
+    use crate::spots::{END, Spots};
 
     fn shares(text: &str, cpus: u32) -> Vec<(OnPath, u64, u64)> {
         let (trace, program, machine) = replayed(text, cpus);
@@ -185,8 +205,6 @@ mod tests {
     fn code(from: Spot, to: Spot) -> OnPath {
         OnPath::Code(Stretch { from, to })
     }
-
-    const END: Spot = Spot::Call("terminate", None);
 
     #[test]
     fn code_is_told_by_the_calls_around_it() {

@@ -1,13 +1,12 @@
 //! Where threads wait in a prediction, and for whom.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use foretrace_schedule::{LaneMarks, Marks, Schedule, Segment, SimTime, State, WaitKind};
-use foretrace_trace::Trace;
 
 use crate::{
     path_shares::Within,
-    spots::{Spot, Spots},
+    spots::{Places, Spot},
     wakes::Wakes,
 };
 
@@ -20,6 +19,8 @@ pub struct PredictedWait {
     pub kind: WaitKind,
     /// The objects, positions in the schedule's, in ascending order.
     pub objects: Vec<u32>,
+    /// In which lanes.
+    pub lanes: BTreeSet<usize>,
     /// How often threads waited.
     pub times: u64,
     /// How long they waited together.
@@ -32,8 +33,8 @@ pub struct PredictedWait {
 
 /// Returns where threads wait in a prediction, those that wait longest first. `marks` are all operations of the schedule, whose events
 /// have these places.
-pub fn predicted_waits(
-    spots: &Spots<'_>,
+pub fn predicted_waits<P: Places + ?Sized>(
+    spots: &P,
     schedule: &Schedule,
     marks: &Marks,
 ) -> Vec<PredictedWait> {
@@ -55,6 +56,7 @@ pub fn predicted_waits(
                 .or_insert_with(|| Found::new(spot, kind, at));
             let time = segment.duration();
             wait.times += 1;
+            wait.lanes.insert(lane);
             wait.total = wait.total + time;
             if time > wait.longest.length() {
                 wait.longest = at;
@@ -67,13 +69,13 @@ pub fn predicted_waits(
             let wake = wakes.at(lane, segment.end, schedule.wakes.len());
             let by = wake.and_then(|wake| {
                 let wake = &schedule.wakes[wake];
-                let event = released_by(
-                    spots.trace(),
-                    marks.lane(wake.from as usize),
-                    wake.sent(),
-                    segment,
-                )?;
-                spots.at(event)
+                let from = marks.lane(wake.from as usize);
+                let event = if wake.is_message() {
+                    sender_at(spots, from, wake.sent(), segment)
+                } else {
+                    released_by(spots, from, wake.at, segment)
+                };
+                spots.at(event?)
             });
             if let Some(by) = by {
                 let ended = enders.entry(by).or_default();
@@ -110,6 +112,7 @@ impl Found {
             spot,
             kind,
             objects: Vec::new(),
+            lanes: BTreeSet::new(),
             times: 0,
             total: SimTime::ZERO,
             longest: first,
@@ -123,21 +126,41 @@ impl Found {
 }
 
 /// Returns the event by which a lane let another go on at a time that had waited: of several at that time the one on what was waited for.
-fn released_by(trace: &Trace, lane: &LaneMarks, at: SimTime, waited: &Segment) -> Option<u32> {
+fn released_by<P: Places + ?Sized>(
+    spots: &P,
+    lane: &LaneMarks,
+    at: SimTime,
+    waited: &Segment,
+) -> Option<u32> {
     let first = lane.times.partition_point(|time| *time < at);
     let after = lane.times.partition_point(|time| *time <= at);
     let then = lane.events.get(first..after)?;
-    let is_on_it = |event: &&u32| {
-        let event = trace.events.get(**event as usize);
-        let object = event.and_then(|event| trace.call(event).operation.object());
-        object.is_some_and(|object| Some(object.0) == waited.object)
-    };
-    let on_it = then.iter().rev().find(is_on_it);
+    let on_it = then
+        .iter()
+        .rev()
+        .find(|event| spots.could_end(**event, waited));
     let any = match waited.state {
         State::Blocked(WaitKind::Join) => then.last(),
         _ => then.first(),
     };
     on_it.or(any).copied()
+}
+
+/// Returns the event in whose call a lane sent a message at a time, for which another waited so: of several at that time one that could send it,
+/// else the call that it was in, as of a collective.
+pub(crate) fn sender_at<P: Places + ?Sized>(
+    spots: &P,
+    lane: &LaneMarks,
+    at: SimTime,
+    waited: &Segment,
+) -> Option<u32> {
+    let first = lane.times.partition_point(|time| *time < at);
+    let after = lane.times.partition_point(|time| *time <= at);
+    let then = lane.events.get(first..after)?;
+    let before = first.checked_sub(1).map(|before| &lane.events[before]);
+    let sends = |event: &&u32| spots.could_end(**event, waited);
+    let sent = then.iter().find(sends).or(before).or(then.first());
+    sent.copied()
 }
 
 #[cfg(test)]
@@ -146,6 +169,7 @@ mod tests {
 
     use super::*;
     use crate::sample::{course, replayed};
+    use crate::spots::Spots;
 
     #[test]
     fn a_wait_is_told_with_who_ended_it() {

@@ -1,5 +1,6 @@
 //! Places in a program that predictions speak of: calls, and the code between two calls.
 
+use foretrace_schedule::Segment;
 use foretrace_trace::{ObjectId, Operation, SiteId, Trace};
 
 use crate::Constructs;
@@ -22,6 +23,30 @@ pub struct Stretch {
     pub from: Spot,
     /// Where it ends.
     pub to: Spot,
+}
+
+/// Where a call is that ends a thread or a rank, which no place in its source need show.
+pub const END: Spot = Spot::Call("terminate", None);
+
+/// What an event is to the code around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A call, or part of one, or the return from it: all of the same number.
+    Call(u32),
+    /// The code after a call begins.
+    Code,
+}
+
+/// Says of what happens in a prediction, threads' or ranks', where in the program it is. Events are those of the prediction.
+pub trait Places {
+    /// Returns what an event is.
+    fn step(&self, event: u32) -> Step;
+    /// Returns where an event's call was made; of code, where the call before it was. Nothing for an event that is not there.
+    fn at(&self, event: u32) -> Option<Spot>;
+    /// Returns whether it is told when code begins; else what runs after a call is code at once.
+    fn tells_code(&self) -> bool;
+    /// Returns whether an event could have let another go on that waited so.
+    fn could_end(&self, event: u32, waited: &Segment) -> bool;
 }
 
 /// Where the events of a trace were called.
@@ -54,19 +79,19 @@ impl<'t> Spots<'t> {
         }
     }
 
-    /// Returns the trace.
-    pub fn trace(&self) -> &'t Trace {
-        self.trace
-    }
-
     /// Returns the call that an event is, or returns from.
     fn call(&self, event: u32) -> u32 {
         let found = self.returns.binary_search_by_key(&event, |(back, _)| *back);
         found.map_or(event, |place| self.returns[place].1)
     }
+}
 
-    /// Returns where a call was made that an event is, or returns from; nothing for an event that is not in the trace.
-    pub fn at(&self, event: u32) -> Option<Spot> {
+impl Places for Spots<'_> {
+    fn step(&self, event: u32) -> Step {
+        Step::Call(self.call(event))
+    }
+
+    fn at(&self, event: u32) -> Option<Spot> {
         let call = self.trace.events.get(self.call(event) as usize)?;
         let call = self.trace.call(call);
         let name = || {
@@ -77,22 +102,34 @@ impl<'t> Spots<'t> {
         };
         Some(call.site.map_or_else(name, Spot::Site))
     }
+
+    fn tells_code(&self) -> bool {
+        false
+    }
+
+    fn could_end(&self, event: u32, waited: &Segment) -> bool {
+        let event = self.trace.events.get(event as usize);
+        let object = event.and_then(|event| self.trace.call(event).operation.object());
+        object.is_some_and(|object| Some(object.0) == waited.object)
+    }
 }
 
-/// The code that a thread is in, as it goes from call to call.
-pub(crate) struct Walk<'s> {
-    spots: &'s Spots<'s>,
+/// The code that a thread or a rank is in, as it goes from call to call.
+pub(crate) struct Walk<'s, P: ?Sized> {
+    places: &'s P,
     call: Option<u32>,
     at: Spot,
+    in_code: bool,
 }
 
-impl<'s> Walk<'s> {
+impl<'s, P: Places + ?Sized> Walk<'s, P> {
     /// Begins where a thread does.
-    pub fn new(spots: &'s Spots<'s>) -> Self {
+    pub fn new(places: &'s P) -> Self {
         Self {
-            spots,
+            places,
             call: None,
             at: Spot::Begin,
+            in_code: true,
         }
     }
 
@@ -101,21 +138,34 @@ impl<'s> Walk<'s> {
         self.at
     }
 
-    /// Returns the code up to the next operation of the thread, by its event; nothing where that belongs to the last call.
+    /// Returns the code up to the next operation, by its event; nothing where that belongs to the last call.
     pub fn until(&self, event: u32) -> Option<Stretch> {
-        let to = self.spots.at(event).unwrap_or(self.at);
+        let is_next = match self.places.step(event) {
+            Step::Call(call) => self.call != Some(call),
+            Step::Code => false,
+        };
+        let to = self.places.at(event).unwrap_or(self.at);
         let from = self.at;
-        let is_next = self.call != Some(self.spots.call(event));
-        is_next.then_some(Stretch { from, to })
+        (is_next && self.in_code).then_some(Stretch { from, to })
     }
 
-    /// Goes on to the next operation of the thread, and returns the code in between, as [`Self::until`].
+    /// Returns the code up to the end; nothing where that belongs to the last call.
+    pub fn until_end(&self) -> Option<Stretch> {
+        let from = self.at;
+        self.in_code.then_some(Stretch { from, to: END })
+    }
+
+    /// Goes on to the next operation, and returns the code in between, as [`Self::until`].
     pub fn go_to(&mut self, event: u32) -> Option<Stretch> {
         let stretch = self.until(event);
-        if let Some(stretch) = stretch {
-            self.at = stretch.to;
+        match self.places.step(event) {
+            Step::Call(call) => {
+                self.at = self.places.at(event).unwrap_or(self.at);
+                self.call = Some(call);
+                self.in_code = !self.places.tells_code();
+            }
+            Step::Code => self.in_code = true,
         }
-        self.call = Some(self.spots.call(event));
         stretch
     }
 }

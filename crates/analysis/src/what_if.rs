@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
+use foretrace_network::Ease;
 use foretrace_program::{Action, Program};
 use foretrace_schedule::{Schedule, SimTime, WaitKind};
 use foretrace_sim::{Costs, Machine};
@@ -30,6 +31,10 @@ pub enum Change {
     FewerHandovers,
     /// Input and output take no time, or others have work meanwhile.
     NoIo,
+    /// All ranks have as much work as they have in the mean.
+    EvenWork,
+    /// The network that ranks pass messages over is better in some way.
+    Network(Ease),
 }
 
 /// Returns the changes that may be worth something, by what a prediction's critical path goes through and where its threads wait.
@@ -38,16 +43,28 @@ pub fn worth_a_try(
     path: &[PathShare],
     waits: &[PredictedWait],
 ) -> Vec<Change> {
-    let is_much = |time: SimTime| time.0 >= (schedule.end.0 / LEAST).max(1);
-    let code = path.iter().filter_map(|share| match share.what {
-        OnPath::Code(stretch) if is_much(share.time) => Some(Change::TwiceAsFast(stretch)),
-        _ => None,
-    });
+    let is_much = |time: SimTime| is_much(schedule, time);
     let locks = lock_classes(waits).into_iter();
     let locks = locks.filter(|(_, wait)| is_much(*wait)).take(MOST);
     let locks = locks.map(|(locks, _)| Change::FinerLocks(locks));
     let always = [Change::FewerHandovers, Change::NoIo];
-    code.take(MOST).chain(locks).chain(always).collect()
+    let code = faster_code(schedule, path);
+    code.chain(locks).chain(always).collect()
+}
+
+fn is_much(schedule: &Schedule, time: SimTime) -> bool {
+    time.0 >= (schedule.end.0 / LEAST).max(1)
+}
+
+/// Returns the code that takes most of the path, as changes.
+pub(crate) fn faster_code(schedule: &Schedule, path: &[PathShare]) -> impl Iterator<Item = Change> {
+    let code = path.iter().filter_map(|share| match share.what {
+        OnPath::Code(stretch) if is_much(schedule, share.time) => {
+            Some(Change::TwiceAsFast(stretch))
+        }
+        _ => None,
+    });
+    code.take(MOST)
 }
 
 /// Returns the locks that threads wait for, together those that the same calls wait for, and how long; those waited for longest first.
@@ -105,6 +122,8 @@ impl Change {
                 }
                 Cow::Owned(program)
             }
+            // Of ranks.
+            Self::EvenWork | Self::Network(_) => return None,
         };
         Some((program, machine))
     }
@@ -193,6 +212,7 @@ mod tests {
             spot: None,
             kind: WaitKind::Lock,
             objects: objects.to_vec(),
+            lanes: BTreeSet::new(),
             times: 1,
             total: SimTime(micros),
             longest: crate::Within {

@@ -63,11 +63,16 @@ impl Prediction {
 
     /// Returns the makespan on one CPU over that of `run`.
     pub fn speedup(&self, run: &Run) -> f64 {
-        if run.end == SimTime::ZERO {
+        self.speedup_until(run.end)
+    }
+
+    /// Returns the makespan on one CPU over that of a run that ends so.
+    pub fn speedup_until(&self, end: SimTime) -> f64 {
+        if end == SimTime::ZERO {
             // Nothing took any time, on however many CPUs.
             1.0
         } else {
-            self.one_cpu.0 as f64 / run.end.0 as f64
+            self.one_cpu.0 as f64 / end.0 as f64
         }
     }
 }

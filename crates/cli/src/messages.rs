@@ -4,19 +4,22 @@ use std::{
     fs::{self, File},
     io::Read as _,
     path::Path,
+    sync::Arc,
 };
 
 use anyhow::{Context as _, bail};
+use foretrace_analysis::WorkTime;
 use foretrace_interchange::{
     Messages, RECOGNIZED_BYTES, dimemas_machine, is_dimemas_machine, is_wrapped, read_messages,
     recognized,
 };
 use foretrace_machine::Share;
 use foretrace_messages::{
-    Attempt, Model, Run, predict, replay, replay_graph, schedule, schedule_graph,
+    Attempt, Course, Model, Noted, Run, course, course_graph, predict, replay, replay_graph,
+    schedule, schedule_graph,
 };
-use foretrace_network::{Description, Network};
-use foretrace_schedule::Schedule;
+use foretrace_network::{Description, Ease, Network};
+use foretrace_schedule::{Schedule, SimTime};
 use foretrace_sim::Rate;
 use foretrace_trace::Trace;
 
@@ -210,7 +213,7 @@ pub fn load_network(path: &Path) -> anyhow::Result<Description> {
 
 /// A program that passes messages, and the network that it is replayed on.
 pub struct Replay {
-    pub messages: Messages,
+    pub messages: Arc<Messages>,
     pub network: Network,
     pub description: Description,
 }
@@ -230,6 +233,15 @@ impl Replay {
         if let Some(bound) = memory_bound {
             description.nodes.memory_bound = bound.rate().0 as f64 / Rate::ONE.0 as f64;
         }
+        Self::on(Arc::new(messages), description)
+    }
+
+    /// Prepares it on a network that was read.
+    ///
+    /// # Errors
+    ///
+    /// Where the network has no room for the ranks.
+    pub fn on(messages: Arc<Messages>, description: Description) -> anyhow::Result<Self> {
         let network = description.resolve(ranks(&messages))?;
         Ok(Self {
             messages,
@@ -244,7 +256,7 @@ impl Replay {
     ///
     /// For a model that knows no messages.
     pub fn predict(&self, model: args::Model) -> anyhow::Result<Vec<Attempt>> {
-        let program = match &self.messages {
+        let program = match &*self.messages {
             Messages::Program(program) => program,
             Messages::Graph(graph) => {
                 let run = replay_graph(graph, &self.network);
@@ -261,9 +273,46 @@ impl Replay {
         Ok(vec![Attempt { model, run }])
     }
 
+    /// Returns the whole course of a replay, with every operation; `None` where `go_on` says that it is not wanted any more.
+    pub fn course(
+        &self,
+        model: Option<Model>,
+        noted: Noted,
+        go_on: &dyn Fn(usize, usize) -> bool,
+    ) -> Option<Course> {
+        match &*self.messages {
+            Messages::Program(program) => course(program, &self.network, model, noted, go_on),
+            Messages::Graph(graph) => course_graph(graph, &self.network, noted, go_on),
+        }
+    }
+
+    /// Returns when a run ends whose work takes other times, or whose network is better in some way; `None` where it does not come to its end.
+    pub fn after(
+        &self,
+        work: Option<WorkTime<'_>>,
+        ease: Option<Ease>,
+        model: Model,
+    ) -> Option<SimTime> {
+        let eased = ease.map(|ease| {
+            let network = self.description.resolve(ranks(&self.messages));
+            network.map(|network| network.eased(ease))
+        });
+        let eased = eased.transpose().ok()?;
+        let network = eased.as_ref().unwrap_or(&self.network);
+        let run = match (&*self.messages, work) {
+            (Messages::Program(program), None) => replay(program, network, model),
+            (Messages::Program(program), Some(work)) => {
+                replay(&program.with_work(work), network, model)
+            }
+            (Messages::Graph(graph), None) => replay_graph(graph, network),
+            (Messages::Graph(graph), Some(work)) => replay_graph(&graph.with_work(work), network),
+        };
+        run.is_complete().then_some(run.end)
+    }
+
     /// Returns the whole course of a replay.
     pub fn schedule(&self, model: Model) -> Schedule {
-        match &self.messages {
+        match &*self.messages {
             Messages::Program(program) => schedule(program, &self.network, model),
             Messages::Graph(graph) => schedule_graph(graph, &self.network),
         }

@@ -3,13 +3,13 @@
 use std::cell::Cell;
 
 use foretrace_network::Network;
-use foretrace_schedule::{Marks, Schedule, SimTime};
+use foretrace_schedule::{Marks, Schedule, SimTime, Wake};
 
 use crate::{
     Attempt, Model, Program, Run, TaskGraph, graph,
     observer::{Observer, Why},
     replay::{models, observed},
-    schedule::Lanes,
+    schedule::{Lanes, in_order, on_first_cpus},
 };
 
 /// A replay's whole course.
@@ -17,10 +17,22 @@ use crate::{
 pub struct Course {
     /// What each rank did when: under the model that came to an end, else under the last one tried.
     pub schedule: Schedule,
-    /// When each rank called what: positions of the program, tasks of a graph. Work is no call.
+    /// When each rank called what: positions of the program, tasks of a graph. Work is no call, and is there only where
+    /// everything was asked for.
     pub marks: Marks,
+    /// Who let whom go on, also where that was no message, and only where that could not have gone on sooner; where everything was asked for.
+    pub causes: Vec<Wake>,
     /// What was tried; the last one is the one whose course it is.
     pub attempts: Vec<Attempt>,
+}
+
+/// How much of a course is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noted {
+    /// What is shown of it.
+    Calls,
+    /// What explains it, too: when work begins, and what let ranks go on.
+    Everything,
 }
 
 /// Replays a program under a model, or under one after the other until one comes to an end, and keeps the whole course of it.
@@ -31,6 +43,7 @@ pub fn course(
     program: &Program,
     network: &Network,
     model: Option<Model>,
+    noted: Noted,
     go_on: &dyn Fn(usize, usize) -> bool,
 ) -> Option<Course> {
     let chosen = model.map(|model| [model]);
@@ -39,8 +52,8 @@ pub fn course(
         .map_or_else(|| models(program), <[Model; 1]>::as_slice);
     let mut attempts = Vec::new();
     for (position, &model) in tried.iter().enumerate() {
-        let builder = CourseBuilder::new(program.ranks(), program.steps.len(), go_on);
-        let (run, builder) = observed(program, network, model, builder);
+        let builder = CourseBuilder::new(program.ranks(), program.steps.len(), (noted, go_on));
+        let (run, mut builder) = observed(program, network, model, builder);
         if builder.is_unwanted() {
             return None;
         }
@@ -48,9 +61,11 @@ pub fn course(
         attempts.push(Attempt { model, run });
         if is_answer {
             let run = &attempts[position].run;
+            in_order(&mut builder.causes);
             return Some(Course {
                 schedule: builder.lanes.of_program(program, network, model, run),
                 marks: builder.marks,
+                causes: builder.causes,
                 attempts,
             });
         }
@@ -62,16 +77,21 @@ pub fn course(
 pub fn course_graph(
     graph: &TaskGraph,
     network: &Network,
+    noted: Noted,
     go_on: &dyn Fn(usize, usize) -> bool,
 ) -> Option<Course> {
-    let builder = CourseBuilder::new(graph.ranks() * graph.cpus, graph.tasks.len(), go_on);
-    let (run, builder): (Run, _) = graph::run(graph, network, builder);
+    let lanes = graph.ranks() * graph.cpus;
+    let builder = CourseBuilder::new(lanes, graph.tasks.len(), (noted, go_on));
+    let (run, mut builder): (Run, _) = graph::run(graph, network, builder);
     if builder.is_unwanted() {
         return None;
     }
+    on_first_cpus(&mut builder.causes, graph.cpus);
+    in_order(&mut builder.causes);
     Some(Course {
         schedule: builder.lanes.of_graph(graph, network, &run),
         marks: builder.marks,
+        causes: builder.causes,
         attempts: vec![Attempt {
             model: Model::Direct,
             run,
@@ -86,6 +106,8 @@ const TOLD_EVERY: usize = 1 << 14;
 struct CourseBuilder<'w> {
     lanes: Lanes,
     marks: Marks,
+    causes: Vec<Wake>,
+    noted: Noted,
     done: usize,
     of: usize,
     go_on: &'w dyn Fn(usize, usize) -> bool,
@@ -93,8 +115,14 @@ struct CourseBuilder<'w> {
 }
 
 impl<'w> CourseBuilder<'w> {
-    fn new(lanes: u32, of: usize, go_on: &'w dyn Fn(usize, usize) -> bool) -> Self {
+    fn new(
+        lanes: u32,
+        of: usize,
+        (noted, go_on): (Noted, &'w dyn Fn(usize, usize) -> bool),
+    ) -> Self {
         Self {
+            causes: Vec::new(),
+            noted,
             lanes: Lanes::new(lanes),
             marks: Marks::new(lanes as usize),
             done: 0,
@@ -119,8 +147,18 @@ impl Observer for CourseBuilder<'_> {
         self.lanes.wait(rank, start, end, why, operation);
     }
 
-    fn message(&mut self, from: u32, sent: u64, to: u32, received: u64, bytes: u64) {
-        self.lanes.message(from, sent, to, received, bytes);
+    fn message(&mut self, from: u32, sent: u64, to: u32, received: u64, bytes: u64, is_late: bool) {
+        self.lanes.message(from, sent, to, received, bytes, is_late);
+        if !is_late {
+            self.release(from, sent, to, received);
+        }
+    }
+
+    fn release(&mut self, by: u32, did: u64, rank: u32, at: u64) {
+        if self.noted == Noted::Everything {
+            let cause = Wake::message(by, SimTime(did), rank, SimTime(at));
+            self.causes.push(cause);
+        }
     }
 
     fn operation(&mut self, lane: u32, at: u64, operation: usize, is_call: bool) {
@@ -128,7 +166,8 @@ impl Observer for CourseBuilder<'_> {
             return;
         };
         // One that waited is come to again.
-        if is_call && self.marks.lane(lane as usize).events.last() != Some(&event) {
+        let is_noted = is_call || self.noted == Noted::Everything;
+        if is_noted && self.marks.lane(lane as usize).events.last() != Some(&event) {
             self.marks.push(lane, SimTime(at), event);
         }
         self.done += 1;
@@ -163,7 +202,10 @@ mod tests {
     fn a_course_is_the_schedule_with_every_call() {
         let program = generate(Pattern::Stencil, 6, 100);
         let network = network(program.ranks());
-        let course = course(&program, &network, None, &|done, of| done <= of).unwrap();
+        let course = course(&program, &network, None, Noted::Calls, &|done, of| {
+            done <= of
+        })
+        .unwrap();
         assert_eq!(course.attempts, predict(&program, &network));
         let model = course.attempts.last().unwrap().model;
         assert_eq!(course.schedule, crate::schedule(&program, &network, model));
@@ -199,7 +241,10 @@ mod tests {
             told.set(told.get() + 1);
             told.get() < 3
         };
-        assert_eq!(course(&program, &network(2), None, &go_on), None);
+        assert_eq!(
+            course(&program, &network(2), None, Noted::Calls, &go_on),
+            None
+        );
         assert_eq!(told.get(), 3);
     }
 
@@ -219,9 +264,12 @@ mod tests {
         builder.push(1, task(TaskKind::Receive, 0, 8));
         let graph = builder.finish("test");
         let network = network(2);
-        let course = course_graph(&graph, &network, &|_, _| true).unwrap();
+        let course = course_graph(&graph, &network, Noted::Calls, &|_, _| true).unwrap();
         assert_eq!(course.schedule, crate::schedule_graph(&graph, &network));
         assert_eq!(course.marks.lane(0).events, [send]);
-        assert_eq!(course_graph(&graph, &network, &|_, _| false), None);
+        assert_eq!(
+            course_graph(&graph, &network, Noted::Calls, &|_, _| false),
+            None
+        );
     }
 }

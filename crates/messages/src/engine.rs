@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 use crate::{
     ANY, BLOCKING, Kind, Operation, Program,
     attention::{self, Attention},
+    causes::Cause,
     channel::{CONTEXT, Channels, NIL, Nodes},
     costs::Costs,
     gather::Gatherings,
@@ -173,6 +174,8 @@ pub(crate) struct Engine<'a, O> {
     pub arrived: Vec<(u64, u64)>,
     /// When each rank sees to messages; nothing where that makes no difference.
     pub attention: Vec<Attention>,
+    /// Of each lane in the background what it last waited for, where somebody watches.
+    pub causes: Vec<Cause>,
     pub costs: Costs<'a>,
 }
 
@@ -233,6 +236,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             awaited: Vec::new(),
             arrived: Vec::new(),
             attention: attention::of(program, &*network.model),
+            causes: Vec::new(),
             costs: Costs::new(&*network.model),
         };
         let may_be_wild = |op: &Operation| op.is_wild() || op.kind == Kind::Probe;
@@ -409,6 +413,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let at = lane.clock;
         if owner != NIL {
             self.idle_lanes.push(index);
+            self.tell_cause(index);
             self.complete(owner, request, Request::done(at));
         }
     }
@@ -440,6 +445,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             self.lanes.push(lane);
             self.lanes.len() as u32 - 1
         };
+        self.begin_cause(index);
         self.runnable.push_back(index);
     }
 

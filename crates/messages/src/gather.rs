@@ -228,7 +228,14 @@ impl<O: Observer> Engine<'_, O> {
                 *first += 1;
             }
             let end = done.latest + self.formula(op.communicator, growth, done.bytes).0;
+            let of_last = done.waiting.iter().rev().max_by_key(|waiting| waiting.2);
+            let last = of_last.map_or(index, |waiting| waiting.0);
+            let last = self.lanes[last as usize].rank;
             for (index, request, since) in done.waiting {
+                let rank = self.lanes[index as usize].rank;
+                if rank != last {
+                    self.observer.release(last, done.latest, rank, end);
+                }
                 if request == BLOCKING {
                     self.waited(index, since, end, Why::Others);
                     self.resume(index, end);

@@ -27,6 +27,7 @@
 //! Deliberately absent: files, printing, how threads within ranks are replayed.
 
 mod attention;
+mod causes;
 mod channel;
 mod check;
 mod costs;
@@ -56,7 +57,7 @@ mod windows;
 
 pub use {
     check::ProgramError,
-    course::{Course, course, course_graph},
+    course::{Course, Noted, course, course_graph},
     generate::{Pattern, generate},
     graph::{GraphBuilder, Task, TaskGraph, TaskKind},
     master_slave::{Dealt, NoFarm, dealt},

@@ -14,8 +14,21 @@ pub(crate) trait Observer {
     fn is_cancelled(&self) -> bool {
         false
     }
-    /// A message goes from one rank to another.
-    fn message(&mut self, _from: u32, _sent: u64, _to: u32, _received: u64, _bytes: u64) {}
+    /// A message goes from one rank to another. `is_late` says of one whose data wait for the receiver that it was called only
+    /// when the sender was ready.
+    fn message(
+        &mut self,
+        _from: u32,
+        _sent: u64,
+        _to: u32,
+        _received: u64,
+        _bytes: u64,
+        _is_late: bool,
+    ) {
+    }
+    /// A rank goes on because of what another did at a time before that, which was no message to it: it called its receive, or came last
+    /// to a collective, or sent a message that was looked for.
+    fn release(&mut self, _by: u32, _did: u64, _rank: u32, _at: u64) {}
 }
 
 /// What a rank waits for.

@@ -92,7 +92,8 @@ impl<O: Observer> Engine<'_, O> {
         self.busy(index, start, sent);
         if O::WATCHES {
             let (from, to) = ((rank, start), (op.peer, arrived));
-            self.observer.message(from.0, from.1, to.0, to.1, op.value);
+            self.observer
+                .message(from.0, from.1, to.0, to.1, op.value, false);
         }
         let lane = &mut self.lanes[index as usize];
         lane.clock = sent;
@@ -250,7 +251,7 @@ impl<O: Observer> Engine<'_, O> {
         let (handshake, _) = self.handshake_of(&message);
         if self.is_shared(sender, receiver) {
             if !handshake.until_arrival {
-                self.release(&message, leaves);
+                self.release(&message, receive.time, leaves);
             }
             let receive = self.nodes.add(receive.into());
             let node = self.nodes.add(Node {
@@ -268,12 +269,16 @@ impl<O: Observer> Engine<'_, O> {
             return;
         }
         let arrival = leaves + self.model.transit(link, message.bytes).0;
-        self.release(&message, release_time(handshake, leaves, arrival));
+        let released = release_time(handshake, leaves, arrival);
+        self.release(&message, receive.time, released);
         self.arrive(&message, receive, arrival);
     }
 
-    /// Lets the sender of a message that it waits for go on.
-    pub fn release(&mut self, message: &Message, at: u64) {
+    /// Lets the sender of a message that it waits for go on, whose receive was called at a time.
+    pub fn release(&mut self, message: &Message, called: u64, at: u64) {
+        if called > message.time {
+            self.observer.release(message.to, called, message.from, at);
+        }
         if message.request == BLOCKING {
             self.waited(message.lane, message.sent, at, Why::Receiver);
             self.resume(message.lane, at);
@@ -295,7 +300,9 @@ impl<O: Observer> Engine<'_, O> {
             to,
             arrival.max(receive.time),
             message.bytes,
+            message.shakes_hands && receive.time > message.time,
         );
+        self.note_cause(message, &receive, arrival);
         if receive.request != BLOCKING {
             self.complete(
                 receive.lane,
@@ -304,23 +311,26 @@ impl<O: Observer> Engine<'_, O> {
             );
             return;
         }
-        let (waited, end) = self.received(receive.time, arrival, overhead);
-        self.waited(receive.lane, receive.time, waited, Why::Message);
-        self.busy(receive.lane, waited, end);
+        let end = self.received(receive.lane, receive.time, (arrival, overhead));
         self.resume(receive.lane, end);
     }
 
-    /// Returns until when a receiver that called at a time waits, and when it has the message.
+    /// Lets a receiver that called at a time wait for a message and be busy with it. Returns when it has the message.
     #[inline]
-    fn received(&self, called: u64, arrival: u64, overhead: u64) -> (u64, u64) {
+    fn received(&mut self, index: u32, called: u64, (arrival, overhead): (u64, u64)) -> u64 {
         match self.costs.rule {
             ReceiveRule::AfterArrival => {
                 let begin = called.max(arrival);
-                (begin, begin + overhead)
+                self.waited(index, called, begin, Why::Message);
+                self.busy(index, begin, begin + overhead);
+                begin + overhead
             }
             ReceiveRule::WhenCalled => {
-                let end = (called + overhead).max(arrival);
-                (end - overhead.min(end - called), end)
+                let begun = called + overhead;
+                let end = begun.max(arrival);
+                self.busy(index, called, begun);
+                self.waited(index, begun, end, Why::Message);
+                end
             }
         }
     }
@@ -341,7 +351,7 @@ impl<O: Observer> Engine<'_, O> {
             }
             RequestState::Done(at) => {
                 *request = Request::FREE;
-                self.wait_until(index, clock, at);
+                self.wait_until(index, clock, (at, first.request));
             }
             RequestState::Arrived(at, overhead) => {
                 *request = Request::FREE;
@@ -380,11 +390,11 @@ impl<O: Observer> Engine<'_, O> {
         }
         let mut arrived = std::mem::take(&mut self.arrived);
         arrived.clear();
-        let mut latest = 0;
+        let mut latest = (0, NIL);
         for request in awaited {
             let state = std::mem::replace(&mut lane.requests[*request as usize], Request::FREE);
             match state.state() {
-                RequestState::Done(at) => latest = latest.max(at),
+                RequestState::Done(at) => latest = latest.max((at, *request)),
                 RequestState::Arrived(at, overhead) => arrived.push((at, overhead)),
                 RequestState::Free | RequestState::Pending => {}
             }
@@ -407,18 +417,17 @@ impl<O: Observer> Engine<'_, O> {
     /// Takes a message that a request is for, as soon as it is there. Returns when the lane has it.
     #[inline]
     fn see_to(&mut self, index: u32, called: u64, arrival: u64, overhead: u64) -> u64 {
-        let (waited, end) = self.received(called, arrival, overhead);
-        self.waited(index, called, waited, Why::Message);
-        self.busy(index, waited, end);
+        let end = self.received(index, called, (arrival, overhead));
         self.lanes[index as usize].clock = end;
         end
     }
 
-    /// Waits until a message of the lane's own has gone.
+    /// Waits until a message of the lane's own has gone, or what else it began with a request is over.
     #[inline]
-    fn wait_until(&mut self, index: u32, clock: u64, at: u64) {
+    fn wait_until(&mut self, index: u32, clock: u64, (at, request): (u64, u32)) {
         if at > clock {
-            self.waited(index, clock, at, Why::Receiver);
+            let why = self.why(index, request);
+            self.waited(index, clock, at, why);
             self.lanes[index as usize].clock = at;
         }
     }

@@ -114,6 +114,33 @@ impl Program {
     }
 }
 
+impl Program {
+    /// Returns the program with other times of its work, each by its position and the time that it takes now, in picoseconds.
+    #[must_use]
+    pub fn with_work(&self, mut time: impl FnMut(usize, u64) -> u64) -> Self {
+        let mut program = self.clone();
+        let numbered = (0..).zip(&self.distinct);
+        let mut numbers: FxHashMap<Operation, u32> =
+            numbered.map(|(number, op)| (*op, number)).collect();
+        for (position, step) in program.steps.iter_mut().enumerate() {
+            let own = self.distinct[*step as usize];
+            if own.kind != Kind::Work {
+                continue;
+            }
+            let changed = Operation {
+                value: time(position, own.value),
+                ..own
+            };
+            let distinct = &mut program.distinct;
+            *step = *numbers.entry(changed).or_insert_with(|| {
+                distinct.push(changed);
+                distinct.len() as u32 - 1
+            });
+        }
+        program
+    }
+}
+
 /// Returns whether an operation sends something to one other rank, or asks it for something.
 fn is_message(operation: &Operation) -> bool {
     matches!(operation.kind, Kind::Send | Kind::Alone)

@@ -41,19 +41,15 @@ impl Lanes {
     }
 
     fn push(&mut self, lane: u32, start: u64, end: u64, state: State, event: usize) {
+        let event = u32::try_from(event).ok();
         let segments = &mut self.segments[lane as usize];
         let until = segments.last().map_or(0, |last| last.end.0);
         // What nobody told of was waiting.
         if start > until {
-            add(segments, until, start, State::Blocked(WaitKind::Wait), None);
+            let state = State::Blocked(WaitKind::Wait);
+            add(segments, until, start, state, event);
         }
-        add(
-            segments,
-            start.max(until),
-            end,
-            state,
-            u32::try_from(event).ok(),
-        );
+        add(segments, start.max(until), end, state, event);
     }
 
     /// Returns the schedule of a program's replay.
@@ -71,9 +67,7 @@ impl Lanes {
     /// Returns the schedule of a task graph's replay.
     pub fn of_graph(mut self, graph: &TaskGraph, network: &Network, run: &Run) -> Schedule {
         let cpus = graph.cpus;
-        for wake in &mut self.wakes {
-            (wake.from, wake.to) = (wake.from * cpus, wake.to * cpus);
-        }
+        on_first_cpus(&mut self.wakes, cpus);
         let name = |lane: u32| match cpus {
             1 => format!("rank {lane}"),
             _ => format!("rank {} CPU {}", lane / cpus, lane % cpus),
@@ -88,7 +82,7 @@ impl Lanes {
         run: &Run,
         names: Vec<String>,
     ) -> Schedule {
-        self.wakes.sort_by_key(|wake| (wake.at, wake.from, wake.to));
+        in_order(&mut self.wakes);
         let per_rank = (self.segments.len() / run.finish.len().max(1)).max(1);
         let stuck = match &run.outcome {
             Outcome::Deadlock(stuck) => stuck.as_slice(),
@@ -144,6 +138,18 @@ impl Lanes {
     }
 }
 
+/// Lets wakes of ranks be of the first of the lanes that each rank has.
+pub(crate) fn on_first_cpus(wakes: &mut [Wake], cpus: u32) {
+    for wake in wakes {
+        (wake.from, wake.to) = (wake.from * cpus, wake.to * cpus);
+    }
+}
+
+/// Sorts wakes as schedules have them.
+pub(crate) fn in_order(wakes: &mut [Wake]) {
+    wakes.sort_by_key(|wake| (wake.at, wake.from, wake.to));
+}
+
 /// Adds a segment, or makes the last one longer.
 fn add(segments: &mut Vec<Segment>, start: u64, end: u64, state: State, event: Option<u32>) {
     if end <= start {
@@ -182,7 +188,7 @@ impl Observer for Lanes {
         self.push(rank, start, end, State::Blocked(kind), operation);
     }
 
-    fn message(&mut self, from: u32, sent: u64, to: u32, received: u64, _bytes: u64) {
+    fn message(&mut self, from: u32, sent: u64, to: u32, received: u64, _: u64, _: bool) {
         self.wakes
             .push(Wake::message(from, SimTime(sent), to, SimTime(received)));
     }

@@ -130,7 +130,7 @@ impl<O: Observer> Engine<'_, O> {
                 let message = self.nodes.remove_message(index);
                 let receive = self.nodes.remove_receive(next);
                 if state == NodeState::MatchedSender {
-                    self.release(&message, at);
+                    self.release(&message, receive.time, at);
                 }
                 self.arrive(&message, receive, at);
             }

@@ -322,7 +322,11 @@ impl<O: Observer> Engine<'_, O> {
         };
         let posted = wild.posted.remove(place);
         if posted.is_probe {
-            let end = self.nodes.get(node).time.max(posted.receive.time);
+            let shown = self.nodes.get(node);
+            let end = shown.time.max(posted.receive.time);
+            let message = shown.message();
+            self.observer
+                .release(message.from, message.sent, message.to, end);
             self.waited(posted.receive.lane, posted.receive.time, end, Why::Message);
             self.resume(posted.receive.lane, end);
             return;

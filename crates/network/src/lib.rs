@@ -25,6 +25,7 @@ mod amakata;
 mod collectives;
 mod description;
 mod dimemas;
+mod eased;
 mod error;
 mod file;
 mod flows;
@@ -43,6 +44,7 @@ pub use {
     collectives::{Algorithm, Collectives, Style},
     description::{Description, Network},
     dimemas::{Dimemas, Growth, Limits, Wire},
+    eased::Ease,
     error::NetworkError,
     flows::{FlowId, Flows},
     foretrace_trace::CollectiveKind,

@@ -395,9 +395,13 @@ the program is changed and its run predicted anew, so that it is known what the 
 A stretch of code is from one recorded call to the next of the same thread; `begin` and `end` are those of the thread. Programs \
 compiled with -g are told by lines. `--stacks` of `record` and docs/explain.md help where a call site says little.
 
+Of programs that pass messages, the path goes over ranks and messages, on the network that --network names; what would help is also \
+even work and better networks.
+
 Examples:
   foretrace explain prog.ftrace
   foretrace explain prog.ftrace --cpus 64
+  foretrace explain mpi.ftrace --network infiniband
   foretrace explain prog.ftrace --cpus 8 --json | jq '.changes[0]'";
 
 /// Options of `explain`.
@@ -413,6 +417,9 @@ pub struct ExplainArgs {
     #[command(flatten)]
     /// How to predict.
     pub how: ModelArgs,
+    #[command(flatten)]
+    /// What messages cost.
+    pub network: NetworkArgs,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,

@@ -5,7 +5,7 @@ use foretrace_interchange::{Messages, Source};
 use foretrace_schedule::Details;
 
 use crate::{
-    args::{Bind, ExportArgs, PredictArgs},
+    args::{Bind, ExportArgs, ModelArgs, PredictArgs},
     core,
     failure::{Finish, Usage},
     messages::{self, Replay, answered, shown},
@@ -15,7 +15,11 @@ use crate::{
 
 /// Predicts.
 pub fn run(args: &PredictArgs, messages: Messages) -> anyhow::Result<Finish> {
-    refuse_options_of_threads(args)?;
+    let own = [
+        (args.cpus.is_some(), "--cpus"),
+        (args.seed.is_some(), "--seed"),
+    ];
+    refuse_options_of_threads(&args.how, args.ranks.cpus_per_rank, &own)?;
     output::warn(messages::warnings(&messages));
     let replay = Replay::new(messages, &args.network, args.how.memory_bound)?;
     let attempts = if args.all_models {
@@ -47,20 +51,21 @@ pub fn run(args: &PredictArgs, messages: Messages) -> anyhow::Result<Finish> {
     Ok(Finish::Fine)
 }
 
-/// Refuses options that are of threads, which would change nothing here.
-fn refuse_options_of_threads(args: &PredictArgs) -> anyhow::Result<()> {
-    let how = &args.how;
+/// Refuses options that are of threads, a command's own and those of all, which would change nothing here.
+pub fn refuse_options_of_threads(
+    how: &ModelArgs,
+    cpus_per_rank: Option<u32>,
+    own: &[(bool, &'static str)],
+) -> anyhow::Result<()> {
     // These are of the CPUs that each rank has.
-    let on_cpus = args.ranks.cpus_per_rank.is_some();
+    let on_cpus = cpus_per_rank.is_some();
     let given = [
-        (args.cpus.is_some(), "--cpus"),
         (how.workers.is_some(), "--workers"),
         (how.machine.is_some() && !on_cpus, "--machine"),
         (how.scheduler.is_some() && !on_cpus, "--scheduler"),
         (how.bind != Bind::None && !on_cpus, "--bind"),
-        (args.seed.is_some(), "--seed"),
     ];
-    match given.iter().find(|(is_given, _)| *is_given) {
+    match own.iter().chain(&given).find(|(is_given, _)| *is_given) {
         None => Ok(()),
         Some((_, option)) => {
             let message = format!(

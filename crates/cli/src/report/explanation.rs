@@ -8,8 +8,8 @@ use std::{
 use foretrace_analysis::{
     Change, Constructs, OnPath, PathShare, PredictedWait, Spot, Stretch, Within,
 };
+use foretrace_network::Ease;
 use foretrace_schedule::{Activity, Schedule, SimTime, State, WaitKind};
-use foretrace_sim::Run;
 use foretrace_symbols::{Place, SourceMap};
 use foretrace_trace::{Call, ObjectId, SiteId, Trace};
 use foretrace_viewer::source::Advice;
@@ -18,11 +18,12 @@ use serde::Serialize;
 use super::{
     info::more,
     json::TraceJson,
-    machine,
+    machine, messages as messages_report,
     sites::{FrameJson, shortened_name, source},
 };
 use crate::{
     core::Prediction,
+    messages::{self, Replay},
     table::{Align, render, unknown},
 };
 
@@ -42,8 +43,26 @@ const MOST_NAMES: usize = 2;
 pub struct Tried {
     /// The change.
     pub change: Change,
-    /// The run.
-    pub run: Run,
+    /// When that ends.
+    pub end: SimTime,
+}
+
+/// Whose run it is.
+pub enum Subject<'t> {
+    /// Threads', on CPUs.
+    Threads {
+        /// The prediction.
+        prediction: Box<Prediction>,
+        /// The one for a CPU a thread, where those are more.
+        most: Option<Box<Prediction>>,
+    },
+    /// Ranks', that pass messages.
+    Ranks {
+        /// The ranks, and their network.
+        replay: &'t Replay,
+        /// The model that answered.
+        model: &'static str,
+    },
 }
 
 /// What limits a predicted run, and what would help.
@@ -53,9 +72,7 @@ pub struct Explanation<'t> {
     /// What is called at each site.
     calls: HashMap<SiteId, &'t Call>,
     constructs: Constructs,
-    prediction: Prediction,
-    /// The prediction for a CPU a thread, where those are more.
-    most: Option<Prediction>,
+    subject: Subject<'t>,
     schedule: Schedule,
     path: Vec<PathShare>,
     waits: Vec<PredictedWait>,
@@ -63,10 +80,10 @@ pub struct Explanation<'t> {
 }
 
 impl<'t> Explanation<'t> {
-    /// Puts together what was found of a prediction; with it the one for a CPU a thread, where those are more.
+    /// Puts together what was found of a prediction.
     pub fn new(
         trace: &'t Trace,
-        (prediction, most): (Prediction, Option<Prediction>),
+        subject: Subject<'t>,
         schedule: Schedule,
         (path, waits): (Vec<PathShare>, Vec<PredictedWait>),
         mut tried: Vec<Tried>,
@@ -78,14 +95,13 @@ impl<'t> Explanation<'t> {
             }
         }
         // Stable, so that equals stay in the order in which they were found.
-        tried.sort_by_key(|tried| tried.run.end);
+        tried.sort_by_key(|tried| tried.end);
         Self {
             trace,
             sources: SourceMap::new(trace),
             calls,
             constructs: Constructs::of(trace),
-            prediction,
-            most,
+            subject,
             schedule,
             path,
             waits,
@@ -99,9 +115,12 @@ impl<'t> Explanation<'t> {
         text += &self.path_table();
         text += &self.waits_table();
         text += &self.changes_table();
+        let on = match &self.subject {
+            Subject::Threads { prediction, .. } => machine::text(&prediction.result.machine),
+            Subject::Ranks { replay, .. } => messages_report::network(replay),
+        };
         // Writing to a string cannot fail.
-        let machine = machine::text(&self.prediction.result.machine);
-        let _ = writeln!(text, "\n{machine}");
+        let _ = writeln!(text, "\n{on}");
         for note in self.sources.notes() {
             let _ = writeln!(text, "\nNote: {note}");
         }
@@ -109,25 +128,27 @@ impl<'t> Explanation<'t> {
     }
 
     fn heading(&self) -> String {
-        let cpus = self.prediction.cpus();
-        let plural = if cpus == 1 { "" } else { "s" };
+        let (count, unit) = match &self.subject {
+            Subject::Threads { prediction, .. } => (prediction.cpus(), "CPU"),
+            Subject::Ranks { replay, .. } => (messages::ranks(&replay.messages), "rank"),
+        };
+        let plural = if count == 1 { "" } else { "s" };
+        let one = if self.is_of_ranks() { "one CPU" } else { "one" };
         let busy = 100.0 * self.busy();
-        let mut text = match self.prediction.answered() {
-            Some(attempt) => format!(
-                "{cpus} CPU{plural}, {}: {}, {:.2} times as fast as on one; CPUs are in use {busy:.0} % of the time\n",
-                attempt.model.name(),
-                attempt.run.end,
-                self.prediction.speedup(&attempt.run)
+        let end = self.schedule.end;
+        let mut text = match self.model() {
+            Some(model) => format!(
+                "{count} {unit}{plural}, {model}: {end}, {:.2} times as fast as on {one}; CPUs are in use {busy:.0} % of the time\n",
+                self.speedup(end)
             ),
             None => format!(
-                "{cpus} CPU{plural}: a deadlock at {}, which `foretrace predict` explains\n",
-                self.schedule.end
+                "{count} {unit}{plural}: a deadlock at {end}, which `foretrace predict` explains\n"
             ),
         };
-        if let Some((most, attempt)) = self
-            .most
-            .as_ref()
-            .and_then(|most| Some((most, most.answered()?)))
+        if let Subject::Threads {
+            most: Some(most), ..
+        } = &self.subject
+            && let Some(attempt) = most.answered()
         {
             let _ = writeln!(
                 text,
@@ -138,6 +159,26 @@ impl<'t> Explanation<'t> {
             );
         }
         text
+    }
+
+    fn is_of_ranks(&self) -> bool {
+        matches!(self.subject, Subject::Ranks { .. })
+    }
+
+    /// Returns the model that answered, where one did.
+    fn model(&self) -> Option<&'static str> {
+        match &self.subject {
+            Subject::Threads { prediction, .. } => Some(prediction.answered()?.model.name()),
+            Subject::Ranks { model, .. } => Some(model),
+        }
+    }
+
+    /// Returns how much sooner a run ends than what is done on one CPU.
+    fn speedup(&self, end: SimTime) -> f64 {
+        match &self.subject {
+            Subject::Threads { prediction, .. } => prediction.speedup_until(end),
+            Subject::Ranks { replay, .. } => messages_report::speedup(replay, end),
+        }
     }
 
     /// Returns which part of the CPUs' time is used.
@@ -162,7 +203,14 @@ impl<'t> Explanation<'t> {
             ("function", Align::Left),
             ("from", Align::Left),
             ("to", Align::Left),
-            ("threads", Align::Left),
+            (
+                if self.is_of_ranks() {
+                    "ranks"
+                } else {
+                    "threads"
+                },
+                Align::Left,
+            ),
         ];
         let is_much = |share: &&PathShare| self.of_makespan(share.time) >= LEAST_SHARE;
         let shown = self.path.iter().take(MOST_ROWS).filter(is_much).count();
@@ -198,9 +246,14 @@ impl<'t> Explanation<'t> {
             ],
             OnPath::NoCpu => ["(waits for a CPU)".to_owned(), unknown(), unknown()],
             OnPath::Wait(activity, spot) => [
-                format!("({})", waiting(activity)),
+                format!("({})", self.waiting(activity)),
                 unknown(),
                 spot.map_or_else(unknown, |spot| self.spot(spot)),
+            ],
+            OnPath::Message(from, to) => [
+                "(message)".to_owned(),
+                from.map_or_else(unknown, |spot| self.spot(spot)),
+                to.map_or_else(unknown, |spot| self.spot(spot)),
             ],
         }
     }
@@ -215,8 +268,12 @@ impl<'t> Explanation<'t> {
             ("longest", Align::Right),
             ("function", Align::Left),
             ("call", Align::Left),
-            ("object", Align::Left),
+            (
+                if self.is_of_ranks() { "for" } else { "object" },
+                Align::Left,
+            ),
             ("mostly until", Align::Left),
+            ("ranks", Align::Left),
         ];
         let rows = self.waits.iter().take(MOST_ROWS).map(|wait| {
             let spot = wait.spot;
@@ -229,14 +286,24 @@ impl<'t> Explanation<'t> {
                 spot.map_or_else(unknown, |spot| self.spot(spot)),
                 self.objects(wait),
                 wait.ended_by.map_or_else(unknown, |spot| self.spot(spot)),
+                if self.is_of_ranks() {
+                    self.threads(&wait.lanes)
+                } else {
+                    unknown()
+                },
             ]
         });
         let table = render(columns, rows) + &more(self.waits.len(), MOST_ROWS);
-        format!("\nWhere threads wait, in all of them\n{table}")
+        let who = if self.is_of_ranks() {
+            "ranks"
+        } else {
+            "threads"
+        };
+        format!("\nWhere {who} wait, in all of them\n{table}")
     }
 
     fn changes_table(&self) -> String {
-        if self.prediction.answered().is_none() {
+        if self.model().is_none() {
             return String::new();
         }
         let helps: Vec<&Tried> = self.helping().collect();
@@ -254,8 +321,8 @@ impl<'t> Explanation<'t> {
         ];
         let rows = helps.iter().take(MOST_ROWS).map(|tried| {
             [
-                format!("{:.2}", self.prediction.speedup(&tried.run)),
-                tried.run.end.to_string(),
+                format!("{:.2}", self.speedup(tried.end)),
+                tried.end.to_string(),
                 format!("-{:.1} %", 100.0 * self.gain(tried)),
                 self.change(&tried.change),
             ]
@@ -274,7 +341,7 @@ impl<'t> Explanation<'t> {
     pub fn advice(&self) -> Vec<Advice> {
         let advice = |tried: &Tried| Advice {
             change: self.change(&tried.change),
-            speedup: self.prediction.speedup(&tried.run),
+            speedup: self.speedup(tried.end),
             gain: self.gain(tried),
             at: self.within(&tried.change),
         };
@@ -295,13 +362,13 @@ impl<'t> Explanation<'t> {
                 let wait = waits.find(|wait| wait.kind == WaitKind::Io);
                 wait.map(|wait| wait.longest)
             }
-            Change::FewerHandovers => None,
+            Change::FewerHandovers | Change::EvenWork | Change::Network(_) => None,
         }
     }
 
     /// Returns which part of the makespan a change takes off.
     fn gain(&self, tried: &Tried) -> f64 {
-        self.of_makespan(self.schedule.end) - self.of_makespan(tried.run.end)
+        self.of_makespan(self.schedule.end) - self.of_makespan(tried.end)
     }
 
     fn change(&self, change: &Change) -> String {
@@ -331,6 +398,20 @@ impl<'t> Explanation<'t> {
                     .to_owned()
             }
             Change::NoIo => "input and output took no time, or others ran meanwhile".to_owned(),
+            Change::EvenWork => "all ranks had the same work: it was shared out evenly".to_owned(),
+            Change::Network(ease) => match ease {
+                Ease::NoLatency => {
+                    "the network had no latency: fewer messages, or a faster network"
+                }
+                Ease::AnyBandwidth => {
+                    "the network's bandwidth had no end: less data, or a faster network"
+                }
+                Ease::NoWaiting => {
+                    "no message waited for its receiver: receives begun earlier (MPI_Irecv)"
+                }
+                Ease::Free => "messages, and the calls that pass them, took no time",
+            }
+            .to_owned(),
         }
     }
 
@@ -362,9 +443,17 @@ impl<'t> Explanation<'t> {
                 let place = self.place(site);
                 let place = source(place).unwrap_or_else(|| shortened_name(&place.name()));
                 let call = self.calls.get(&site);
-                let called = call.map_or("call", |call| self.constructs.name(self.trace, call));
+                let called = call.map_or("call", |call| self.called(call));
                 format!("{called} {place}")
             }
+        }
+    }
+
+    /// Returns what users call what a call of the trace is.
+    fn called(&self, call: &'t Call) -> &'t str {
+        match self.trace.message(call) {
+            Some(message) => &message.name,
+            None => self.constructs.name(self.trace, call),
         }
     }
 
@@ -404,10 +493,11 @@ impl<'t> Explanation<'t> {
 
     /// Returns the start routine of the first of some lanes, where no call says more.
     fn routine(&self, stretch: Stretch, lanes: &BTreeSet<usize>) -> Option<String> {
-        if [stretch.from, stretch.to]
+        let is_known = [stretch.from, stretch.to]
             .iter()
-            .any(|spot| matches!(spot, Spot::Site(_)))
-        {
+            .any(|spot| matches!(spot, Spot::Site(_)));
+        // Lanes are of ranks otherwise.
+        if is_known || self.is_of_ranks() {
             return None;
         }
         let thread = self.trace.threads.get(*lanes.first()?)?;
@@ -422,6 +512,7 @@ impl<'t> Explanation<'t> {
 
     fn objects(&self, wait: &PredictedWait) -> String {
         match wait.objects.as_slice() {
+            [] if self.is_of_ranks() => awaited(wait.kind).to_owned(),
             [] => wait.kind.name().to_owned(),
             [one] => self.object(*one),
             [first, ..] => {
@@ -434,33 +525,70 @@ impl<'t> Explanation<'t> {
 
     fn threads(&self, lanes: &BTreeSet<usize>) -> String {
         let names = lanes.iter().take(MOST_NAMES);
-        let names: Vec<&str> = names
-            .map(|&lane| self.schedule.lanes[lane].name.as_str())
-            .collect();
+        let names: Vec<&str> = names.map(|&lane| self.lane(lane)).collect();
         match lanes.len().checked_sub(MOST_NAMES) {
             None | Some(0) => names.join(", "),
             Some(others) => format!("{} +{others}", names.join(", ")),
         }
     }
 
+    /// Returns the name of a lane: of a rank its number.
+    fn lane(&self, lane: usize) -> &str {
+        let name = self.schedule.lanes[lane].name.as_str();
+        match self.subject {
+            Subject::Threads { .. } => name,
+            Subject::Ranks { .. } => name.strip_prefix("rank ").unwrap_or(name),
+        }
+    }
+
+    /// Returns what is waited for that no other thread ends.
+    fn waiting(&self, activity: Activity) -> String {
+        match activity {
+            Activity::Blocked(kind) if self.is_of_ranks() => format!("waits for {}", awaited(kind)),
+            Activity::Blocked(kind) => format!("waits: {}", kind.name()),
+            other => other.name().to_owned(),
+        }
+    }
+
     /// Returns the document of `explain --json`.
     pub fn json(&self) -> impl Serialize + use<'_> {
-        let answered = self.prediction.answered();
-        let most = self.most.as_ref();
-        let most = most.and_then(|most| {
-            let run = &most.answered()?.run;
-            Some(MostJson {
-                cpus: most.cpus(),
-                makespan_ns: run.end.as_nanos(),
-                speedup: most.speedup(run),
-            })
-        });
+        let model = self.model();
+        let end = model.map(|_| self.schedule.end);
+        let (trace, cpus, ranks, most, machine, network) = match &self.subject {
+            Subject::Threads { prediction, most } => {
+                let most = most.as_ref().and_then(|most| {
+                    let run = &most.answered()?.run;
+                    Some(MostJson {
+                        cpus: most.cpus(),
+                        makespan_ns: run.end.as_nanos(),
+                        speedup: most.speedup(run),
+                    })
+                });
+                (
+                    SubjectJson::Threads(TraceJson::new(self.trace)),
+                    Some(prediction.cpus()),
+                    None,
+                    Some(most),
+                    Some(machine::brief_text(&prediction.result.machine)),
+                    None,
+                )
+            }
+            Subject::Ranks { replay, .. } => (
+                SubjectJson::Ranks(messages_report::trace_json(&replay.messages)),
+                None,
+                Some(messages::ranks(&replay.messages)),
+                None,
+                None,
+                Some(messages_report::network_json(replay)),
+            ),
+        };
         ExplainJson {
-            trace: TraceJson::new(self.trace),
-            cpus: self.prediction.cpus(),
-            model: answered.map(|attempt| attempt.model.name()),
-            makespan_ns: answered.map(|attempt| attempt.run.end.as_nanos()),
-            speedup: answered.map(|attempt| self.prediction.speedup(&attempt.run)),
+            trace,
+            cpus,
+            ranks,
+            model,
+            makespan_ns: end.map(SimTime::as_nanos),
+            speedup: end.map(|end| self.speedup(end)),
             cpus_in_use: self.busy(),
             one_cpu_a_thread: most,
             critical_path: self
@@ -474,7 +602,8 @@ impl<'t> Explanation<'t> {
                 .iter()
                 .map(|tried| self.change_json(tried))
                 .collect(),
-            machine: machine::brief_text(&self.prediction.result.machine),
+            machine,
+            network,
             notes: self.sources.notes(),
         }
     }
@@ -485,18 +614,29 @@ impl<'t> Explanation<'t> {
             OnPath::Call(spot) => ("call", Some(spot), Some(spot)),
             OnPath::NoCpu => ("ready", None, None),
             OnPath::Wait(activity, spot) => (activity.name(), None, spot),
+            OnPath::Message(from, to) => ("message", from, to),
         };
-        let lanes = share.lanes.iter();
+        let (threads, ranks) = if self.is_of_ranks() {
+            (None, Some(self.ranks(&share.lanes)))
+        } else {
+            let lanes = share.lanes.iter().map(|&lane| self.lane(lane));
+            (Some(lanes.collect()), None)
+        };
         PathJson {
             kind,
             from: from.map(|spot| self.spot_json(spot)),
             to: to.map(|spot| self.spot_json(spot)),
             time_ns: share.time.as_nanos(),
             times: share.times,
-            threads: lanes
-                .map(|&lane| self.schedule.lanes[lane].name.as_str())
-                .collect(),
+            threads,
+            ranks,
         }
+    }
+
+    /// Returns the ranks of lanes, of which each rank has as many as CPUs.
+    fn ranks(&self, lanes: &BTreeSet<usize>) -> BTreeSet<u32> {
+        let lanes = lanes.iter().map(|&lane| &self.schedule.lanes[lane]);
+        lanes.map(|lane| lane.process).collect()
     }
 
     fn wait_json(&self, wait: &PredictedWait) -> WaitJson<'_> {
@@ -509,6 +649,7 @@ impl<'t> Explanation<'t> {
             total_ns: wait.total.as_nanos(),
             longest_ns: wait.longest.length().as_nanos(),
             ended_by: wait.ended_by.map(|spot| self.spot_json(spot)),
+            ranks: self.is_of_ranks().then(|| self.ranks(&wait.lanes)),
         }
     }
 
@@ -518,14 +659,24 @@ impl<'t> Explanation<'t> {
             Change::FinerLocks(locks) => ("finer-locks", None, locks.as_slice()),
             Change::FewerHandovers => ("fewer-handovers", None, &[][..]),
             Change::NoIo => ("no-io", None, &[][..]),
+            Change::EvenWork => ("even-work", None, &[][..]),
+            Change::Network(ease) => {
+                let kind = match ease {
+                    Ease::NoLatency => "no-latency",
+                    Ease::AnyBandwidth => "any-bandwidth",
+                    Ease::NoWaiting => "no-waiting-for-receivers",
+                    Ease::Free => "free-messages",
+                };
+                (kind, None, &[][..])
+            }
         };
         ChangeJson {
             kind,
             from: stretch.map(|stretch| self.spot_json(stretch.from)),
             to: stretch.map(|stretch| self.spot_json(stretch.to)),
             objects: locks.iter().map(|lock| self.object(lock.0)).collect(),
-            makespan_ns: tried.run.end.as_nanos(),
-            speedup: self.prediction.speedup(&tried.run),
+            makespan_ns: tried.end.as_nanos(),
+            speedup: self.speedup(tried.end),
             gain: self.gain(tried),
         }
     }
@@ -539,7 +690,10 @@ impl<'t> Explanation<'t> {
         let call = site.and_then(|site| self.calls.get(&site).copied());
         let place = site.and_then(|site| self.place(site).frame());
         SpotJson {
-            operation: call.map_or(operation, |call| call.operation.name()),
+            operation: call.map_or(operation, |call| match self.trace.message(call) {
+                Some(message) => &message.name,
+                None => call.operation.name(),
+            }),
             construct: call.and_then(|call| self.constructs.construct(self.trace, call)),
             object: object.map(|object| self.object(object.0)),
             place: FrameJson::new(place),
@@ -547,18 +701,30 @@ impl<'t> Explanation<'t> {
     }
 }
 
-/// Returns what a thread waits for that no other thread ends.
-fn waiting(activity: Activity) -> String {
-    match activity {
-        Activity::Blocked(kind) => format!("waits: {}", kind.name()),
-        other => other.name().to_owned(),
+/// Returns what a rank waits for.
+fn awaited(kind: WaitKind) -> &'static str {
+    match kind {
+        WaitKind::Send => "the receiver",
+        WaitKind::Barrier => "others",
+        WaitKind::Timeout => "time to pass",
+        _ => "a message",
     }
 }
 
 #[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum SubjectJson<'a> {
+    Threads(TraceJson<'a>),
+    Ranks(serde_json::Value),
+}
+
+#[derive(Debug, Serialize)]
 struct ExplainJson<'a> {
-    trace: TraceJson<'a>,
-    cpus: u32,
+    trace: SubjectJson<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpus: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranks: Option<u32>,
     /// `null`, as are the next two, where it ends in a deadlock.
     model: Option<&'static str>,
     makespan_ns: Option<u64>,
@@ -566,11 +732,16 @@ struct ExplainJson<'a> {
     /// Which part of the CPUs' time is used.
     cpus_in_use: f64,
     /// What is predicted with a CPU for each thread; `null` where those are no more.
-    one_cpu_a_thread: Option<MostJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[expect(clippy::option_option, reason = "of ranks there is no such key")]
+    one_cpu_a_thread: Option<Option<MostJson>>,
     critical_path: Vec<PathJson<'a>>,
     waits: Vec<WaitJson<'a>>,
     changes: Vec<ChangeJson<'a>>,
-    machine: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<serde_json::Value>,
     notes: Vec<String>,
 }
 
@@ -583,13 +754,16 @@ struct MostJson {
 
 #[derive(Debug, Serialize)]
 struct PathJson<'a> {
-    /// `code`, `call` (what a call takes by itself), `ready` (no CPU yet), or what is waited for.
+    /// `code`, `call` (what a call takes by itself), `ready` (no CPU yet), `message` (on its way), or what is waited for.
     kind: &'static str,
     from: Option<SpotJson<'a>>,
     to: Option<SpotJson<'a>>,
     time_ns: u64,
     times: u64,
-    threads: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<Vec<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranks: Option<BTreeSet<u32>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -601,6 +775,8 @@ struct WaitJson<'a> {
     total_ns: u64,
     longest_ns: u64,
     ended_by: Option<SpotJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranks: Option<BTreeSet<u32>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -619,7 +795,7 @@ struct ChangeJson<'a> {
 
 #[derive(Debug, Serialize)]
 struct SpotJson<'a> {
-    operation: &'static str,
+    operation: &'a str,
     /// The OpenMP construct that this stands for; `null` if it is what it says.
     construct: Option<&'static str>,
     object: Option<String>,

@@ -143,7 +143,8 @@ pub fn trace_json(messages: &Messages) -> Value {
     })
 }
 
-fn speedup(replay: &Replay, makespan: SimTime) -> f64 {
+/// Returns how much sooner a run ends than what all ranks do on one CPU.
+pub fn speedup(replay: &Replay, makespan: SimTime) -> f64 {
     if makespan == SimTime::ZERO {
         1.0
     } else {
@@ -196,12 +197,18 @@ pub fn text(replay: &Replay, attempts: &[Attempt]) -> String {
         1 => String::new(),
         cpus => format!("{cpus} CPUs for the threads of each rank. "),
     };
-    format!(
-        "{}\n{on}Network: {} ({}).\n",
-        render(columns, rows),
-        replay.description.name,
-        replay.description.model_name()
-    )
+    format!("{}\n{on}{}\n", render(columns, rows), network(replay))
+}
+
+/// Names the network.
+pub fn network(replay: &Replay) -> String {
+    let (name, model) = (&replay.description.name, replay.description.model_name());
+    format!("Network: {name} ({model}).")
+}
+
+/// Names the network for programs.
+pub fn network_json(replay: &Replay) -> Value {
+    json!({"name": replay.description.name, "model": replay.description.model_name()})
 }
 
 fn outcome_name(outcome: &Outcome) -> &'static str {
@@ -286,7 +293,7 @@ pub fn json(replay: &Replay, attempts: &[Attempt]) -> Value {
         "predictions": [{
             "ranks": ranks(&replay.messages),
             "cpus_per_rank": cpus_per_rank(&replay.messages),
-            "network": {"name": replay.description.name, "model": replay.description.model_name()},
+            "network": network_json(replay),
             "model": answer.map(|attempt| attempt.model.name()),
             "makespan_ns": run.map(|run| run.end.as_nanos()),
             "speedup": run.map(|run| speedup(replay, run.end)),

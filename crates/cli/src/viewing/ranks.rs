@@ -2,34 +2,37 @@
 
 use std::{
     path::Path,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use anyhow::bail;
 use foretrace_interchange::Messages;
-use foretrace_messages::{
-    ANY, Attempt, Course, Kind, Model as Replayed, Operation, TaskKind, course, course_graph,
-};
+use foretrace_messages::{ANY, Attempt, Kind, Noted, Operation, TaskKind};
 use foretrace_network::{Description, PRESETS};
 use foretrace_schedule::SimTime;
+use foretrace_trace::Trace;
 use foretrace_viewer::source::{
-    About, CANCELLED, Curve, EventClass, EventInfo, Prediction, Progress, ScheduleSource, SiteInfo,
-    WhatIf,
+    About, Advice, CANCELLED, Curve, EventClass, EventInfo, Prediction, Progress, ScheduleSource,
+    SiteInfo, WhatIf,
 };
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use super::{Files, MODELS, events::Events, model_args, what_if};
 use crate::{
     args::{self, ModelArgs, NetworkArgs},
+    explaining::explain_ranks,
     failure,
-    messages::{self, Recording, answered, replay_model},
+    messages::{self, Recording, Replay, answered, replay_model},
     report::messages as report,
 };
 
 /// An open program of ranks.
 pub struct Ranks {
     about: About,
-    messages: Messages,
+    messages: Arc<Messages>,
     /// The recording that it comes from, and for each position of the program its event.
     recording: Option<(Events, Vec<u32>)>,
     network: NetworkArgs,
@@ -72,7 +75,7 @@ impl Ranks {
         };
         Self {
             about,
-            messages,
+            messages: Arc::new(messages),
             recording: recording.map(|recording| (Events::new(recording.trace), recording.calls)),
             network: files.network.clone(),
         }
@@ -80,7 +83,7 @@ impl Ranks {
 
     /// Returns how many lanes its schedules have: one for each CPU of each rank.
     pub fn lanes(&self) -> u32 {
-        match &self.messages {
+        match &*self.messages {
             Messages::Program(program) => program.ranks(),
             Messages::Graph(graph) => graph.ranks() * graph.cpus,
         }
@@ -117,24 +120,16 @@ impl Ranks {
         SimTime(messages::on_one_cpu(&self.messages))
     }
 
-    fn course(
-        &self,
-        description: &Description,
-        model: Option<Replayed>,
-        go_on: &dyn Fn(usize, usize) -> bool,
-    ) -> anyhow::Result<Option<Course>> {
-        let network = description.resolve(messages::ranks(&self.messages))?;
-        Ok(match &self.messages {
-            Messages::Program(program) => course(program, &network, model, go_on),
-            Messages::Graph(graph) => course_graph(graph, &network, go_on),
-        })
+    fn replay(&self, description: Description) -> anyhow::Result<Replay> {
+        Replay::on(Arc::clone(&self.messages), description)
     }
 
     fn predict_any(&self, what: &WhatIf, progress: &Progress) -> anyhow::Result<Prediction> {
         let description = self.description(what)?;
         let model = replay_model(model_args(what, &ModelArgs::default()).model)?;
         let go_on = |done, of| progress.tell(done, of);
-        let Some(course) = self.course(&description, model, &go_on)? else {
+        let replay = self.replay(description)?;
+        let Some(course) = replay.course(model, Noted::Calls, &go_on) else {
             bail!(CANCELLED);
         };
         Ok(Prediction {
@@ -143,8 +138,26 @@ impl Ranks {
             schedule: course.schedule,
             marks: course.marks,
             one_cpu: Some(self.on_one_cpu()),
-            machine: brief(&description, messages::ranks(&self.messages)),
+            machine: brief(&replay.description, messages::ranks(&self.messages)),
         })
+    }
+
+    fn advice_any(&self, what: &WhatIf, progress: &Progress) -> anyhow::Result<Vec<Advice>> {
+        let replay = self.replay(self.description(what)?)?;
+        let model = replay_model(model_args(what, &ModelArgs::default()).model)?;
+        progress.begin("trying changes");
+        let empty = Trace::default();
+        let recorded = self
+            .recording
+            .as_ref()
+            .map_or((&empty, None), |(events, calls)| {
+                (events.trace(), Some(calls.as_slice()))
+            });
+        let go_on = |done, of| progress.tell(done, of);
+        let Some(explanation) = explain_ranks(&replay, recorded, model, &go_on)? else {
+            bail!(CANCELLED);
+        };
+        Ok(explanation.advice())
     }
 
     fn curve_any(&self, what: &WhatIf, progress: &Progress) -> anyhow::Result<Vec<Curve>> {
@@ -165,7 +178,8 @@ impl Ranks {
             // A network that has no room for the ranks has no answer here; choosing it tells why.
             let course = self
                 .description(&on)
-                .and_then(|description| self.course(&description, model, &go_on));
+                .and_then(|description| self.replay(description))
+                .map(|replay| replay.course(model, Noted::Calls, &go_on));
             if progress.is_cancelled() {
                 bail!(CANCELLED);
             }
@@ -187,7 +201,7 @@ impl Ranks {
     }
 
     fn program_event(&self, event: u32) -> Option<EventInfo> {
-        let Messages::Program(program) = &self.messages else {
+        let Messages::Program(program) = &*self.messages else {
             return None;
         };
         let position = event as usize;
@@ -237,7 +251,7 @@ impl Ranks {
     }
 
     fn task(&self, event: u32) -> Option<EventInfo> {
-        let Messages::Graph(graph) = &self.messages else {
+        let Messages::Graph(graph) = &*self.messages else {
             return None;
         };
         let task = graph.tasks.get(event as usize)?;
@@ -329,8 +343,13 @@ impl ScheduleSource for Ranks {
             .map_err(|error| failure::message(&error))
     }
 
+    fn advice(&self, what: &WhatIf, progress: &Progress) -> Result<Vec<Advice>, String> {
+        self.advice_any(what, progress)
+            .map_err(|error| failure::message(&error))
+    }
+
     fn event(&self, event: u32) -> Option<EventInfo> {
-        match &self.messages {
+        match &*self.messages {
             Messages::Program(_) => self.program_event(event),
             Messages::Graph(_) => self.task(event),
         }
@@ -422,6 +441,20 @@ mod tests {
     }
 
     #[test]
+    fn what_would_help_is_told_of_ranks() {
+        let ranks = opened("pair.goal", PAIR, Some("gigabit-ethernet"));
+        let progress = Progress::default();
+        let first = ranks.about().first.clone();
+        let advice = ranks.advice(&first, &progress).unwrap();
+        let free = advice
+            .iter()
+            .find(|advice| advice.change.contains("took no time"));
+        assert!(free.is_some_and(|advice| advice.gain > 0.5), "{advice:?}");
+        progress.cancel();
+        assert_eq!(ranks.advice(&first, &progress), Err(CANCELLED.to_owned()));
+    }
+
+    #[test]
     fn without_a_network_one_is_asked_for_and_the_file_stays_open() {
         let ranks = opened("pair.goal", PAIR, None);
         let progress = Progress::default();
@@ -477,7 +510,7 @@ mod tests {
             rendezvous_above: None,
         };
         let replay = messages::Replay::new(messages, &args, None).unwrap();
-        let schedule = replay.schedule(Replayed::Direct);
+        let schedule = replay.schedule(foretrace_messages::Model::Direct);
         let saved = super::super::saved::Saved::new(
             &directory.path().join("pair.fts"),
             schedule.clone(),

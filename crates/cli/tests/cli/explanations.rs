@@ -197,9 +197,95 @@ fn a_deadlock_and_what_passes_messages_are_told() {
     assert!(deadlock.contains("4 CPUs: a deadlock at "), "{deadlock}");
     let messages = format!("{traces}/messages/stencil.goal");
     let refused = environment.run(&["explain", &messages]);
-    assert!(refused.contains("exit code: 2"), "{refused}");
     assert!(
-        refused.contains("foretrace view FILE --network"),
+        refused.contains("name a network with --network"),
         "{refused}"
     );
+    let network = ["--network", "infiniband"];
+    let refused = environment.run(&[&["explain", &messages, "--cpus", "4"], &network[..]].concat());
+    assert!(refused.contains("exit code: 2"), "{refused}");
+    let refused = environment.run(&[&["explain", "r.trace.txt"], &network[..]].concat());
+    assert!(refused.contains("holds no messages"), "{refused}");
+}
+
+/// The master takes results from whoever comes, and gives each of two slaves two tasks, of which those of the second take longer. What
+/// each does, in milliseconds: works for so long, and then calls.
+const FARM: [(&str, &[(u32, &str)]); 3] = [
+    (
+        "M",
+        &[
+            (1, "send 1 8 1"),
+            (0, "send 2 8 1"),
+            (0, "recv any 8000000 2"),
+            (1, "send 1 8 1"),
+            (0, "recv any 8000000 2"),
+            (1, "send 2 8 1"),
+            (0, "recv any 8000000 2"),
+            (1, "recv any 8000000 2"),
+            (1, "terminate"),
+        ],
+    ),
+    (
+        "A",
+        &[
+            (0, "recv 0 8 1"),
+            (60, "send 0 8000000 2"),
+            (0, "recv 0 8 1"),
+            (60, "send 0 8000000 2"),
+            (0, "terminate"),
+        ],
+    ),
+    (
+        "B",
+        &[
+            (0, "recv 0 8 1"),
+            (90, "send 0 8000000 2"),
+            (0, "recv 0 8 1"),
+            (90, "send 0 8000000 2"),
+            (0, "terminate"),
+        ],
+    ),
+];
+
+/// Returns what ranks do as a recording of them would say it.
+fn listed(ranks: &[(&str, &[(u32, &str)])]) -> String {
+    let mut lines = vec!["foretrace-text 1".to_owned(), "unit 1ms".to_owned()];
+    lines.extend(ranks.iter().map(|(rank, _)| format!("process {rank}")));
+    for (rank, calls) in ranks {
+        let mut cpu = 0;
+        for (work, call) in *calls {
+            cpu += work;
+            lines.push(format!("0 {rank} {call} cpu={cpu}"));
+            if *call != "terminate" {
+                lines.push(format!("0 {rank} return cpu={cpu}"));
+            }
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn ranks_that_pass_messages_are_explained() {
+    let environment = TestEnvironment::new();
+    environment.file("farm.trace.txt", listed(&FARM), 0o644);
+    let stencil = "num_ranks 2\nrank 0 {\nl1: calc 100000\nl2: send 10000b to 1\nl2 requires l1\nl3: recv 8b from 1\nl4: calc 20000\n\
+                   l4 requires l3\n}\nrank 1 {\nl1: recv 10000b from 0\nl2: calc 50000\nl2 requires l1\nl3: send 8b to 0\n\
+                   l3 requires l2\n}\n";
+    environment.file("two.goal", stencil, 0o644);
+    let farm = ["explain", "farm.trace.txt", "--network", "gigabit-ethernet"];
+    let json = [&farm[..], &["--json"]].concat();
+    let document = environment.json(&json);
+    let path = document["critical_path"].as_array().expect("it is a list");
+    let all: u64 = path
+        .iter()
+        .filter_map(|part| part["time_ns"].as_u64())
+        .sum();
+    let makespan = document["makespan_ns"].as_u64().expect("it ends");
+    assert!(all.abs_diff(makespan) <= path.len() as u64, "{document}");
+    let shown = [
+        environment.run(&farm),
+        environment.run(&["explain", "two.goal", "--network", "loggopsim"]),
+        environment.run(&["explain", "two.goal", "--network", "infiniband", "--json"]),
+    ];
+    insta::assert_snapshot!(shown.join("\n"));
 }

@@ -223,6 +223,10 @@ impl<O: Observer> Engine<'_, O> {
         let task = self.graph.tasks[next.task as usize];
         self.begun(next.task);
         if let Some(message) = self.unexpected.take(rank, task.peer, task.tag) {
+            if !self.done[message.task as usize] {
+                let sender = self.graph.rank_of(message.task);
+                self.observer.release(rank, next.at, sender, next.at);
+            }
             self.release(message.task, next.at);
             self.over(next.task);
         } else {
@@ -257,7 +261,7 @@ impl<O: Observer> Engine<'_, O> {
         self.receive_free[nic] = next.at + gap;
         let sent = self.sent[next.task as usize];
         self.observer
-            .message(sender, sent, rank, next.at, task.value);
+            .message(sender, sent, rank, next.at, task.value, false);
         if let Some(receive) = self.wanted.take(rank, sender, task.tag) {
             self.release(next.task, next.at);
             self.over(receive.task);
