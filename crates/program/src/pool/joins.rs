@@ -2,7 +2,7 @@
 //!
 //! A thread that waits for each of its tasks in turn finds most of them done where there is one CPU, and a recording holds nothing of what it would have
 //! waited for with several: who asks for a result that is there makes no call that others see. But where such a thread, each time that it has waited for
-//! workers and puts tasks there again, had none left that was not done, it waits for all of them.
+//! workers and puts tasks there again, or lets them end, had none left that was not done, it waits for all of them.
 //!
 //! # Source
 //!
@@ -14,9 +14,9 @@ use super::{
     LaidOut,
     cuts::{TakePoint, Takes, depth_after},
 };
-use crate::Action;
+use crate::{Action, Opener};
 
-/// So many times at least has all to be done that was put there: several tasks each time.
+/// So many times at least has all to be done that was put there, several tasks each time; or once where these were as many as two for each worker.
 const LEAST: usize = 3;
 
 /// Where the thread that puts tasks into a queue goes on when these are done.
@@ -60,32 +60,46 @@ pub(super) fn find(program: &LaidOut<'_>, takes: &Takes) -> Vec<Join> {
         program.operations.waited(position)
             && needed.any(|release| workers.iter().any(|range| range.contains(release)))
     };
-    let (mut joins, mut of_several) = (Vec::new(), 0);
+    let (mut joins, mut evidence) = (Vec::new(), 0);
     let (mut puts, mut put_since) = (0, 0);
     let mut waited = None;
     for (position, operation) in program.operations_of(putter) {
-        match operation.action {
-            // What comes after the last task lets the workers end.
-            Action::GiveToken(id) if id == semaphore && puts < done.len() => {
-                if let Some(wait) = waited.take() {
-                    if !all_done(puts, operation.event) {
-                        return none;
-                    }
-                    of_several += usize::from(put_since >= 2);
-                    joins.push(Join {
-                        after: where_it_waits(program, wait, position),
-                        tasks: puts as u32,
-                    });
-                    put_since = 0;
+        let puts_more = operation.action == Action::GiveToken(semaphore);
+        if puts_more || ends(program, semaphore, operation.action) {
+            if let Some(wait) = waited.take() {
+                if !all_done(puts, operation.event) {
+                    return none;
                 }
+                evidence += match put_since {
+                    0 | 1 => 0,
+                    // Some of so many would hardly have been done by chance.
+                    several if several >= 2 * workers.len() => LEAST,
+                    _ => 1,
+                };
+                joins.push(Join {
+                    after: where_it_waits(program, wait, position),
+                    tasks: puts as u32,
+                });
+                put_since = 0;
+            }
+            // What comes after the last task lets the workers end.
+            if puts_more && puts < done.len() {
                 puts += 1;
                 put_since += 1;
             }
-            _ if puts > 0 && waits_for_workers(position) => waited = Some(position),
-            _ => {}
+        } else if puts > 0 && waits_for_workers(position) {
+            waited = Some(position);
         }
     }
-    if of_several < LEAST { none } else { joins }
+    if evidence < LEAST { none } else { joins }
+}
+
+/// Returns whether an action tells workers that nothing comes any more.
+fn ends(program: &LaidOut<'_>, semaphore: ObjectId, action: Action) -> bool {
+    let Action::Open(gate) = action else {
+        return false;
+    };
+    gate.opener(program.threads.len()) == Opener::Once(semaphore)
 }
 
 /// Returns the one thread that puts tasks there, if it takes none.
