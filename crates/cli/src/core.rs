@@ -108,7 +108,7 @@ impl Study {
         all_models: bool,
     ) -> anyhow::Result<Self> {
         // Looking for pools takes as long as all the rest of what is done before a replay.
-        let lower = if all_models || how.workers.is_some() || how.model.knows_pools() {
+        let lower = if all_models || how.workers.is_some() || how.model.knows_queues() {
             Program::from_trace
         } else {
             Program::without_pools

@@ -196,3 +196,24 @@ fn a_pool_answers_before_the_other_models() {
         .collect();
     assert_eq!(models, [ModelKind::Pool]);
 }
+
+#[test]
+fn under_direct_each_worker_has_its_recorded_tasks_as_soon_as_they_are_there() {
+    // A did two tasks and B one, each in a millisecond. Who has none left may not take one of another's before its end is told, which is when A is done.
+    let text = "foretrace-text 1\nreturns explicit\nrecording command a\nmodule a /a\nsemaphore q 0\nsemaphore done 0\nthread main\n\
+                thread A start=a+0x10\nthread B start=a+0x10\n\
+                0 main create A cpu=0\n0 main create B cpu=0\n0 main sem_post q cpu=0\n0 main sem_post q cpu=0\n0 main sem_post q cpu=0\n\
+                0 main sem_wait done cpu=0\n\
+                0 B sem_wait q cpu=0\n1000 A sem_wait q cpu=0\n2000 A sem_wait q cpu=1000\n3000 A sem_post done cpu=2000\n\
+                3000 main return cpu=0\n3000 main sem_post q cpu=0\n3000 main sem_post q cpu=0\n\
+                3000 B sem_wait q cpu=1000\n3000 A sem_wait q cpu=2000\n\
+                3000 A terminate cpu=2000\n3000 B terminate cpu=1000\n\
+                3000 main join A cpu=0\n3000 main join B cpu=0\n3000 main terminate cpu=0\n";
+    let program = Program::from_trace(&foretrace_testkit::trace(text));
+    assert_eq!(program.pools.len(), 1, "{:?}", program.no_pools);
+    let machine = machine(2, &program);
+    let direct = run(&program, &machine, ModelKind::Direct);
+    assert_eq!((direct.end.0, direct.is_complete()), (2_000_000, true));
+    let pool = run(&program, &machine, ModelKind::Pool);
+    assert!(pool.is_complete());
+}

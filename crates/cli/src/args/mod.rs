@@ -298,9 +298,14 @@ pub enum Model {
 }
 
 impl Model {
-    /// Returns whether work pools matter to it.
+    /// Returns whether work pools are an answer of its own.
     pub fn knows_pools(self) -> bool {
         matches!(self, Self::Auto | Self::Pool)
+    }
+
+    /// Returns whether it matters to it which threads take tasks from a queue.
+    pub fn knows_queues(self) -> bool {
+        self.knows_pools() || self == Self::Direct
     }
 }
 

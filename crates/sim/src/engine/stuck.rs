@@ -8,7 +8,9 @@ use crate::{core::Status, models::Model, observer::Observer, report, scheme::Ove
 impl<M: Model, O: Observer> Engine<'_, M, O> {
     /// Nobody can go on. Returns whether somebody does all the same.
     pub(super) fn goes_on_anyway(&mut self) -> bool {
-        self.go_on_without_finding() || !self.end_with_processes() && self.go_on_as_recorded()
+        self.go_on_without_finding()
+            || self.go_on_with_loan()
+            || !self.end_with_processes() && self.go_on_as_recorded()
     }
 
     /// Of the threads that wait for the end of a process which they found in the recording without waiting for it, the one goes on that did so first.
@@ -28,6 +30,29 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         if let Action::Await(gate) = self.core.action(thread) {
             self.core.gates.leave(gate, thread);
         }
+        self.resume(thread, thread);
+        self.share_out();
+        true
+    }
+
+    /// Of the threads that wait for a token that they took in the recording, and which is there in this run, too, but went to another, the one goes on
+    /// that took it first. Returns whether there is one. A listing by hand is replayed as it stands.
+    fn go_on_with_loan(&mut self) -> bool {
+        let program = self.core.program;
+        if !program.recorded {
+            return false;
+        }
+        let waits = self.core.threads.iter().zip(0..);
+        let waits = waits.filter(|(state, _)| state.status == Status::Blocked);
+        let mut waits: Vec<(u32, u32)> = waits
+            .map(|(state, thread)| (program.operations.event(state.position), thread))
+            .collect();
+        waits.sort_unstable();
+        let mut waits = waits.into_iter();
+        let Some((_, thread)) = waits.find(|&(_, thread)| self.model.lend(&self.core, thread))
+        else {
+            return false;
+        };
         self.resume(thread, thread);
         self.share_out();
         true

@@ -6,14 +6,17 @@
 
 use std::collections::BTreeMap;
 
-use foretrace_program::{Action, Program};
+use foretrace_program::{Action, Program, Queue};
 use foretrace_schedule::WaitKind;
 use foretrace_trace::{ObjectId, ObjectKind, ThreadId};
 
-use super::{Model, common_culprit, order::Order};
+use super::{
+    Model, common_culprit,
+    order::{self, Order},
+};
 use crate::{
     Costs, Handover, Machine,
-    core::{Cause, Core, Flow, Locking},
+    core::{Cause, Core, Flow, Locking, Status},
     objects::{Broadcaster, Condition, First, Mailbox, Mutex, Rwlock, Semaphore},
 };
 
@@ -37,6 +40,8 @@ pub(crate) struct Direct {
     given_up: Vec<Option<ObjectId>>,
     /// Whether any does so.
     any_asides: bool,
+    /// The queues of pools: a token is a task.
+    queues: Vec<ObjectId>,
     /// The mutex that a condition variable is used with.
     mutex_of_condition: Vec<Option<ObjectId>>,
     /// Who wakes whom, where the program uses futexes.
@@ -119,6 +124,7 @@ impl Model for Direct {
             regaining: vec![None; program.threads.len()],
             given_up: vec![None; program.threads.len()],
             any_asides: machine.handover == Handover::Barging && !program.asides.is_empty(),
+            queues: queues(program),
             mailboxes: vec![Mailbox::default(); program.threads.len()],
             mutex_of_condition,
         }
@@ -146,6 +152,14 @@ impl Model for Direct {
         }
     }
 
+    /// A token that was given went to a thread that took a later one in the recording. Whoever took it there may have to go on before others are given.
+    fn lend(&mut self, core: &Core<'_>, thread: u32) -> bool {
+        let Action::TakeToken(id) = core.action(thread) else {
+            return false;
+        };
+        has_happened(core, thread, None) && self.semaphore(id).lend(thread)
+    }
+
     fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32> {
         let object = |id: ObjectId| &self.objects[id.index()];
         match core.action(thread) {
@@ -159,14 +173,35 @@ impl Model for Direct {
     }
 }
 
+/// Returns the queues of a recording's pools. A listing by hand is replayed as it stands.
+fn queues(program: &Program) -> Vec<ObjectId> {
+    let queues = program.pools.iter().filter_map(|pool| match pool.queue {
+        Queue::Tokens(semaphore) => Some(semaphore),
+        Queue::Mutexes(_) => None,
+    });
+    queues.filter(|_| program.recorded).collect()
+}
+
+/// Returns whether what a thread waited for in its current operation in the recording has happened, also if that is what happens now.
+fn has_happened(core: &Core<'_>, thread: u32, now: Option<u32>) -> bool {
+    let position = core.threads[thread as usize].position;
+    let mut needed = core.program.requirements_of(position).iter();
+    needed.all(|&release| {
+        let other = &core.threads[order::thread_of(core.program, release) as usize];
+        now == Some(release) || other.status == Status::Ended || other.position > release
+    })
+}
+
 impl Direct {
     fn perform_any(&mut self, core: &mut Core<'_>, thread: u32) -> Flow {
         match core.action(thread) {
             Action::Lock(id) => self.lock(core, thread, id),
             Action::Unlock(id) => self.unlock(core, thread, id),
             Action::TakeToken(id) => {
-                let helpers = &core.program.helpers;
-                if !helpers.is_empty() && helpers.contains(&(id, ThreadId(thread))) {
+                if self.queues.contains(&id) {
+                    return self.take_task(core, thread, id);
+                }
+                if core.program.helpers.contains(&(id, ThreadId(thread))) {
                     self.semaphore(id).take_now();
                     return Flow::Next;
                 }
@@ -224,7 +259,27 @@ impl Direct {
         }
     }
 
+    /// The thread comes to a queue of tasks: each has its own.
+    fn take_task(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
+        let helps = core.program.helpers.contains(&(id, ThreadId(thread)));
+        if helps || has_happened(core, thread, None) {
+            return Flow::Next;
+        }
+        self.semaphore(id).wait(thread);
+        Flow::block(WaitKind::Semaphore, Some(id.0))
+    }
+
     fn give(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
+        if self.queues.contains(&id) {
+            let give = core.threads[thread as usize].position;
+            let let_go = self
+                .semaphore(id)
+                .take_out(|waiter| has_happened(core, waiter, Some(give)));
+            for waiter in let_go {
+                core.wake(waiter, thread);
+            }
+            return Flow::Next;
+        }
         if self.handover == Handover::Barging {
             if let Some(next) = self.semaphore(id).offer() {
                 core.retry(next, thread);

@@ -64,6 +64,12 @@ pub(crate) trait Model {
     /// reported through [`Core::wake`].
     fn perform(&mut self, core: &mut Core<'_>, thread: u32) -> Flow;
 
+    /// Nobody can go on: lets a blocked thread go on that waits for what it had in the recording, which was there but went to another, if it is so.
+    /// Returns whether it does.
+    fn lend(&mut self, _core: &Core<'_>, _thread: u32) -> bool {
+        false
+    }
+
     /// Returns the thread that could let a blocked thread go on, where that is known.
     fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32>;
 }

@@ -39,6 +39,30 @@ impl Semaphore {
         }
     }
 
+    /// Lets a thread wait for a token of its own.
+    pub fn wait(&mut self, thread: u32) {
+        self.queue.push_back(thread);
+    }
+
+    /// Takes out those that queue and have what they wait for.
+    pub fn take_out(&mut self, has: impl Fn(u32) -> bool) -> Vec<u32> {
+        if self.queue.is_empty() {
+            return Vec::new();
+        }
+        let (out, left): (VecDeque<u32>, VecDeque<u32>) =
+            self.queue.iter().partition(|&&thread| has(thread));
+        self.queue = left;
+        out.into()
+    }
+
+    /// Lets a thread that queues go on, with a token that will be given. Returns whether it queues.
+    pub fn lend(&mut self, thread: u32) -> bool {
+        let place = self.queue.iter().position(|&other| other == thread);
+        let queues = place.and_then(|place| self.queue.remove(place)).is_some();
+        self.owed += u32::from(queues);
+        queues
+    }
+
     /// Gives a token and returns the thread that may try to take it; it queues no longer.
     pub fn offer(&mut self) -> Option<u32> {
         if self.owed > 0 {
