@@ -9,8 +9,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
     /// Nobody can go on. Returns whether somebody does all the same.
     pub(super) fn goes_on_anyway(&mut self) -> bool {
         self.go_on_without_finding()
-            || self.go_on_with_loan()
-            || !self.end_with_processes() && self.go_on_as_recorded()
+            || !self.end_with_processes() && (self.go_on_with_loan() || self.go_on_as_recorded())
     }
 
     /// Of the threads that wait for the end of a process which they found in the recording without waiting for it, the one goes on that did so first.

@@ -40,6 +40,8 @@ pub(crate) struct Direct {
     given_up: Vec<Option<ObjectId>>,
     /// Whether any does so.
     any_asides: bool,
+    /// Whether tokens of semaphores that threads waited for when nobody could go on may be lent.
+    lends: BTreeMap<ObjectId, bool>,
     /// The queues of pools: a token is a task.
     queues: Vec<ObjectId>,
     /// The mutex that a condition variable is used with.
@@ -124,6 +126,7 @@ impl Model for Direct {
             regaining: vec![None; program.threads.len()],
             given_up: vec![None; program.threads.len()],
             any_asides: machine.handover == Handover::Barging && !program.asides.is_empty(),
+            lends: BTreeMap::new(),
             queues: queues(program),
             mailboxes: vec![Mailbox::default(); program.threads.len()],
             mutex_of_condition,
@@ -157,7 +160,10 @@ impl Model for Direct {
         let Action::TakeToken(id) = core.action(thread) else {
             return false;
         };
-        has_happened(core, thread, None) && self.semaphore(id).lend(thread)
+        let program = core.program;
+        let lends = self.lends.entry(id);
+        let lends = *lends.or_insert_with(|| goes_one_way(program, id));
+        lends && has_happened(core, thread, None) && self.semaphore(id).lend(thread)
     }
 
     fn culprit(&self, core: &Core<'_>, thread: u32) -> Option<u32> {
@@ -180,6 +186,19 @@ fn queues(program: &Program) -> Vec<ObjectId> {
         Queue::Mutexes(_) => None,
     });
     queues.filter(|_| program.recorded).collect()
+}
+
+/// Returns whether no thread takes tokens of a semaphore and gives some, as where a token is a lock.
+fn goes_one_way(program: &Program, semaphore: ObjectId) -> bool {
+    program.threads.iter().all(|thread| {
+        let (mut takes, mut gives) = (false, false);
+        for position in thread.operations.clone() {
+            let action = program.operations.action(position);
+            takes |= action == Action::TakeToken(semaphore);
+            gives |= action == Action::GiveToken(semaphore);
+        }
+        !(takes && gives)
+    })
 }
 
 /// Returns whether what a thread waited for in its current operation in the recording has happened, also if that is what happens now.
