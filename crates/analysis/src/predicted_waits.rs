@@ -125,6 +125,13 @@ impl Found {
     }
 }
 
+/// Returns a lane's events at a time, and how many were before.
+fn events_at(lane: &LaneMarks, at: SimTime) -> Option<(usize, &[u32])> {
+    let first = lane.times.partition_point(|time| *time < at);
+    let after = lane.times.partition_point(|time| *time <= at);
+    Some((first, lane.events.get(first..after)?))
+}
+
 /// Returns the event by which a lane let another go on at a time that had waited: of several at that time the one on what was waited for.
 fn released_by<P: Places + ?Sized>(
     spots: &P,
@@ -132,9 +139,7 @@ fn released_by<P: Places + ?Sized>(
     at: SimTime,
     waited: &Segment,
 ) -> Option<u32> {
-    let first = lane.times.partition_point(|time| *time < at);
-    let after = lane.times.partition_point(|time| *time <= at);
-    let then = lane.events.get(first..after)?;
+    let (_, then) = events_at(lane, at)?;
     let on_it = then
         .iter()
         .rev()
@@ -154,9 +159,7 @@ pub(crate) fn sender_at<P: Places + ?Sized>(
     at: SimTime,
     waited: &Segment,
 ) -> Option<u32> {
-    let first = lane.times.partition_point(|time| *time < at);
-    let after = lane.times.partition_point(|time| *time <= at);
-    let then = lane.events.get(first..after)?;
+    let (first, then) = events_at(lane, at)?;
     let before = first.checked_sub(1).map(|before| &lane.events[before]);
     let sends = |event: &&u32| spots.could_end(**event, waited);
     let sent = then.iter().find(sends).or(before).or(then.first());
