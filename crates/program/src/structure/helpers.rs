@@ -101,7 +101,9 @@ fn helped<'s>(
     let takers = queues::takers(trace, own, looks)?;
     let others = queues::by_others(trace, own, (looks, &takers));
     let sites = || others.keys().copied();
-    let candidates = sites().filter(|site| others[site].len() > takers.takes.len() / 2);
+    // More is put than is taken there, but for the last take of each, which finds nothing.
+    let least = takers.takes.len().saturating_sub(takers.threads.len());
+    let candidates = sites().filter(|site| others[site].len() > least);
     let (puts, helps, free) = candidates
         .flat_map(|put| {
             // All other calls of other threads', or only one.
