@@ -1,6 +1,6 @@
 //! Robust mutexes that their owners' ends gave up: who gets one next is told so, which says when it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use foretrace_trace::{ObjectId, Operation as Op, Outcome, ThreadId, Trace};
 
@@ -9,7 +9,7 @@ use crate::{
     lower::{Lowering, NONE},
 };
 
-/// The mutexes that threads still had at their ends, by their last events.
+/// The robust mutexes that threads still had at their ends, by their last events.
 pub(crate) type LeftLocked = BTreeMap<u32, Vec<ObjectId>>;
 
 /// Goes through a recording.
@@ -25,6 +25,7 @@ pub(crate) fn left_locked(trace: &Trace, next: &Following, is_answered: &EventSe
         .map(|(event, index)| (trace.call(event).thread, index))
         .collect();
     let mut owners: BTreeMap<ObjectId, ThreadId> = BTreeMap::new();
+    let mut robust: BTreeSet<ObjectId> = BTreeSet::new();
     let mut wanted = vec![None; trace.threads.len()];
     for (index, event) in trace.events.iter().enumerate() {
         let call = trace.call(event);
@@ -47,7 +48,10 @@ pub(crate) fn left_locked(trace: &Trace, next: &Following, is_answered: &EventSe
             continue;
         };
         let owner = match call.outcome {
-            Outcome::OwnerDied => owners.insert(mutex, call.thread),
+            Outcome::OwnerDied => {
+                robust.insert(mutex);
+                owners.insert(mutex, call.thread)
+            }
             Outcome::Success => {
                 owners.insert(mutex, call.thread);
                 None
@@ -55,6 +59,14 @@ pub(crate) fn left_locked(trace: &Trace, next: &Following, is_answered: &EventSe
             _ => None,
         };
         if let Some(&last) = owner.and_then(|owner| lasts.get(&owner)) {
+            left.entry(last).or_default().push(mutex);
+        }
+    }
+    // Nobody came after these to be told, but somebody may in a prediction, where the order is another.
+    for (mutex, owner) in owners {
+        if let Some(&last) = lasts.get(&owner)
+            && robust.contains(&mutex)
+        {
             left.entry(last).or_default().push(mutex);
         }
     }

@@ -515,3 +515,12 @@ fn threads_end_with_their_process() {
     let text = recording("thread main\nthread T\nsemaphore s 1\n", rows);
     assert_eq!(ends_at_no_cost(&text), [20, 50]);
 }
+
+#[test]
+fn whoever_ends_with_a_robust_mutex_gives_it_up_in_any_order() {
+    // C asks first and gets the mutex last in the recording, where nobody comes after it; on two CPUs it is the first.
+    let rows = "0 main create B cpu=0\n0 main create C cpu=0\n10 main terminate cpu=0\n20 C lock m cpu=0\n21 B lock m cpu=10\n\
+         21 B return cpu=10\n41 B terminate cpu=30\n42 C return ownerdied cpu=0\n62 C terminate cpu=20\n";
+    let text = recording("thread main\nthread B\nthread C\nmutex m\n", rows);
+    assert_eq!(ends_at_no_cost(&text), [0, 40, 20]);
+}
