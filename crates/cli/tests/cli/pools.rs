@@ -30,7 +30,8 @@ fn stacks_that_threads_take_from_each_other_are_a_pool_that_the_creator_works_in
     let source = include_str!("../../../../traces/programs/stolen_stacks.c");
     let environment = TestEnvironment::new();
     environment.compile("stolen_stacks", source, &["-O1", "-pthread"]);
-    let command = ["./stolen_stacks", "2", "2", "150"];
+    // With few meetings, interruptions may spoil what is seen around each of them.
+    let command = ["./stolen_stacks", "2", "8", "100"];
     let record = ["record", "--quiet", "--force", "-o", "out.ftrace", "--"];
     let record = || {
         let ended = environment.run(&[&record[..], &command[..]].concat());
