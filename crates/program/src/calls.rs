@@ -323,7 +323,8 @@ impl Lowering<'_> {
             }
             Acquired::Nested => self.set_action(at, Action::Pass),
             // The end of a robust mutex's owner is now and then seen only after the one that it let in.
-            Acquired::FromHolder(_) if self.left_locked.values().any(|left| left.contains(&mutex)) => {}
+            Acquired::FromHolder(_)
+                if self.left_locked.values().any(|left| left.contains(&mutex)) => {}
             Acquired::FromHolder(holder) if self.contradicted.insert(mutex) => {
                 let name = |thread: u32| self.trace.threads[thread as usize].name.as_str();
                 let warning = format!(

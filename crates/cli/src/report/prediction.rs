@@ -261,8 +261,8 @@ fn overruled<'a>(predictions: impl IntoIterator<Item = &'a Prediction>) -> Strin
     let Some(waits) = most.filter(|waits| !waits.is_empty()) else {
         return String::new();
     };
-    let mut text = "\nThe trace contradicts itself: its threads went on, though nothing in it ends these waits. They are taken to be over \
-                    when nothing else can happen:\n"
+    let mut text = "\nThese threads went on in the trace, and nothing ends their waits here. They are taken to be over when nothing else can \
+                    happen:\n"
         .to_owned();
     for Overruled { event, wait } in waits.iter().take(MOST_BLOCKED) {
         // Writing to a string cannot fail.

@@ -19,6 +19,12 @@ const PIECES: u64 = 8;
 /// Pieces are no shorter than so many nanoseconds.
 const SHORTEST: u64 = 20_000;
 
+/// Who follows looks in vain so often at least: who did once or twice may have waited for something else, and for anybody.
+const LEAST: usize = 3;
+
+/// Who waits for so many others, at least, may wait for any.
+const MANY: usize = 3;
+
 /// What a thread needs of another before it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Need {
@@ -56,7 +62,7 @@ impl Streams {
             for row in rows {
                 by_site.entry(row.site(trace)).or_default().push(row);
             }
-            for (site, rows) in by_site {
+            for (site, rows) in by_site.into_iter().filter(|(_, rows)| rows.len() >= LEAST) {
                 let Some(leader) = followed.at(follower, site) else {
                     continue;
                 };
@@ -147,16 +153,27 @@ impl Followed {
             }
             all.entry(thread).or_default().extend(waited_for);
         }
-        of.retain(|&(thread, _), other| {
-            let reached = waited_for(&all, *other);
-            !reached.contains(&thread) && reached.is_disjoint(&for_all)
-        });
+        of.retain(|&(thread, _), other| !is_mutual(&all, &for_all, (thread, *other)));
         Self { of }
     }
 
     fn at(&self, thread: u32, site: Option<SiteId>) -> Option<u32> {
         self.of.get(&(thread, site)).copied()
     }
+}
+
+/// Returns whether another thread may wait in turn for one that waits for it, directly or not, given whom all wait for, and who waits for all.
+fn is_mutual(
+    all: &BTreeMap<u32, BTreeSet<u32>>,
+    for_all: &BTreeSet<u32>,
+    (thread, other): (u32, u32),
+) -> bool {
+    let reached = waited_for(all, other);
+    // Who waits for many waits for anybody, as a master does, though one of them may seldom have ended a wait.
+    let threads: BTreeSet<&u32> = all.keys().chain(all.values().flatten()).collect();
+    let many = (threads.len() / 2).max(MANY);
+    let is_master = |thread: &u32| all.get(thread).is_some_and(|others| others.len() >= many);
+    reached.contains(&thread) || !reached.is_disjoint(for_all) || reached.iter().any(is_master)
 }
 
 /// Returns a thread, for whom it waits, for whom these wait, and so on.
@@ -183,9 +200,13 @@ mod tests {
             }
             all
         };
-        let row = of(&[(3, 2), (2, 1)]);
-        assert!(!waited_for(&row, 2).contains(&3) && waited_for(&row, 3).contains(&1));
-        let ring = of(&[(3, 2), (2, 1), (1, 3)]);
-        assert!(waited_for(&ring, 2).contains(&3));
+        let follows =
+            |all: &[(u32, u32)], pair: (u32, u32)| !is_mutual(&of(all), &BTreeSet::new(), pair);
+        assert!(follows(&[(3, 2), (2, 1)], (3, 2)));
+        assert!(!follows(&[(3, 2), (2, 1), (1, 3)], (3, 2)));
+        // A master waits for any of its workers, though the fourth seldom was the one.
+        assert!(!follows(&[(0, 1), (0, 2), (0, 3), (4, 0)], (4, 0)));
+        assert!(follows(&[(2, 1), (2, 0), (3, 2)], (3, 2)));
+        assert!(is_mutual(&of(&[(3, 2)]), &BTreeSet::from([2]), (3, 2)));
     }
 }

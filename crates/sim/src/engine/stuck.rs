@@ -1,6 +1,6 @@
 //! What happens where nobody can go on.
 
-use foretrace_program::Action;
+use foretrace_program::{Action, Opener};
 
 use super::Engine;
 use crate::{core::Status, models::Model, observer::Observer, report, scheme::Overruled};
@@ -8,24 +8,32 @@ use crate::{core::Status, models::Model, observer::Observer, report, scheme::Ove
 impl<M: Model, O: Observer> Engine<'_, M, O> {
     /// Nobody can go on. Returns whether somebody does all the same.
     pub(super) fn goes_on_anyway(&mut self) -> bool {
-        self.go_on_without_finding()
+        self.go_on_without_sign()
             || !self.end_with_processes() && (self.go_on_with_loan() || self.go_on_as_recorded())
     }
 
-    /// Of the threads that wait for the end of a process which they found in the recording without waiting for it, the one goes on that did so first.
+    /// Of the threads that wait for something which the recording does not say that they waited for, the one goes on that did so first: for the end of
+    /// a process that they found there without waiting, or until others have come as far as they had when they saw by looking what they looked for.
     /// Returns whether there is one.
-    fn go_on_without_finding(&mut self) -> bool {
+    fn go_on_without_sign(&mut self) -> bool {
         let program = self.core.program;
-        if program.found.is_empty() {
-            return false;
-        }
+        let is_found = |position| program.found.contains(&position);
+        let is_seen = |position| match program.operations.action(position) {
+            Action::Await(gate) => matches!(program.opener(gate), Opener::Progress(_)),
+            _ => false,
+        };
         let waits = self.core.threads.iter().zip(0..).filter(|(state, _)| {
-            state.status == Status::Blocked && program.found.contains(&state.position)
+            let (status, position) = (state.status, state.position);
+            status == Status::Blocked && (is_found(position) || is_seen(position))
         });
         let waits = waits.map(|(state, thread)| (program.operations.event(state.position), thread));
-        let Some((_, thread)) = waits.min() else {
+        let Some((event, thread)) = waits.min() else {
             return false;
         };
+        if is_seen(self.core.threads[thread as usize].position) {
+            let wait = report::blocked_thread(self, thread);
+            self.overruled.push(Overruled { event, wait });
+        }
         if let Action::Await(gate) = self.core.action(thread) {
             self.core.gates.leave(gate, thread);
         }
