@@ -27,7 +27,8 @@ impl Lowering<'_> {
             self.pass_time((begin, end), thread);
             return;
         }
-        let at = self.push(begin, thread, Action::AwaitWake(futex));
+        let action = self.wait_for_futex(begin, thread, futex);
+        let at = self.push(begin, thread, action);
         let from = self.return_of(end).and_then(|back| back.from);
         let back = self.next.after(end);
         self.logs[futex.index()]
@@ -38,7 +39,8 @@ impl Lowering<'_> {
 
     /// Lowers a wake-up, which is nothing unless somebody is found to have been woken.
     pub fn futex_wake(&mut self, index: usize, thread: u32, (futex, woken): (ObjectId, u32)) {
-        let at = self.push(index, thread, Action::Pass);
+        let action = self.futex_locks.given_up_by(thread, index as u32);
+        let at = self.push(index, thread, action.unwrap_or(Action::Pass));
         for wait in self.logs[futex.index()].futex().wake(at, woken) {
             self.futex_woke(at, wait, futex);
         }
@@ -49,8 +51,15 @@ impl Lowering<'_> {
         match self.logs[futex.index()].futex().returned(wait) {
             WokenBy::Known => {}
             WokenBy::Late(wake) => self.futex_woke(wake, wait, futex),
+            WokenBy::Nobody if self.takes_lock(wait) => {}
             WokenBy::Nobody => self.set_action(wait, Action::Pass),
         }
+    }
+
+    /// Returns whether a wait for a futex is one for a lock that is made of it.
+    fn takes_lock(&self, wait: OpRef) -> bool {
+        let operation = self.lists[wait.thread as usize].get(wait.index);
+        matches!(operation.action, Action::Lock(_))
     }
 
     /// Lowers a wait for an iteration of a loop: like a futex's it needs the one end of that iteration, whenever that comes.
@@ -83,7 +92,9 @@ impl Lowering<'_> {
     }
 
     fn futex_woke(&mut self, release: OpRef, acquire: OpRef, futex: ObjectId) {
-        self.set_action(release, Action::Wake(futex));
+        if !self.takes_lock(acquire) {
+            self.set_action(release, Action::Wake(futex));
+        }
         self.edges.push(Edge { acquire, release });
     }
 }

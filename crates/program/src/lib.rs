@@ -28,6 +28,7 @@ mod deaths;
 mod ends;
 mod events;
 mod found;
+mod futex_locks;
 mod futexes;
 mod held;
 mod idle;

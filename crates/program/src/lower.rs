@@ -13,6 +13,7 @@ use crate::{
     deaths::{self, LeftLocked},
     ends::{self, End},
     events::{EventSet, Following, Sweep},
+    futex_locks::FutexLocks,
     held::Awaited,
     idle::Busy,
     matching::{
@@ -81,6 +82,7 @@ pub(crate) struct Lowering<'t> {
     pub ends: Vec<End>,
     /// The mutexes that its end gave up.
     pub left_locked: LeftLocked,
+    pub futex_locks: FutexLocks,
     /// The operations of each thread so far.
     pub lists: Vec<Operations>,
     pub edges: Edges,
@@ -244,7 +246,9 @@ impl<'t> Lowering<'t> {
     fn new(trace: &'t Trace) -> Self {
         let threads = trace.threads.len();
         let (structures, plan) = structure::recognize(trace);
-        let objects = plan.objects(&trace.objects);
+        let sweep = Sweep::new(trace);
+        let mut objects = plan.objects(&trace.objects);
+        let futex_locks = FutexLocks::of(trace, &sweep.next, &mut objects);
         let logs = objects.iter().map(|object| match object.kind {
             _ if object.is_ordered() => ObjectLog::Doacross(DoacrossLog::default()),
             ObjectKind::Mutex | ObjectKind::Spin => ObjectLog::Mutex(MutexLog::default()),
@@ -262,7 +266,7 @@ impl<'t> Lowering<'t> {
             is_answered,
             per_thread,
             used,
-        } = Sweep::new(trace);
+        } = sweep;
         let calls = || trace.calls.iter().zip(&used).filter(|(_, used)| **used);
         let calls = || calls().map(|(call, _)| call);
         let created = calls().filter_map(|call| match call.operation {
@@ -294,6 +298,7 @@ impl<'t> Lowering<'t> {
             plain_calls: PlainCalls::of(trace),
             shared_out: SharedOut::of(trace),
             ends: ends::ends(trace, &next),
+            futex_locks,
             left_locked: deaths::left_locked(trace, &next, &is_answered),
             carried: vec![0; threads],
             resumes_at: vec![0; threads],
@@ -370,7 +375,7 @@ impl<'t> Lowering<'t> {
             }
         }
         self.log_taken(thread);
-        if self.sleeps.are_awaited() {
+        if self.sleeps.are_awaited() || self.futex_locks.has_any() {
             self.reach(index, thread);
         }
         if self.pipes.has_marks() {

@@ -195,6 +195,7 @@ impl Lowering<'_> {
             .filter(|&(_, gate)| self.is_to_open(gate, event));
         let needed = needed.map(|(cpu, (gate, _))| (cpu, true, Action::Await(gate)));
         let mut steps: Vec<(u64, bool, Action)> = opened.chain(awaited).chain(needed).collect();
+        steps.extend(self.futex_locks.within(event, thread));
         steps.sort_by_key(|&(cpu, waits, _)| (cpu, waits));
         for (cpu, _, action) in steps {
             if cpu < u64::MAX {
