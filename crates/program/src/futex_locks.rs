@@ -346,13 +346,22 @@ impl Uses {
             .filter(|wake| !known.contains(&wake.event) && within(wake.event));
         let mut odd = beside + others.count();
         let (wakers, pairs) = self.let_in();
-        let wanted: Vec<u32> = wakers.iter().map(|&(_, since)| since).collect();
-        let wanted: BTreeSet<u32> = wanted.into_iter().collect();
+        let wanted: BTreeSet<u32> = wakers.iter().map(|&(_, since)| since).collect();
         let wanted: Vec<u32> = wanted.into_iter().collect();
         let shares = Shares::at(trace, events, &wanted);
-        for (wake, since) in &wakers {
-            let used = shares.of(*since, wake.thread.0).unwrap_or(0);
-            let has_it = wake.before < *since || wake.before == NONE;
+        let time = |event: u32| trace.events[event as usize].time.0;
+        let is_word = self
+            .waits
+            .iter()
+            .all(|wait| wait.futex == self.waits[0].futex);
+        for &(wake, since) in &wakers {
+            let used = if is_word && wake.before != NONE {
+                // As much as it can have used: it lost the CPU where it had the lock, and not in the middle of its work.
+                cpu(wake.before) + time(since).saturating_sub(time(wake.before))
+            } else {
+                shares.of(since, wake.thread.0).unwrap_or(0)
+            };
+            let has_it = wake.before < since || wake.before == NONE;
             odd += usize::from(!has_it || cpu(wake.event).saturating_sub(used) > longest);
         }
         let is_explained = odd * ODD <= had.len() + wakers.len();
