@@ -23,7 +23,7 @@ use foretrace_trace::{
 };
 
 use crate::{
-    Action,
+    Action, Pattern, Structure,
     events::Following,
     lower::{Lowering, NONE, WAKING_UP},
     matching::{FutexLog, OpRef},
@@ -38,6 +38,9 @@ const LEAST_THREADS: usize = 3;
 
 /// One in so many may be otherwise: a wake-up is recorded shortly after the lock is free.
 const ODD: usize = 20;
+
+/// So much longer than mostly a thread may have the lock that wakes the next one after it has waited.
+const LONGER: u64 = 4;
 
 /// A thread that lets in the same one in so many of ten times always does so.
 const ALWAYS: usize = 9;
@@ -89,6 +92,9 @@ enum Candidate {
     Parkers(Option<SiteId>, ProcessId),
 }
 
+/// How often each thread let in each other.
+type LetIn = BTreeMap<ThreadId, BTreeMap<ThreadId, usize>>;
+
 #[derive(Default)]
 struct Uses {
     waits: Vec<Wait>,
@@ -98,8 +104,12 @@ struct Uses {
 }
 
 impl FutexLocks {
-    /// Finds the locks of a recording, and makes objects for them.
-    pub fn of(trace: &Trace, next: &Following, objects: &mut Vec<Object>) -> Self {
+    /// Finds the locks of a recording, tells of them, and makes objects for them.
+    pub fn of(
+        trace: &Trace,
+        next: &Following,
+        (objects, structures): (&mut Vec<Object>, &mut Vec<Structure>),
+    ) -> Self {
         let mut locks = Self::default();
         let mut calls = trace.calls.iter();
         let waits = calls.any(|call| matches!(call.operation, Op::FutexWait(_)));
@@ -118,12 +128,22 @@ impl FutexLocks {
             let Some(section) = uses.section(trace, &events) else {
                 continue;
             };
-            let made_of = &trace.objects[uses.waits[0].futex.index()];
+            let futex = uses.waits[0].futex;
+            let made_of = &trace.objects[futex.index()];
             let lock = ObjectId::from_index(objects.len());
             objects.push(Object {
                 kind: ObjectKind::Mutex,
                 name: format!("lock of {}", made_of.name),
                 ..made_of.clone()
+            });
+            let site = |wait: &Wait| trace.call(&trace.events[wait.event as usize]).site;
+            let sites: BTreeSet<SiteId> = uses.waits.iter().filter_map(site).collect();
+            structures.push(Structure {
+                object: futex,
+                pattern: Some(Pattern::Lock),
+                sites: sites.into_iter().collect(),
+                waits: uses.waits.len() as u64,
+                given_up: 0,
             });
             locks.add(trace, &uses, (lock, section));
         }
@@ -132,16 +152,15 @@ impl FutexLocks {
 
     fn add(&mut self, trace: &Trace, uses: &Uses, (lock, section): (ObjectId, u64)) {
         let cpu = |event: u32| cpu(trace, event);
-        let ends = uses.ends();
+        let known = uses.after_waits(trace);
         for wait in &uses.waits {
             self.of.insert(wait.event, lock);
-            if !ends.contains(&wait.after) {
+            if !known.contains(&wait.after) {
                 let at = (cpu(wait.back) + section).min(cpu(wait.after));
                 let within = self.within.entry(wait.after).or_default();
                 within.push((at, Change::GivenUp(lock)));
             }
         }
-        let known = uses.after_waits();
         for wake in &uses.wakes {
             self.of.insert(wake.event, lock);
             if !known.contains(&wake.event) {
@@ -298,22 +317,27 @@ fn candidates(trace: &Trace, next: &Following) -> Vec<Uses> {
 }
 
 impl Uses {
-    /// Returns the wake-ups, which give the lock up.
-    fn ends(&self) -> BTreeSet<u32> {
-        self.wakes.iter().map(|wake| wake.event).collect()
-    }
-
     /// Returns those that their threads make right after a wait: these have had the lock since then.
-    fn after_waits(&self) -> BTreeSet<u32> {
-        let ends = self.ends();
-        let after = self.waits.iter().map(|wait| wait.after);
-        after.filter(|event| ends.contains(event)).collect()
+    fn after_waits(&self, trace: &Trace) -> BTreeSet<u32> {
+        let ends: BTreeSet<u32> = self.wakes.iter().map(|wake| wake.event).collect();
+        let after = self.waits.iter().filter(|wait| ends.contains(&wait.after));
+        let mut works: Vec<(u64, u32)> = after
+            .map(|wait| {
+                let work = cpu(trace, wait.after).saturating_sub(cpu(trace, wait.back));
+                (work, wait.after)
+            })
+            .collect();
+        works.sort_unstable();
+        let longest = works.get(works.len() / 2).map_or(0, |&(work, _)| work);
+        // Others that come much later gave the lock up to nobody, and took it again.
+        works.retain(|&(work, _)| work <= LONGER * longest);
+        works.into_iter().map(|(_, event)| event).collect()
     }
 
     /// Returns for how much CPU time threads mostly have the lock, in nanoseconds, if it is one.
     fn section(&self, trace: &Trace, events: &[Vec<u32>]) -> Option<u64> {
         let threads: BTreeSet<ThreadId> = self.waits.iter().map(|wait| wait.thread).collect();
-        let known = self.after_waits();
+        let known = self.after_waits(trace);
         if threads.len() < LEAST_THREADS
             || known.len() < LEAST / 2
             || 2 * known.len() < self.waits.len()
@@ -345,7 +369,7 @@ impl Uses {
             .iter()
             .filter(|wake| !known.contains(&wake.event) && within(wake.event));
         let mut odd = beside + others.count();
-        let (wakers, pairs) = self.let_in();
+        let (wakers, pairs) = self.let_in(trace);
         let wanted: BTreeSet<u32> = wakers.iter().map(|&(_, since)| since).collect();
         let wanted: Vec<u32> = wanted.into_iter().collect();
         let shares = Shares::at(trace, events, &wanted);
@@ -361,7 +385,7 @@ impl Uses {
             } else {
                 shares.of(since, wake.thread.0).unwrap_or(0)
             };
-            let has_it = wake.before < since || wake.before == NONE;
+            let has_it = wake.before <= since || wake.before == NONE;
             odd += usize::from(!has_it || cpu(wake.event).saturating_sub(used) > longest);
         }
         let is_explained = odd * ODD <= had.len() + wakers.len();
@@ -369,13 +393,8 @@ impl Uses {
     }
 
     /// Returns the wake-ups by threads that had not waited, each with since when they had the lock at least, and who let in whom how often.
-    fn let_in(
-        &self,
-    ) -> (
-        Vec<(Wake, u32)>,
-        BTreeMap<ThreadId, BTreeMap<ThreadId, usize>>,
-    ) {
-        let known = self.after_waits();
+    fn let_in(&self, trace: &Trace) -> (Vec<(Wake, u32)>, LetIn) {
+        let known = self.after_waits(trace);
         let mut steps: Vec<(u32, Option<Wait>, Option<Wake>)> = Vec::new();
         steps.extend(
             self.waits
@@ -389,7 +408,7 @@ impl Uses {
         );
         steps.sort_unstable_by_key(|&(event, ..)| event);
         let mut logs: BTreeMap<ObjectId, FutexLog> = BTreeMap::new();
-        let mut pairs: BTreeMap<ThreadId, BTreeMap<ThreadId, usize>> = BTreeMap::new();
+        let mut pairs = LetIn::new();
         let (mut wakers, mut free_at) = (Vec::new(), 0);
         for step in steps {
             match step {
@@ -424,7 +443,7 @@ impl Uses {
 }
 
 /// Returns whether some thread lets in now this one and now that.
-fn is_by_chance(pairs: &BTreeMap<ThreadId, BTreeMap<ThreadId, usize>>) -> bool {
+fn is_by_chance(pairs: &LetIn) -> bool {
     pairs.values().any(|others| {
         let all: usize = others.values().sum();
         let most = others.values().max().copied().unwrap_or(0);

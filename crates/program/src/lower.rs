@@ -245,10 +245,10 @@ impl ObjectLog {
 impl<'t> Lowering<'t> {
     fn new(trace: &'t Trace) -> Self {
         let threads = trace.threads.len();
-        let (structures, plan) = structure::recognize(trace);
+        let (mut structures, plan) = structure::recognize(trace);
         let sweep = Sweep::new(trace);
         let mut objects = plan.objects(&trace.objects);
-        let futex_locks = FutexLocks::of(trace, &sweep.next, &mut objects);
+        let futex_locks = FutexLocks::of(trace, &sweep.next, (&mut objects, &mut structures));
         let logs = objects.iter().map(|object| match object.kind {
             _ if object.is_ordered() => ObjectLog::Doacross(DoacrossLog::default()),
             ObjectKind::Mutex | ObjectKind::Spin => ObjectLog::Mutex(MutexLog::default()),

@@ -43,7 +43,7 @@ pub fn table(
     });
     let known = structures.iter().filter(|s| s.pattern.is_some()).count();
     let heading = format!(
-        "Condition variables, mutexes that are polled or tried, and semaphores of barriers: {}, of which {known} with a structure that explains the whole recording",
+        "Condition variables, mutexes that are polled or tried, semaphores of barriers, and futexes that are locks: {}, of which {known} with a structure that explains the whole recording",
         structures.len()
     );
     let table = render(columns, rows) + &super::info::more(structures.len(), MOST_CONDITIONS);
@@ -70,7 +70,8 @@ fn text(pattern: Pattern) -> String {
         | Pattern::Progress
         | Pattern::Rounds
         | Pattern::Count
-        | Pattern::ReadersWriter => name.to_owned(),
+        | Pattern::ReadersWriter
+        | Pattern::Lock => name.to_owned(),
         Pattern::Latch { count } => format!("{name} of {count}"),
     }
 }
@@ -113,7 +114,8 @@ pub fn json<'a>(
                     | Pattern::Progress
                     | Pattern::Rounds
                     | Pattern::Count
-                    | Pattern::ReadersWriter,
+                    | Pattern::ReadersWriter
+                    | Pattern::Lock,
                 )
                 | None => None,
             },

@@ -71,6 +71,8 @@ pub enum Pattern {
     Count,
     /// A lock that several threads hold at a time, or one.
     ReadersWriter,
+    /// A futex that one thread at a time holds as a lock.
+    Lock,
 }
 
 impl Pattern {
@@ -87,19 +89,20 @@ impl Pattern {
             Self::Rounds => "rounds",
             Self::Count => "count",
             Self::ReadersWriter => "readers-writer lock",
+            Self::Lock => "lock",
         }
     }
 }
 
-/// A condition variable that is used, a mutex that is polled, or a semaphore of a barrier, and what it was found to be.
+/// A condition variable that is used, a mutex that is polled, a semaphore of a barrier, or a futex that is a lock, and what it was found to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Structure {
-    /// The condition variable, the mutex, or the semaphore.
+    /// The condition variable, the mutex, the semaphore, or the futex: of several, the one that was waited for first.
     pub object: ObjectId,
     /// What it is; `None` where no hypothesis explains the whole recording, and its waits wait for what woke them there, or it is
     /// replayed literally.
     pub pattern: Option<Pattern>,
-    /// Where threads lock the mutex to wait, or to look whether they have to; or wait for the semaphore.
+    /// Where threads lock the mutex to wait, or to look whether they have to; or wait for the semaphore or futex.
     pub sites: Vec<SiteId>,
     /// How often a thread waited.
     pub waits: u64,

@@ -190,7 +190,8 @@ impl Plan {
                 | Pattern::Tries
                 | Pattern::Progress
                 | Pattern::Rounds
-                | Pattern::ReadersWriter => (object.kind, object.initial),
+                | Pattern::ReadersWriter
+                | Pattern::Lock => (object.kind, object.initial),
             };
         }
         objects
