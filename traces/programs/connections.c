@@ -163,8 +163,8 @@ static void *serve_ready(void *count) {
 static void ask_nobody(void) {
     family = AF_INET;
     listen_here();
-    // Whoever listens has gone, and another host never was there.
-    close(listening);
+    // Nobody listens any more, and the port stays ours, or another program may get it.
+    must(shutdown(listening, SHUT_RDWR) == 0);
     int fd = socket(family, SOCK_STREAM, 0);
     must(connect(fd, (struct sockaddr *)&port, sizeof port) == -1);
     printf("refused: %d\n", errno == ECONNREFUSED);
