@@ -75,7 +75,16 @@ fn check_wakes(run: &Run) {
     let program = Program::from_trace(&run.trace);
     let mut matched = Vec::new();
     for (index, operation) in program.operations.iter().enumerate() {
-        if let Action::AwaitWake(_) = operation.action {
+        // A futex may be a lock, which is taken by waits, and in the work before wake-ups.
+        let is_wait = match operation.action {
+            Action::AwaitWake(_) => true,
+            Action::Lock(_) => {
+                let event = &run.trace.events[operation.event as usize];
+                matches!(run.trace.call(event).operation, Operation::FutexWait(_))
+            }
+            _ => false,
+        };
+        if is_wait {
             let wakes = program.requirements_of(index as u32);
             assert_eq!(wakes.len(), 1, "one wake-up ends a wait");
             matched.push(operation.event);
