@@ -1,5 +1,7 @@
 //! What is known of a trace's events before they are lowered.
 
+use std::rc::Rc;
+
 use foretrace_trace::{Operation, Outcome, Trace};
 
 use crate::lower::NONE;
@@ -7,13 +9,13 @@ use crate::lower::NONE;
 /// What one sweep over the events, from the last to the first, finds.
 pub(crate) struct Sweep {
     /// The next event of the same thread.
-    pub next: Following,
+    pub next: Rc<Following>,
     /// The events whose thread's next event is their return.
     pub is_answered: EventSet,
     /// How many events each thread has.
     pub per_thread: Vec<u32>,
-    /// Whether some event makes each call.
-    pub used: Vec<bool>,
+    /// How many events make each call.
+    pub times: Vec<u32>,
 }
 
 /// What an event says to the one before it in its thread.
@@ -30,12 +32,10 @@ enum Answer {
 impl Sweep {
     pub fn new(trace: &Trace) -> Self {
         let threads = trace.threads.len();
-        let mut sweep = Self {
-            next: Following::none(trace.events.len()),
-            is_answered: EventSet::none(trace.events.len()),
-            per_thread: vec![0; threads],
-            used: vec![false; trace.calls.len()],
-        };
+        let mut next = Following::none(trace.events.len());
+        let mut is_answered = EventSet::none(trace.events.len());
+        let mut per_thread = vec![0; threads];
+        let mut times = vec![0; trace.calls.len()];
         // The thread of each call, and how it answers and may be answered: all that one needs of the calls, near together.
         let calls = trace.calls.iter();
         let calls: Vec<(u32, Answer, bool)> = calls
@@ -52,17 +52,22 @@ impl Sweep {
         let mut following = vec![(NONE, Answer::None); threads];
         for (index, event) in trace.events.iter().enumerate().rev() {
             let (thread, own, takes_chosen) = calls[event.call.index()];
-            sweep.used[event.call.index()] = true;
-            sweep.per_thread[thread as usize] += 1;
-            let (next, answer) =
+            times[event.call.index()] += 1;
+            per_thread[thread as usize] += 1;
+            let (after, answer) =
                 std::mem::replace(&mut following[thread as usize], (index as u32, own));
-            sweep.next.set_from_last(index, next);
+            next.set_from_last(index, after);
             if answer == Answer::Plain || answer == Answer::Chosen && takes_chosen {
-                sweep.is_answered.insert(index);
+                is_answered.insert(index);
             }
         }
-        sweep.next.far.reverse();
-        sweep
+        next.far.reverse();
+        Self {
+            next: Rc::new(next),
+            is_answered,
+            per_thread,
+            times,
+        }
     }
 }
 

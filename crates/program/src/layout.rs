@@ -101,6 +101,7 @@ impl Lowering<'_> {
             tried,
             asides,
             helpers: self.helpers,
+            lightswitches: self.lightswitches,
             found,
             structures: self.structures,
             pools,

@@ -1,6 +1,9 @@
 //! The sweep over a trace's events, and the layout of what it finds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use foretrace_trace::{
     Object, ObjectId, ObjectKind, Operation as Call, Outcome, Returns, ThreadId, Trace,
@@ -75,7 +78,7 @@ pub(crate) struct Lowering<'t> {
     /// The event before which each thread's events are part of a wait that began already.
     pub resumes_at: Vec<u32>,
     /// The next event of the same thread.
-    pub next: Following,
+    pub next: Rc<Following>,
     /// The events whose thread's next event is a return.
     pub is_answered: EventSet,
     /// How each thread ended.
@@ -140,6 +143,8 @@ pub(crate) struct Lowering<'t> {
     pub found_nothing: BTreeMap<ObjectId, ObjectId>,
     /// The threads that take from semaphores without ever waiting for that.
     pub helpers: BTreeSet<(ObjectId, ThreadId)>,
+    /// The lightswitches, each with the semaphore or mutex that its first takes.
+    pub lightswitches: BTreeMap<ObjectId, ObjectId>,
     /// The trace's objects, with those condition variables changed into what they are.
     pub objects: Vec<Object>,
 }
@@ -245,8 +250,8 @@ impl ObjectLog {
 impl<'t> Lowering<'t> {
     fn new(trace: &'t Trace) -> Self {
         let threads = trace.threads.len();
-        let (mut structures, plan) = structure::recognize(trace);
         let sweep = Sweep::new(trace);
+        let (mut structures, plan) = structure::recognize(trace, &sweep);
         let mut objects = plan.objects(&trace.objects);
         let futex_locks = FutexLocks::of(trace, &sweep.next, (&mut objects, &mut structures));
         let logs = objects.iter().map(|object| match object.kind {
@@ -265,9 +270,15 @@ impl<'t> Lowering<'t> {
             next,
             is_answered,
             per_thread,
-            used,
+            times,
         } = sweep;
-        let calls = || trace.calls.iter().zip(&used).filter(|(_, used)| **used);
+        let calls = || {
+            trace
+                .calls
+                .iter()
+                .zip(&times)
+                .filter(|(_, times)| **times > 0)
+        };
         let calls = || calls().map(|(call, _)| call);
         let created = calls().filter_map(|call| match call.operation {
             Call::Create(child) if !matches!(call.outcome, Outcome::Failed(_)) => Some(child),
@@ -280,6 +291,7 @@ impl<'t> Lowering<'t> {
         let busy = Busy::of(trace, &next);
         let found_nothing = plan.ends();
         let helpers = plan.helpers();
+        let lightswitches = plan.lightswitches();
         let roles = plan.into_roles();
         let awaited = Awaited::of(trace);
         let deadlines = Deadlines::of(trace);
@@ -330,6 +342,7 @@ impl<'t> Lowering<'t> {
             structures,
             found_nothing,
             helpers,
+            lightswitches,
             roles,
             objects,
         }

@@ -45,6 +45,9 @@ pub struct Program {
     /// The threads that never wait for a token of a semaphore, as they take one only where they see one, but may have taken some in the recording that
     /// others are quicker to take in a replay.
     pub helpers: BTreeSet<(ObjectId, ThreadId)>,
+    /// The lightswitches, by the object that stands for each: the semaphore of which the first that has it takes a token, which the last gives back;
+    /// or a mutex, likewise.
+    pub lightswitches: BTreeMap<ObjectId, ObjectId>,
     /// The operations in which a thread waits for the end of a process that it found in the recording without waiting for it: where nobody else can go
     /// on, it does.
     pub found: BTreeSet<u32>,

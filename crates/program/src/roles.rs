@@ -68,8 +68,27 @@ impl Lowering<'_> {
                 let poll = self.push(index, thread, Action::Poll(mutex));
                 self.set_waited(poll, true);
             }
+            Role::Switch(light) => {
+                self.call(index, call);
+                self.by_lightswitch(thread, light);
+            }
         }
         true
+    }
+
+    /// The token or mutex that a thread has just taken or given is a lightswitch's. What it waited for in the recording, or let go on, stays.
+    fn by_lightswitch(&mut self, thread: u32, light: ObjectId) {
+        let list = &mut self.lists[thread as usize];
+        let at = list.len() as u32 - 1;
+        match list.get(at).action {
+            Action::TakeToken(_) | Action::Lock(_) => {
+                list.set_action(at, Action::TakeToken(light));
+            }
+            Action::GiveToken(_) | Action::Unlock(_) => {
+                list.set_action(at, Action::GiveToken(light));
+            }
+            _ => {}
+        }
     }
 
     fn give_up(&mut self, index: usize, thread: u32, mutex: ObjectId) {
@@ -109,6 +128,9 @@ impl Lowering<'_> {
                 Need::All(barrier) => {
                     let arrival = self.push(index, thread, Action::Barrier(barrier));
                     self.set_waited(arrival, waited);
+                }
+                Need::Light(light) => {
+                    self.push(index, thread, Action::TakeToken(light));
                 }
                 Need::Section(mutex, release) => {
                     let poll = self.push(index, thread, Action::Poll(mutex));
@@ -160,6 +182,9 @@ impl Lowering<'_> {
             }
             Gift::Arrival(barrier) => {
                 self.push(index, thread, Action::Barrier(barrier));
+            }
+            Gift::Light(light) => {
+                self.push(index, thread, Action::GiveToken(light));
             }
             Gift::Section(mutex) => {
                 let end = self.push(index, thread, Action::Wake(mutex));

@@ -207,6 +207,47 @@ fn a_semaphore_s_tokens_are_tasks_in_the_order_in_which_they_come() {
     assert!(pool.ordered);
 }
 
+/// A recording of two threads that take four tokens each, and of what one of them does after the last, as work, time and call.
+fn partners(last: &[(u64, &str)]) -> Program {
+    let mut text = String::from(
+        "foretrace-text 1\nreturns explicit\nrecording command prog\nrecording cpu 0\nmodule a /a\nthread main\n\
+         thread A start=a+0x10\nthread B start=a+0x10\nsemaphore s 0\nsemaphore done 0\n\
+         0 main create A cpu=0\n0 main create B cpu=0\n",
+    );
+    (0..9).for_each(|_| text.push_str("0 main sem_post s cpu=0\n"));
+    let (mut now, mut cpu) = (0, [0, 0]);
+    for _ in 0..4 {
+        for (thread, cpu) in ["A", "B"].iter().zip(&mut cpu) {
+            let _ = writeln!(text, "{now} {thread} sem_wait s cpu={cpu}");
+            (now, *cpu) = (now + 50_000, *cpu + 50_000);
+            let _ = writeln!(text, "{now} {thread} sem_post done cpu={cpu}");
+        }
+    }
+    for &(work, call) in last {
+        (now, cpu[0]) = (now + work, cpu[0] + work);
+        let _ = writeln!(text, "{now} A {call} cpu={}", cpu[0]);
+    }
+    let _ = writeln!(text, "{now} A terminate cpu={}", cpu[0]);
+    let _ = writeln!(text, "{now} B terminate cpu={}", cpu[1]);
+    text.push_str(
+        "900000 main join A cpu=0\n900000 main join B cpu=0\n900000 main terminate cpu=0\n",
+    );
+    Program::from_trace(&foretrace_testkit::trace(&text))
+}
+
+#[test]
+fn threads_that_know_how_many_they_take_are_no_pool() {
+    let program = partners(&[]);
+    assert_eq!(program.pools, []);
+    let reason = &program.no_pools[0].reason;
+    assert!(reason.contains("as often as the others"), "{reason}");
+    // One takes more, another finds a token that says that nothing is left.
+    let more = partners(&[(0, "sem_wait s"), (100_000, "sem_post done")]);
+    assert_eq!(more.pools.len(), 1);
+    let left = partners(&[(0, "sem_wait s")]);
+    assert_eq!(left.pools.len(), 1);
+}
+
 #[test]
 fn a_worker_that_creates_the_others_is_one_of_them() {
     let text = TOKENS.replace("main create B", "A create B");

@@ -71,7 +71,8 @@ fn text(pattern: Pattern) -> String {
         | Pattern::Rounds
         | Pattern::Count
         | Pattern::ReadersWriter
-        | Pattern::Lock => name.to_owned(),
+        | Pattern::Lock
+        | Pattern::Lightswitch => name.to_owned(),
         Pattern::Latch { count } => format!("{name} of {count}"),
     }
 }
@@ -115,7 +116,8 @@ pub fn json<'a>(
                     | Pattern::Rounds
                     | Pattern::Count
                     | Pattern::ReadersWriter
-                    | Pattern::Lock,
+                    | Pattern::Lock
+                    | Pattern::Lightswitch,
                 )
                 | None => None,
             },

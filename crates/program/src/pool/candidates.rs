@@ -1,6 +1,9 @@
 //! Which operation of a group's threads takes tasks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use foretrace_trace::{ObjectId, SiteId, ThreadId};
 
@@ -15,6 +18,9 @@ use crate::{Action, lower::WAKING_UP};
 
 /// As many lock sites as are tried; those that most threads use come first.
 const TRIED: usize = 8;
+
+/// Fewer takes of each may be as many as those of the others by chance.
+const LEAST_COUNTED: usize = 4;
 
 /// What is tried first where threads do several.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -171,7 +177,13 @@ fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
         ));
     }
     if let TakePoint::Token(_) = takes.point {
-        return Ok(());
+        return if program.trace.recording.is_some() && are_counted(program, takes) {
+            Err(format!(
+                "each takes {name} as often as the others, and looks for no more then"
+            ))
+        } else {
+            Ok(())
+        };
     }
     // Who takes a task from a list looks first and finds nothing at last; who adds up results works first. Where tasks take
     // no longer than waking up at a barrier before the first, that tells nothing; but then threads that go from one list to
@@ -197,6 +209,55 @@ fn is_pool(program: &LaidOut<'_>, takes: &Takes) -> Result<(), String> {
         return Err(works_first());
     }
     Ok(())
+}
+
+/// Returns whether each thread takes as often as any other, and does after the last take what it does after all: each knows how often it will. Who takes
+/// what is left finds out that nothing is.
+fn are_counted(program: &LaidOut<'_>, takes: &Takes) -> bool {
+    let workers = takes.workers.iter();
+    let counts: Option<Vec<usize>> = workers
+        .map(|worker| counted(program, takes, worker.thread))
+        .collect();
+    counts.is_some_and(|counts| {
+        counts.len() >= 2
+            && counts[0] >= LEAST_COUNTED
+            && counts.iter().all(|count| *count == counts[0])
+    })
+}
+
+/// Returns how often a thread takes that ends by itself and does what it does for each when it has taken the last; `None` where it does not.
+fn counted(program: &LaidOut<'_>, takes: &Takes, thread: ThreadId) -> Option<usize> {
+    let range = program.threads[thread.index()].operations.clone();
+    let places = std::iter::successors(takes.taken_at.first_from(range.start), |take| {
+        takes.taken_at.first_from(take + 1)
+    });
+    let places: Vec<u32> = places.take_while(|take| *take < range.end).collect();
+    let &[.., before, last] = &places[..] else {
+        return None;
+    };
+    let is_token = |take: u32| matches!(program.operations.action(take), Action::TakeToken(_));
+    let noticed = |range: Range<u32>| -> Vec<Action> {
+        let actions = range.map(|position| program.operations.action(position));
+        actions
+            .filter(|action| {
+                !matches!(
+                    action,
+                    Action::Pass | Action::Rouse(_) | Action::Delay(_) | Action::Terminate
+                )
+            })
+            .collect()
+    };
+    let (task, tail) = (noticed(before + 1..last), noticed(last + 1..range.end));
+    let works = (last + 1..range.end).map(|position| program.operations.work_nanos(position));
+    // A token that says that nothing is left is taken, too, with nothing done then.
+    let works = works.sum::<u64>() > WAKING_UP;
+    let goes_on = if works {
+        task.starts_with(&tail)
+    } else {
+        task == tail && !tail.is_empty()
+    };
+    let ends_by_itself = !program.ends[thread.index()].with_process;
+    (ends_by_itself && goes_on && places.iter().all(|&take| is_token(take))).then_some(places.len())
 }
 
 /// Returns whether what workers do before their first take and from their last on is about one task together, as where each does the same again and again and

@@ -1,5 +1,5 @@
 //! Structure that programs build out of mutexes and condition variables: barriers, semaphores, gates, latches; polling
-//! under a mutex; and barriers made of semaphores.
+//! under a mutex; and barriers and lightswitches made of semaphores.
 //!
 //! Replayed literally, a condition variable misleads on more CPUs: whoever was last at a barrier in the recording stays
 //! the one that lets the others go on, and a signal that found nobody waiting, because on one CPU nobody had come to wait
@@ -18,6 +18,7 @@ mod barrier;
 mod counts;
 mod helpers;
 mod holds;
+mod lightswitches;
 mod looks;
 mod parts;
 mod plan;
@@ -27,6 +28,7 @@ mod progress;
 mod queues;
 mod rounds;
 mod sections;
+mod token_locks;
 mod tokens;
 mod turnstiles;
 mod wakers;
@@ -37,7 +39,12 @@ use foretrace_trace::{ObjectId, Operation as Op, Returns, SiteId, Trace};
 
 pub(crate) use plan::{Gift, Need, Plan, Role, Roles};
 
-use self::sections::{Beyond, Sections, Uses};
+use crate::events::Sweep;
+
+use self::{
+    sections::{Beyond, Sections, Uses},
+    token_locks::TokenLocks,
+};
 
 /// What a condition variable was found to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +80,8 @@ pub enum Pattern {
     ReadersWriter,
     /// A futex that one thread at a time holds as a lock.
     Lock,
+    /// A lock under which the first of several threads takes a token, and the last of them gives it back.
+    Lightswitch,
 }
 
 impl Pattern {
@@ -90,14 +99,15 @@ impl Pattern {
             Self::Count => "count",
             Self::ReadersWriter => "readers-writer lock",
             Self::Lock => "lock",
+            Self::Lightswitch => "lightswitch",
         }
     }
 }
 
-/// A condition variable that is used, a mutex that is polled, a semaphore of a barrier, or a futex that is a lock, and what it was found to be.
+/// A condition variable that is used, a lock that is polled or a lightswitch, a semaphore of a barrier, or a futex that is a lock, and what it was found to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Structure {
-    /// The condition variable, the mutex, the semaphore, or the futex: of several, the one that was waited for first.
+    /// The condition variable, the lock, the semaphore, or the futex: of several, the one that was waited for first.
     pub object: ObjectId,
     /// What it is; `None` where no hypothesis explains the whole recording, and its waits wait for what woke them there, or it is
     /// replayed literally.
@@ -110,8 +120,25 @@ pub struct Structure {
     pub given_up: u64,
 }
 
+/// Looks at what programs make of mutexes and semaphores alone.
+fn recognize_without_conditions(
+    trace: &Trace,
+    sweep: &Sweep,
+    structures: &mut Vec<Structure>,
+    plan: &mut Plan,
+) {
+    polling::recognize(trace, structures, plan);
+    let locks = TokenLocks::of(trace, sweep);
+    if locks.are_used() {
+        turnstiles::recognize(trace, &locks, structures, plan);
+    }
+    if trace.recording.is_some() {
+        lightswitches::recognize(trace, (sweep, &locks), structures, plan);
+    }
+}
+
 /// Looks at every condition variable of a trace that says who waited, and from where.
-pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
+pub(crate) fn recognize(trace: &Trace, sweep: &Sweep) -> (Vec<Structure>, Plan) {
     let mut plan = Plan::new(trace.objects.len());
     let uses_conditions = trace.calls.iter().any(|call| {
         matches!(
@@ -123,12 +150,11 @@ pub(crate) fn recognize(trace: &Trace) -> (Vec<Structure>, Plan) {
     if trace.returns != Returns::Explicit {
         return (structures, plan);
     }
-    polling::recognize(trace, &mut structures, &mut plan);
-    turnstiles::recognize(trace, &mut structures, &mut plan);
+    recognize_without_conditions(trace, sweep, &mut structures, &mut plan);
     if !uses_conditions {
         return (structures, plan);
     }
-    let sections = Sections::collect(trace);
+    let sections = Sections::collect(trace, &sweep.next);
     let (mut unexplained, mut beyond) = (Vec::new(), Vec::new());
     // The threads that take from each queue.
     let mut takers = Vec::new();

@@ -35,6 +35,8 @@ pub(crate) enum Role {
     LookUntil(u32),
     /// The end of a thread's looking, under this mutex, which others do not notice.
     Looked(ObjectId),
+    /// The thread does what the event says, take or give a token, by a lightswitch.
+    Switch(ObjectId),
 }
 
 /// What a section needs before it can begin.
@@ -55,6 +57,8 @@ pub(crate) enum Need {
     Section(ObjectId, u32),
     /// The same, of which a sleeping thread is told.
     Step(ObjectId, u32),
+    /// A lightswitch, which somebody had in the recording.
+    Light(ObjectId),
 }
 
 /// What a section gives.
@@ -70,6 +74,8 @@ pub(crate) enum Gift {
     Arrival(ObjectId),
     /// Its own end, to those that poll the mutex or sleep until then.
     Section(ObjectId),
+    /// A lightswitch, which somebody still had in the recording.
+    Light(ObjectId),
 }
 
 /// What becomes of which events.
@@ -86,6 +92,8 @@ pub(crate) struct Plan {
     ends: BTreeMap<ObjectId, ObjectId>,
     /// The threads that take from semaphores without ever waiting for that.
     helpers: BTreeSet<(ObjectId, ThreadId)>,
+    /// The lightswitches, each with the semaphore or mutex that its first takes.
+    lightswitches: BTreeMap<ObjectId, ObjectId>,
 }
 
 /// An object that the trace does not have.
@@ -144,6 +152,7 @@ impl Plan {
             made: Vec::new(),
             ends: BTreeMap::new(),
             helpers: BTreeSet::new(),
+            lightswitches: BTreeMap::new(),
         }
     }
 
@@ -155,6 +164,11 @@ impl Plan {
     /// Returns the threads that take from semaphores without ever waiting for that.
     pub fn helpers(&self) -> BTreeSet<(ObjectId, ThreadId)> {
         self.helpers.clone()
+    }
+
+    /// Returns the lightswitches, each with the semaphore or mutex that its first takes.
+    pub fn lightswitches(&self) -> BTreeMap<ObjectId, ObjectId> {
+        self.lightswitches.clone()
     }
 
     /// Returns what becomes of events.
@@ -191,7 +205,8 @@ impl Plan {
                 | Pattern::Progress
                 | Pattern::Rounds
                 | Pattern::ReadersWriter
-                | Pattern::Lock => (object.kind, object.initial),
+                | Pattern::Lock
+                | Pattern::Lightswitch => (object.kind, object.initial),
             };
         }
         objects
@@ -363,6 +378,38 @@ impl Plan {
             kind: ObjectKind::Rwlock,
             initial: prefers_writers.then_some(1),
         })
+    }
+
+    /// Makes a lightswitch of a lock, by which a token of this semaphore is taken, or this mutex.
+    pub(super) fn new_lightswitch(&mut self, lock: ObjectId, room: ObjectId) -> ObjectId {
+        let light = self.make(Made {
+            of: lock,
+            name: "lightswitch".to_owned(),
+            kind: ObjectKind::Semaphore,
+            initial: None,
+        });
+        self.lightswitches.insert(light, room);
+        light
+    }
+
+    /// Returns whether something becomes of an event already.
+    pub(super) fn has(&self, event: u32) -> bool {
+        self.roles.contains_key(&event)
+    }
+
+    /// A thread takes or gives a token, as the first or last that has a lightswitch.
+    pub(super) fn switch(&mut self, event: u32, light: ObjectId) {
+        self.roles.insert(event, Role::Switch(light));
+    }
+
+    /// Before a section ends, its thread has a lightswitch, too.
+    pub(super) fn enter_before(&mut self, end: u32, light: ObjectId) {
+        self.add_need(end, Need::Light(light));
+    }
+
+    /// When a section ends, its thread has a lightswitch no more.
+    pub(super) fn leave_after(&mut self, end: u32, light: ObjectId) {
+        self.add_gift(end, Gift::Light(light));
     }
 
     /// Makes another condition variable, for some of those that wait on one.

@@ -1,13 +1,13 @@
 //! Critical sections of the mutexes that condition variables are used with.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    rc::Rc,
+};
 
 use foretrace_trace::{ObjectId, Operation as Op, Outcome, SiteId, Trace};
 
-use crate::{
-    events::{Following, Sweep},
-    lower::NONE,
-};
+use crate::{events::Following, lower::NONE};
 
 /// What a thread does between locking a mutex and unlocking it.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub(super) struct Sections {
     unawaited: BTreeSet<ObjectId>,
     /// Condition variables that are used with several mutexes.
     ambiguous: BTreeSet<ObjectId>,
-    next: Following,
+    next: Rc<Following>,
 }
 
 /// How one condition variable is used.
@@ -104,8 +104,8 @@ pub(super) enum Beyond {
 
 impl Sections {
     /// Collects them in one pass.
-    pub fn collect(trace: &Trace) -> Self {
-        let mut collector = Collector::new(trace);
+    pub fn collect(trace: &Trace, next: &Rc<Following>) -> Self {
+        let mut collector = Collector::new(trace, next);
         for index in 0..trace.events.len() as u32 {
             collector.event(index);
         }
@@ -376,7 +376,7 @@ struct Collector<'t> {
 }
 
 impl<'t> Collector<'t> {
-    fn new(trace: &'t Trace) -> Self {
+    fn new(trace: &'t Trace, next: &Rc<Following>) -> Self {
         let mut mutex_of = BTreeMap::new();
         let mut ambiguous = BTreeSet::new();
         for call in &trace.calls {
@@ -403,7 +403,7 @@ impl<'t> Collector<'t> {
                 mutex_of,
                 unawaited: unawaited.into_keys().collect(),
                 ambiguous,
-                next: Sweep::new(trace).next,
+                next: Rc::clone(next),
             },
         }
     }

@@ -16,11 +16,9 @@ use foretrace_trace::{ObjectId, Operation as Op, Outcome, SiteId, Trace};
 use super::{
     Pattern, Structure,
     plan::{Gift, Plan},
+    token_locks::{TokenLocks, answer},
 };
-use crate::{
-    events::{Following, Sweep},
-    lower::NONE,
-};
+use crate::{events::Following, lower::NONE};
 
 /// A section of a lock, as far as it matters here.
 #[derive(Clone, Copy)]
@@ -84,14 +82,13 @@ struct Barrier {
 }
 
 /// Finds all such barriers, and plans what becomes of them.
-pub(super) fn recognize(trace: &Trace, structures: &mut Vec<Structure>, plan: &mut Plan) {
-    let calls = |is: fn(Op) -> bool| trace.calls.iter().any(|call| is(call.operation));
-    if !calls(|call| matches!(call, Op::SemWait(_)))
-        || !calls(|call| matches!(call, Op::SemPost(_)))
-    {
-        return;
-    }
-    let uses = Uses::collect(trace);
+pub(super) fn recognize(
+    trace: &Trace,
+    locks: &TokenLocks,
+    structures: &mut Vec<Structure>,
+    plan: &mut Plan,
+) {
+    let uses = Uses::collect(trace, locks);
     let sites: BTreeSet<SiteId> = uses.takes.iter().filter_map(|take| take.site).collect();
     let mut barriers: Vec<Barrier> = sites
         .into_iter()
@@ -127,9 +124,8 @@ impl Barrier {
 }
 
 impl Uses {
-    fn collect(trace: &Trace) -> Self {
-        let next = Sweep::new(trace).next;
-        let locks = semaphores_that_are_locks(trace, &next);
+    fn collect(trace: &Trace, locks: &TokenLocks) -> Self {
+        let next = &locks.next;
         let mut uses = Self {
             sections: BTreeMap::new(),
             takes: Vec::new(),
@@ -147,14 +143,14 @@ impl Uses {
             let just_taken = &mut just_taken[call.thread.index()];
             match call.operation {
                 Op::Lock(lock) => {
-                    *own = uses.begin(lock, call.site, thread, (trace, &next, index));
+                    *own = uses.begin(lock, call.site, thread, (trace, next, index));
                     *just_taken = None;
                 }
-                Op::SemWait(lock) if locks.contains(&lock) => {
-                    *own = uses.begin(lock, call.site, thread, (trace, &next, index));
+                Op::SemWait(lock) if locks.contains(lock) => {
+                    *own = uses.begin(lock, call.site, thread, (trace, next, index));
                     *just_taken = None;
                 }
-                Op::SemPost(lock) if locks.contains(&lock) => {
+                Op::SemPost(lock) if locks.contains(lock) => {
                     uses.end(own, lock, index);
                     *just_taken = None;
                 }
@@ -356,61 +352,4 @@ impl Uses {
         let arrivals = barrier.arrivals.values();
         arrivals.filter_map(|arrival| arrival.take.map(|take| &self.takes[take]))
     }
-}
-
-/// Returns an event, if it is a return, and what it returns.
-fn answer(trace: &Trace, next: u32) -> (u32, Option<Outcome>) {
-    if next == NONE {
-        return (NONE, None);
-    }
-    let call = trace.call(&trace.events[next as usize]);
-    match call.operation {
-        Op::Return => (next, Some(call.outcome)),
-        _ => (NONE, None),
-    }
-}
-
-/// Returns the semaphores of one token that whoever took it gives back.
-fn semaphores_that_are_locks(trace: &Trace, next: &Following) -> BTreeSet<ObjectId> {
-    // By which thread each is held, of those that are like locks so far.
-    let mut holders: BTreeMap<ObjectId, Option<u32>> = BTreeMap::new();
-    for call in &trace.calls {
-        if let Op::SemWait(semaphore) = call.operation
-            && trace.objects[semaphore.index()].initial == Some(1)
-        {
-            holders.insert(semaphore, None);
-        }
-    }
-    let mut waits: Vec<Option<ObjectId>> = vec![None; trace.threads.len()];
-    for (index, event) in trace.events.iter().enumerate() {
-        let call = trace.call(event);
-        let thread = call.thread.0;
-        let taken = match call.operation {
-            Op::SemWait(semaphore) => {
-                let blocks = answer(trace, next.after(index)).0 != NONE;
-                let waits = &mut waits[call.thread.index()];
-                *waits = Some(semaphore).filter(|_| blocks);
-                Some(semaphore).filter(|_| !blocks)
-            }
-            Op::Return => waits[call.thread.index()].take(),
-            Op::SemPost(semaphore) => {
-                if holders
-                    .get(&semaphore)
-                    .is_some_and(|&holder| holder != Some(thread))
-                {
-                    holders.remove(&semaphore);
-                } else if let Some(holder) = holders.get_mut(&semaphore) {
-                    *holder = None;
-                }
-                None
-            }
-            _ => None,
-        };
-        if let Some(semaphore) = taken
-            && let Some(holder) = holders.get_mut(&semaphore)
-        {
-            *holder = Some(thread);
-        }
-    }
-    holders.into_keys().collect()
 }

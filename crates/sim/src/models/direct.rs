@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Costs, Handover, Machine,
     core::{Cause, Core, Flow, Locking, Status},
-    objects::{Broadcaster, Condition, First, Mailbox, Mutex, Rwlock, Semaphore},
+    objects::{Broadcaster, Condition, First, Lightswitch, Mailbox, Mutex, Rwlock, Semaphore},
 };
 
 /// The state of every object.
@@ -58,34 +58,43 @@ enum Object {
     Condition(Condition),
     Semaphore(Semaphore),
     Rwlock(Rwlock),
+    Lightswitch(Lightswitch),
     /// A mutex, or one whose state is the engine's or nobody's.
     Other,
 }
 
 impl Model for Direct {
     fn new(program: &Program, machine: &Machine) -> Self {
-        let objects = program.objects.iter().map(|object| match object.kind {
-            ObjectKind::Cond => Object::Condition(Condition::default()),
-            ObjectKind::Semaphore | ObjectKind::Queue | ObjectKind::Pipe => {
-                Object::Semaphore(Semaphore::with_tokens(object.initial.unwrap_or(0)))
-            }
-            ObjectKind::Rwlock => {
-                let prefers_writers = object.initial == Some(1);
-                let first = match machine.handover {
-                    Handover::Barging if prefers_writers => First::Writers,
-                    Handover::Barging => First::Readers,
-                    Handover::FirstCome => First::Oldest,
-                };
-                Object::Rwlock(Rwlock::new(first))
-            }
-            ObjectKind::Mutex
-            | ObjectKind::Spin
-            | ObjectKind::Event
-            | ObjectKind::Barrier
-            | ObjectKind::Once
-            | ObjectKind::Futex
-            | ObjectKind::Doacross => Object::Other,
-        });
+        let ids = (0..).map(ObjectId::from_index);
+        let objects = program
+            .objects
+            .iter()
+            .zip(ids)
+            .map(|(object, id)| match object.kind {
+                _ if program.lightswitches.contains_key(&id) => {
+                    Object::Lightswitch(Lightswitch::of(program.lightswitches[&id]))
+                }
+                ObjectKind::Cond => Object::Condition(Condition::default()),
+                ObjectKind::Semaphore | ObjectKind::Queue | ObjectKind::Pipe => {
+                    Object::Semaphore(Semaphore::with_tokens(object.initial.unwrap_or(0)))
+                }
+                ObjectKind::Rwlock => {
+                    let prefers_writers = object.initial == Some(1);
+                    let first = match machine.handover {
+                        Handover::Barging if prefers_writers => First::Writers,
+                        Handover::Barging => First::Readers,
+                        Handover::FirstCome => First::Oldest,
+                    };
+                    Object::Rwlock(Rwlock::new(first))
+                }
+                ObjectKind::Mutex
+                | ObjectKind::Spin
+                | ObjectKind::Event
+                | ObjectKind::Barrier
+                | ObjectKind::Once
+                | ObjectKind::Futex
+                | ObjectKind::Doacross => Object::Other,
+            });
         let mut mutex_of_condition = vec![None; program.objects.len()];
         let operations = &program.operations;
         let pairs = if operations.has_pairs() {
@@ -161,6 +170,9 @@ impl Model for Direct {
             return false;
         };
         let program = core.program;
+        if program.lightswitches.contains_key(&id) {
+            return false;
+        }
         let lends = self.lends.entry(id);
         let lends = *lends.or_insert_with(|| goes_one_way(program, id));
         lends && has_happened(core, thread, None) && self.semaphore(id).lend(thread)
@@ -217,6 +229,12 @@ impl Direct {
             Action::Lock(id) => self.lock(core, thread, id),
             Action::Unlock(id) => self.unlock(core, thread, id),
             Action::TakeToken(id) => {
+                if let Object::Lightswitch(light) = &mut self.objects[id.index()] {
+                    return match light.come_too() {
+                        Some(room) => self.come_first(core, thread, (id, room)),
+                        None => Flow::Next,
+                    };
+                }
                 if self.queues.contains(&id) {
                     return self.take_task(core, thread, id);
                 }
@@ -230,7 +248,13 @@ impl Direct {
                 }
                 next_or_block(taken, WaitKind::Semaphore, id)
             }
-            Action::GiveToken(id) => self.give(core, thread, id),
+            Action::GiveToken(id) => match &mut self.objects[id.index()] {
+                Object::Lightswitch(light) => match light.go() {
+                    Some(room) => self.go_last(core, thread, room),
+                    None => Flow::Next,
+                },
+                _ => self.give(core, thread, id),
+            },
             Action::AwaitWake(id) | Action::Poll(id) => {
                 let operation = core.threads[thread as usize].position;
                 let woken = self.wakes.as_ref();
@@ -275,6 +299,42 @@ impl Direct {
                 next_or_block(activator.is_some(), WaitKind::Wait, event)
             }
             action => core.perform(thread, action),
+        }
+    }
+
+    /// A thread is the first that has a lightswitch, as soon as it has the token or the mutex.
+    fn come_first(
+        &mut self,
+        core: &mut Core<'_>,
+        thread: u32,
+        (light, room): (ObjectId, ObjectId),
+    ) -> Flow {
+        let flow = self.take_or_lock(core, thread, room);
+        // Whoever is handed it does not come here again.
+        if (flow == Flow::Next || self.handover == Handover::FirstCome)
+            && let Object::Lightswitch(light) = &mut self.objects[light.index()]
+        {
+            light.come();
+        }
+        flow
+    }
+
+    /// The last thread that has a lightswitch gives its token or mutex up.
+    fn go_last(&mut self, core: &mut Core<'_>, thread: u32, room: ObjectId) -> Flow {
+        if matches!(self.objects[room.index()], Object::Semaphore(_)) {
+            self.give(core, thread, room)
+        } else {
+            self.unlock(core, thread, room)
+        }
+    }
+
+    /// Takes a token, or a mutex.
+    fn take_or_lock(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
+        if matches!(self.objects[id.index()], Object::Semaphore(_)) {
+            let taken = self.semaphore(id).take(thread);
+            next_or_block(taken, WaitKind::Semaphore, id)
+        } else {
+            self.lock(core, thread, id)
         }
     }
 
@@ -506,12 +566,7 @@ impl Direct {
     }
 
     fn try_to_regain(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
-        let flow = if matches!(self.objects[id.index()], Object::Semaphore(_)) {
-            let taken = self.semaphore(id).take(thread);
-            next_or_block(taken, WaitKind::Semaphore, id)
-        } else {
-            self.lock(core, thread, id)
-        };
+        let flow = self.take_or_lock(core, thread, id);
         if flow == Flow::Next {
             self.regaining[thread as usize] = None;
         }

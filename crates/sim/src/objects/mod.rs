@@ -5,6 +5,7 @@
 mod barrier;
 mod condition;
 mod gate;
+mod lightswitch;
 mod mutex;
 mod rendezvous;
 mod rwlock;
@@ -14,6 +15,7 @@ pub(crate) use {
     barrier::Barriers,
     condition::{Broadcaster, Condition},
     gate::Gates,
+    lightswitch::Lightswitch,
     mutex::Mutex,
     rendezvous::Mailbox,
     rwlock::{First, Rwlock},
