@@ -14,6 +14,7 @@ use crate::{
     lower::{Lowering, ObjectLog},
     matching::{Edges, OpRef},
     pool::{self, LaidOut, Pools},
+    self_scheduled::{self, Crew, Meeting},
 };
 
 /// Threads beyond this many are counted, not named, in a warning.
@@ -58,6 +59,12 @@ impl Lowering<'_> {
                 &mut operations,
                 &mut objects,
             );
+        }
+        if self.trace.recording.is_some() {
+            let parts = (&threads[..], &objects[..]);
+            let crews =
+                self_scheduled::deal_out(self.trace, parts, &self.structures, &mut operations);
+            self.tell_crews(&crews, &objects);
         }
         let asides = if self.trace.recording.is_some() {
             asides::find(self.trace, &threads, &operations)
@@ -149,6 +156,26 @@ impl Lowering<'_> {
         }
         self.tell_spins();
         self.tell_sleeps();
+    }
+
+    /// Tells which threads shared out what they do by themselves.
+    fn tell_crews(&mut self, crews: &[Crew], objects: &[Object]) {
+        for crew in crews {
+            let place = match &crew.meeting {
+                Meeting::At(object, _) => {
+                    let object = &objects[object.index()];
+                    format!("before they meet at {} {}", object.kind.name(), object.name)
+                }
+                Meeting::Ends(creator, _) => {
+                    let creator = &self.trace.threads[creator.index()].name;
+                    format!("that {creator} creates for it, and waits for")
+                }
+            };
+            self.warnings.push(format!(
+                "{} threads share out what they do {place} as they get to it (by an atomic counter, it seems): dealt out evenly in {} rounds",
+                crew.threads, crew.rounds
+            ));
+        }
     }
 
     /// Counts and names threads.

@@ -49,6 +49,7 @@ mod refill;
 mod retries;
 mod roles;
 mod sections;
+mod self_scheduled;
 mod served;
 mod shares;
 mod sleeps;

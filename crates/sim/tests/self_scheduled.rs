@@ -1,0 +1,141 @@
+//! Loops whose iterations threads take by an atomic counter, which no call tells, replayed on more CPUs.
+
+use std::fmt::Write as _;
+
+use foretrace_program::Program;
+use foretrace_schedule::{Outcome, SimTime};
+use foretrace_sim::{Costs, Machine, ModelKind, run};
+use foretrace_testkit::trace;
+
+const THREADS: usize = 4;
+const ROUNDS: usize = 30;
+
+/// The time that a thread has the CPU for at a time, in nanoseconds.
+const SLICE: u64 = 1_000_000;
+
+/// Numbers that look as if they came by chance, the same each time.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// What threads do between barriers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// Each takes the next iteration, of 0.2 to 0.4 ms, of five for each thread.
+    Taken,
+    /// Each has five of these for itself.
+    Dealt,
+    /// One of them, another each time, works; the others come to wait.
+    Alone,
+}
+
+/// A recording on one CPU of threads that meet again and again; and all that they do, in nanoseconds.
+fn recording(work: Work) -> (Program, u64) {
+    let mut chance = Chance(7);
+    let mut rows = String::from(
+        "foretrace-text 1\nreturns explicit\nrecording command prog\nrecording cpu 0\nthread main\n",
+    );
+    (0..THREADS).for_each(|thread| writeln!(rows, "thread T{thread}").expect("it is memory"));
+    let _ = writeln!(rows, "barrier b {THREADS}");
+    for thread in 0..THREADS {
+        let _ = writeln!(rows, "0 main create T{thread} cpu=0");
+    }
+    let (mut now, mut cpu, mut all) = (0, [0; THREADS], 0);
+    for round in 0..ROUNDS {
+        let mut list: Vec<u64> = (0..THREADS * 5)
+            .map(|_| 200_000 + chance.below(200_000))
+            .collect();
+        let mut own: Vec<u64> = (0..THREADS)
+            .map(|thread| match work {
+                Work::Dealt => list.iter().skip(thread).step_by(THREADS).sum(),
+                Work::Alone if thread == round % THREADS => 3_000_000,
+                Work::Taken | Work::Alone => 0,
+            })
+            .collect();
+        if work != Work::Taken {
+            list.clear();
+        }
+        // They take turns, by chance who begins, until each has come.
+        let mut ready: Vec<usize> = (0..THREADS).collect();
+        let first = chance.below(THREADS as u64) as usize;
+        ready.rotate_left(first);
+        while !ready.is_empty() {
+            let thread = ready.remove(0);
+            let mut slice = SLICE / 2 + chance.below(SLICE);
+            while slice > 0 {
+                if own[thread] == 0 {
+                    let Some(iteration) = list.pop() else {
+                        break;
+                    };
+                    own[thread] = iteration;
+                }
+                let step = own[thread].min(slice);
+                own[thread] -= step;
+                slice -= step;
+                now += step;
+                cpu[thread] += step;
+                all += step;
+            }
+            if own[thread] == 0 && list.is_empty() {
+                let _ = writeln!(rows, "{now} T{thread} barrier_wait b cpu={}", cpu[thread]);
+            } else {
+                ready.push(thread);
+            }
+        }
+        for (thread, cpu) in cpu.iter().enumerate() {
+            let _ = writeln!(rows, "{now} T{thread} return cpu={cpu}");
+        }
+    }
+    for (thread, cpu) in cpu.iter().enumerate() {
+        let _ = writeln!(rows, "{now} T{thread} terminate cpu={cpu}");
+    }
+    let _ = writeln!(rows, "{now} main terminate cpu=0");
+    (Program::from_trace(&trace(&rows)), all)
+}
+
+/// How many threads' worth of work goes on at a time, where each has a CPU and nothing else takes time.
+fn speedup(program: &Program, all: u64) -> f64 {
+    let machine = Machine {
+        costs: Costs::default(),
+        ..Machine::new(THREADS as u32, program)
+    };
+    let run = run(program, &machine, ModelKind::Direct);
+    assert_eq!(run.outcome, Outcome::Completed);
+    all as f64 / SimTime::as_nanos(run.end) as f64
+}
+
+#[test]
+fn iterations_that_threads_take_are_dealt_out_evenly() {
+    let (program, all) = recording(Work::Taken);
+    let told = |warning: &String| {
+        warning.starts_with("4 threads share out what they do before they meet at barrier b")
+    };
+    assert!(program.warnings.iter().any(told), "{:?}", program.warnings);
+    let worked: u64 = program
+        .operations
+        .iter()
+        .map(|operation| operation.work_nanos)
+        .sum();
+    assert_eq!(worked, all, "nothing is lost");
+    // Five iterations of 0.3 ms each, and half of one that the last of all is at.
+    let speedup = speedup(&program, all);
+    assert!((3.5..3.85).contains(&speedup), "{speedup}");
+}
+
+#[test]
+fn what_each_has_for_itself_stays_with_it() {
+    for (work, least, most) in [(Work::Dealt, 3.2, 3.7), (Work::Alone, 0.99, 1.01)] {
+        let (program, all) = recording(work);
+        assert_eq!(program.warnings, [""; 0]);
+        let speedup = speedup(&program, all);
+        assert!((least..most).contains(&speedup), "{speedup}");
+    }
+}
