@@ -4,15 +4,18 @@
 //! the lock, and takes the token again. In a recording most such tries succeed. Where one does not in a replay, its thread does as others
 //! did: if it kept the token, whoever has the lock might wait for that.
 //!
+//! Likewise a thread that wants two mutexes (`std::lock` of C++ and its kin) locks one and tries to get the other at once; where that fails, it gives up the
+//! first, waits for the other, and tries to get the first. As it did nothing with the first yet, it may as well come to it later.
+//!
 //! # Source
 //!
 //! `docs/models.md`, "Tries that give something up".
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foretrace_trace::{Call, ObjectId, Operation, Outcome, ProcessId, SiteId, Trace};
+use foretrace_trace::{Call, ObjectId, Operation, Outcome, ProcessId, SiteId, ThreadId, Trace};
 
-use crate::{Action, Operations, Thread};
+use crate::{Action, Operations, PositionSet, Thread, lower::WAKING_UP};
 
 /// So many operations after a failed try the wait is over that it led to, at most.
 const FAR: u32 = 24;
@@ -83,6 +86,38 @@ pub(crate) fn find(
         }
     }
     asides
+}
+
+/// Returns the tries that succeeded in the recording right behind the operation in which their thread locked another mutex.
+pub(crate) fn pairs(trace: &Trace, threads: &[Thread], operations: &Operations) -> PositionSet {
+    let is_try = |call: &Call| {
+        matches!(call.operation, Operation::TryLock(_)) && call.outcome == Outcome::Success
+    };
+    let tries = trace.calls.iter().filter(|call| is_try(call));
+    let tried: BTreeSet<ThreadId> = tries.map(|call| call.thread).collect();
+    if tried.is_empty() {
+        return PositionSet::default();
+    }
+    let call_of = |position: u32| {
+        let event = trace.events.get(operations.event(position) as usize)?;
+        Some(trace.call(event))
+    };
+    let mut pairs = PositionSet::new(operations.len());
+    for thread in tried {
+        let range = threads[thread.index()].operations.clone();
+        for position in range.start + 1..range.end {
+            if let Action::Lock(second) = operations.action(position)
+                && let Action::Lock(first) = operations.action(position - 1)
+                && first != second
+                && operations.work_nanos(position) <= WAKING_UP
+                && call_of(position).is_some_and(is_try)
+                && call_of(position - 1).is_some_and(|call| !is_try(call))
+            {
+                pairs.insert(position);
+            }
+        }
+    }
+    pairs
 }
 
 /// Returns the token that operations give, then wait for what is wanted, and then take again, if they do only that.

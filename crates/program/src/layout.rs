@@ -8,7 +8,7 @@ use std::{
 use foretrace_trace::{Object, ObjectId, ObjectKind, Operation as Call, ThreadId};
 
 use crate::{
-    Action, Operation, Operations, Program, Thread, answers, asides, found,
+    Action, Operation, Operations, PositionSet, Program, Thread, answers, asides, found,
     idle::Busy,
     links::{Links, LinksBuilder},
     lower::{Lowering, ObjectLog},
@@ -71,6 +71,11 @@ impl Lowering<'_> {
         } else {
             BTreeMap::new()
         };
+        let pairs = if self.trace.recording.is_some() {
+            asides::pairs(self.trace, &threads, &operations)
+        } else {
+            PositionSet::default()
+        };
         let found = found::operations(self.trace, &self.is_answered, &threads, &operations);
         let ends = std::mem::take(&mut self.ends);
         let tried = self.tries.mutexes(self.trace);
@@ -107,6 +112,7 @@ impl Lowering<'_> {
             progress: self.sleeps.progress,
             tried,
             asides,
+            pairs,
             helpers: self.helpers,
             lightswitches: self.lightswitches,
             found,

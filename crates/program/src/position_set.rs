@@ -9,6 +9,12 @@ pub struct PositionSet {
     levels: Vec<Vec<u64>>,
 }
 
+impl Default for PositionSet {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
 impl PositionSet {
     /// Returns an empty set of positions below `bound`.
     pub fn new(bound: usize) -> Self {

@@ -9,7 +9,8 @@ use std::{
 use foretrace_trace::{Object, ObjectId, ObjectKind, Process, ProcessId, ThreadId, Trace};
 
 use crate::{
-    Action, Delay, GateId, NoPool, Opener, Operations, Structure, WorkPool, links::Links, lower,
+    Action, Delay, GateId, NoPool, Opener, Operations, PositionSet, Structure, WorkPool,
+    links::Links, lower,
 };
 
 /// Lists of operations, one per thread, and who released what to whom in the recording.
@@ -42,6 +43,8 @@ pub struct Program {
     pub tried: BTreeSet<ObjectId>,
     /// By operation, of a try that succeeded in the recording: the token that its thread gives up while it has to wait in it, and takes again.
     pub asides: BTreeMap<u32, ObjectId>,
+    /// The operations in which a thread only tried to lock a mutex, right behind the one in which it locked another: it gets both or none.
+    pub pairs: PositionSet,
     /// The threads that never wait for a token of a semaphore, as they take one only where they see one, but may have taken some in the recording that
     /// others are quicker to take in a replay.
     pub helpers: BTreeSet<(ObjectId, ThreadId)>,

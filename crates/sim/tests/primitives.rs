@@ -524,3 +524,24 @@ fn whoever_ends_with_a_robust_mutex_gives_it_up_in_any_order() {
     let text = recording("thread main\nthread B\nthread C\nmutex m\n", rows);
     assert_eq!(ends_at_no_cost(&text), [0, 40, 20]);
 }
+
+#[test]
+fn who_only_tries_to_get_a_second_mutex_does_not_keep_the_first_meanwhile() {
+    let both = |thread: &str, (first, second): (&str, &str), now: u64| {
+        format!(
+            "{now} {thread} lock {first} cpu=0\n{} {thread} trylock {second} ok cpu=10\n{} {thread} unlock {second} cpu=110\n\
+             {} {thread} unlock {first} cpu=110\n",
+            now + 10,
+            now + 110,
+            now + 110,
+        )
+    };
+    let main = both("main", ("a", "b"), 0);
+    let other = both("T", ("b", "a"), 110);
+    let rows = format!(
+        "0 main create T cpu=0\n{main}{other}220 T terminate cpu=110\n220 main terminate cpu=110\n"
+    );
+    let text = recording("thread main\nthread T\nmutex a\nmutex b\n", &rows);
+    // Each has one and wants the other's: the first that finds that gives its own up.
+    assert_eq!(ends_at_no_cost(&text), [110, 210]);
+}

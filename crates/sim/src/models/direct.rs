@@ -431,7 +431,47 @@ impl Direct {
             }
         }
         mutex.queue(thread);
+        if self.regaining[thread as usize].is_none()
+            && let Some(first) = self.first_of_pair(core, thread)
+        {
+            self.give_up(core, thread, first);
+            self.wait_without_other(thread, (id, first));
+        }
         Flow::block(WaitKind::Lock, Some(id.0))
+    }
+
+    /// Returns the mutex that a thread has just locked, where it needs another with it, which it only tried to lock in the recording.
+    fn first_of_pair(&self, core: &Core<'_>, thread: u32) -> Option<ObjectId> {
+        let position = core.threads[thread as usize].position;
+        let is_pair = self.handover == Handover::Barging && core.program.pairs.contains(position);
+        match core.program.operations.action(position.checked_sub(1)?) {
+            Action::Lock(first) if is_pair => Some(first),
+            _ => None,
+        }
+    }
+
+    /// A thread that needs two mutexes waits for one, and does not have the other meanwhile.
+    fn wait_without_other(&mut self, thread: u32, (wanted, other): (ObjectId, ObjectId)) {
+        self.regaining[thread as usize] = Some(wanted);
+        self.given_up[thread as usize] = Some(other);
+    }
+
+    /// A thread that needs two mutexes has got one that it waited for, and takes the other, too, or waits for that without the first.
+    fn lock_other(
+        &mut self,
+        core: &mut Core<'_>,
+        thread: u32,
+        (has, other): (ObjectId, ObjectId),
+    ) -> Flow {
+        self.wait_without_other(thread, (other, has));
+        let flow = self.lock(core, thread, other);
+        if flow == Flow::Next {
+            self.regaining[thread as usize] = None;
+            self.given_up[thread as usize] = None;
+        } else {
+            self.give_up(core, thread, has);
+        }
+        flow
     }
 
     /// Takes a mutex for a thread that looks at memory, on its CPU, until it is free.
@@ -567,10 +607,14 @@ impl Direct {
 
     fn try_to_regain(&mut self, core: &mut Core<'_>, thread: u32, id: ObjectId) -> Flow {
         let flow = self.take_or_lock(core, thread, id);
-        if flow == Flow::Next {
-            self.regaining[thread as usize] = None;
+        if flow != Flow::Next {
+            return flow;
         }
-        flow
+        self.regaining[thread as usize] = None;
+        match self.given_up[thread as usize].take() {
+            Some(other) => self.lock_other(core, thread, (id, other)),
+            None => flow,
+        }
     }
 
     fn mutex(&mut self, id: ObjectId) -> &mut Mutex {
