@@ -88,13 +88,13 @@ pub(crate) fn find(
     asides
 }
 
-/// Returns the tries that succeeded in the recording right behind the operation in which their thread locked another mutex.
+/// Returns the attempts that succeeded in the recording right behind the operation in which their thread locked another mutex.
 pub(crate) fn pairs(trace: &Trace, threads: &[Thread], operations: &Operations) -> PositionSet {
     let is_try = |call: &Call| {
         matches!(call.operation, Operation::TryLock(_)) && call.outcome == Outcome::Success
     };
-    let tries = trace.calls.iter().filter(|call| is_try(call));
-    let tried: BTreeSet<ThreadId> = tries.map(|call| call.thread).collect();
+    let attempts = trace.calls.iter().filter(|call| is_try(call));
+    let tried: BTreeSet<ThreadId> = attempts.map(|call| call.thread).collect();
     if tried.is_empty() {
         return PositionSet::default();
     }

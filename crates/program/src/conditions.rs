@@ -3,7 +3,7 @@
 use foretrace_trace::{ObjectId, Outcome};
 
 use crate::{
-    Action,
+    Action, Operation,
     lower::{Lowering, Open, OpenKind},
     matching::{Edge, OpRef, Waiter, WokenBy},
     polls::Waited,
@@ -79,6 +79,35 @@ impl Lowering<'_> {
             let relock = self.push(begin, thread, Action::Lock(mutex));
             self.set_open(relock, OpenKind::Relock(mutex, depth));
         }
+    }
+
+    /// Returns whether a thread that waits again and again did what it did in between while others had not come yet.
+    pub fn works_in_wait(&self, open: Open) -> bool {
+        let waits = matches!(open.kind, OpenKind::Condition { .. } | OpenKind::Futex(_));
+        waits && self.trace.recording.is_some()
+    }
+
+    /// Adds work before a wait, and before its thread locks the mutex for that: where it is over, the thread goes on at once.
+    pub fn work_before(&mut self, wait: OpRef, nanos: u64) {
+        let list = &mut self.lists[wait.thread as usize];
+        let before = wait
+            .index
+            .checked_sub(1)
+            .map(|index| list.get(index).action);
+        let at = match (list.get(wait.index).action, before) {
+            (Action::CondWait { mutex, .. }, Some(Action::Lock(locked))) if mutex == locked => {
+                wait.index - 1
+            }
+            _ => wait.index,
+        };
+        let operation = list.get(at);
+        list.set(
+            at,
+            Operation {
+                work_nanos: operation.work_nanos + nanos,
+                ..operation
+            },
+        );
     }
 
     /// Takes the mutex again that a thread gave up for naps, once those are over that it napped for.

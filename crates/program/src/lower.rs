@@ -369,7 +369,11 @@ impl<'t> Lowering<'t> {
                 self.pass_over(index);
             }
             let worked = self.spins.without_looks(thread, self.work.left());
-            self.carried[thread as usize] += worked + self.lingered_among_tries(call);
+            let worked = worked + self.lingered_among_tries(call);
+            match self.open[thread as usize] {
+                Some(open) if self.works_in_wait(open) => self.work_before(open.operation, worked),
+                _ => self.carried[thread as usize] += worked,
+            }
             return;
         }
         if self.lists[thread as usize].is_empty() {

@@ -545,3 +545,23 @@ fn who_only_tries_to_get_a_second_mutex_does_not_keep_the_first_meanwhile() {
     // Each has one and wants the other's: the first that finds that gives its own up.
     assert_eq!(ends_at_no_cost(&text), [110, 210]);
 }
+
+#[test]
+fn what_a_thread_does_whenever_its_time_runs_out_is_done_while_others_work() {
+    let mut rows =
+        vec!["0 main create T cpu=0\n0 T lock m cpu=0\n0 T cond_timedwait c m cpu=0\n".to_owned()];
+    let (mut now, mut main, mut other) = (0, 0, 0);
+    for _ in 0..10 {
+        (now, main) = (now + 1_000_000, main + 1_000_000);
+        rows.push(format!("{now} T return timedout cpu={other}\n"));
+        (now, other) = (now + 20_000, other + 20_000);
+        rows.push(format!("{now} T cond_timedwait c m cpu={other}\n"));
+    }
+    rows.push(format!(
+        "{now} main lock m cpu={main}\n{now} main cond_broadcast c cpu={main}\n{now} main unlock m cpu={main}\n\
+         {now} T return cpu={other}\n{now} T unlock m cpu={other}\n{now} T terminate cpu={other}\n{now} main terminate cpu={main}\n"
+    ));
+    let text = recording("thread main\nthread T\nmutex m\ncond c\n", &rows.concat());
+    // It has looked ten times by then, and does not have to do so again.
+    assert_eq!(ends_at_no_cost(&text), [10_000_000, 10_000_000]);
+}
