@@ -1,5 +1,5 @@
 //! Structure that programs build out of mutexes and condition variables: barriers, semaphores, gates, latches; polling
-//! under a mutex; and barriers and lightswitches made of semaphores.
+//! under a mutex; barriers and lightswitches made of semaphores; and barriers made of futexes.
 //!
 //! Replayed literally, a condition variable misleads on more CPUs: whoever was last at a barrier in the recording stays
 //! the one that lets the others go on, and a signal that found nobody waiting, because on one CPU nobody had come to wait
@@ -16,6 +16,7 @@
 
 mod barrier;
 mod counts;
+mod futex_barriers;
 mod helpers;
 mod holds;
 mod lightswitches;
@@ -134,6 +135,7 @@ fn recognize_without_conditions(
     }
     if trace.recording.is_some() {
         lightswitches::recognize(trace, (sweep, &locks), structures, plan);
+        futex_barriers::recognize(trace, &sweep.next, structures, plan);
     }
 }
 
