@@ -81,10 +81,14 @@ fn a_cpu() -> String {
     cpu.expect("one CPU at least is allowed").to_owned()
 }
 
+/// No program takes as long as this, in seconds: one that hangs fails its own test, and does not hold up the others.
+const LIMIT: &str = "300";
+
 /// Begins a command pinned to one CPU. How many threads teams have is not what the one who tests would like.
 fn on_a_cpu() -> Command {
-    let mut command = Command::new("taskset");
-    command.args(["-c", &a_cpu(), "env"]);
+    let mut command = Command::new("timeout");
+    command.args(["--foreground", "--kill-after=10", LIMIT]);
+    command.args(["taskset", "-c", &a_cpu(), "env"]);
     command.env_remove("OMP_NUM_THREADS");
     command
 }
