@@ -2,7 +2,7 @@
 //!
 //! Replayed as woken, who was last in the recording would be waited for by all again, and nobody for the others.
 //!
-//! The hypothesis is about a futex: always as many different threads begin to wait, then one more thread wakes all of them, not always the same. Who finds that it
+//! The hypothesis is about a futex: always the same threads but one begin to wait, then that one wakes all of them, not always the same one. Who finds that it
 //! need not wait any more comes to the round before.
 //!
 //! # Source
@@ -22,6 +22,9 @@ use crate::{events::Following, lower::NONE};
 /// So often all have to meet.
 const LEAST: usize = 2;
 
+/// Two threads that wake each other in turns may do so for any reason.
+const LEAST_THREADS: usize = 3;
+
 /// What happened at a futex so far.
 #[derive(Default)]
 struct Uses {
@@ -30,8 +33,8 @@ struct Uses {
     asleep: usize,
     /// Who had come by the last wake-up; nobody before the first.
     before: BTreeSet<ThreadId>,
-    /// How many threads meet each time, once that is known.
-    size: Option<usize>,
+    /// Who meets each time, once that is known.
+    members: BTreeSet<ThreadId>,
     rounds: usize,
     wakers: BTreeSet<ThreadId>,
     /// The waits, each with its return, where it had to wait, and the wake-ups.
@@ -111,21 +114,22 @@ impl Uses {
 
     /// Nobody comes late any more to the last wake-up.
     fn end_round(&mut self) {
-        if self.rounds > 0 {
-            let size = self.before.len();
-            self.is_odd |= *self.size.get_or_insert(size) != size;
+        if self.rounds == 1 {
+            self.members = self.before.clone();
         }
+        self.is_odd |= self.rounds > 0 && self.members != self.before;
     }
 
     /// Returns how many threads there are, if all of them come, again and again, before any goes on.
     fn size(&mut self) -> Option<u32> {
         self.end_round();
         // Where it is always the same that lets the others go on, it may not wait for them.
-        let is_one = !self.is_odd && self.rounds >= LEAST && self.wakers.len() >= 2;
-        let size = self
-            .size
-            .filter(|&size| is_one && size >= 2 && self.came.is_empty());
-        size.map(|size| size as u32)
+        let is_one = !self.is_odd
+            && self.members.len() >= LEAST_THREADS
+            && self.rounds >= LEAST
+            && self.wakers.len() >= 2
+            && self.came.is_empty();
+        is_one.then_some(self.members.len() as u32)
     }
 
     fn plan(self, (futex, threads): (ObjectId, u32), plan: &mut Plan) -> Structure {
