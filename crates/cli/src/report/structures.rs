@@ -43,7 +43,7 @@ pub fn table(
     });
     let known = structures.iter().filter(|s| s.pattern.is_some()).count();
     let heading = format!(
-        "Condition variables, mutexes that are polled or tried, semaphores of barriers, and futexes that are locks: {}, of which {known} with a structure that explains the whole recording",
+        "Condition variables, locks that are polled, tried or lightswitches, semaphores of barriers, and futexes that are locks or barriers: {}, of which {known} with a structure that explains the whole recording",
         structures.len()
     );
     let table = render(columns, rows) + &super::info::more(structures.len(), MOST_CONDITIONS);

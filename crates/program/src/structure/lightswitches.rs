@@ -22,6 +22,9 @@ use crate::{events::Sweep, lower::NONE};
 /// So often threads have to come where others are, and to go where others stay.
 const LEAST: usize = 2;
 
+/// Who does as much as this to semaphores in a section does not only come or go.
+const MANY: usize = 16;
+
 /// A section of a lock that is over.
 struct Section {
     thread: u32,
@@ -201,7 +204,7 @@ impl Section {
 
     /// Returns the only thing that it does to a semaphore or mutex.
     fn step(&self, room: ObjectId) -> Option<Step> {
-        let mut steps = self.steps_of(room);
+        let mut steps = self.steps_of(room).filter(|_| self.steps.len() < MANY);
         steps.next().filter(|_| steps.next().is_none())
     }
 }
@@ -243,7 +246,9 @@ fn for_each_section(
         let is_mutex = !matches!(call.operation, Op::SemWait(_) | Op::SemPost(_));
         let own = &mut open[call.thread.index()];
         if !is_mutex || handed_on.contains(&lock) {
-            let outer = own.iter_mut().filter(|(outer, _)| *outer != lock);
+            let outer = own
+                .iter_mut()
+                .filter(|(outer, section)| *outer != lock && section.steps.len() < MANY);
             outer.for_each(|(_, section)| {
                 section.steps.push(Step {
                     event,
