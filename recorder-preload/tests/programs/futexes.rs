@@ -75,13 +75,16 @@ fn check_wakes(run: &Run) {
     let program = Program::from_trace(&run.trace);
     let mut matched = Vec::new();
     for (index, operation) in program.operations.iter().enumerate() {
-        // A futex may be a lock, which is taken by waits, and in the work before wake-ups.
+        let event = &run.trace.events[operation.event as usize];
+        let by_futex = matches!(run.trace.call(event).operation, Operation::FutexWait(_));
+        // A futex may be a lock, which is taken by waits, and in the work before wake-ups; or a barrier, at which nobody lets single ones go on.
         let is_wait = match operation.action {
             Action::AwaitWake(_) => true,
-            Action::Lock(_) => {
-                let event = &run.trace.events[operation.event as usize];
-                matches!(run.trace.call(event).operation, Operation::FutexWait(_))
+            Action::Barrier(_) if by_futex => {
+                matched.push(operation.event);
+                false
             }
+            Action::Lock(_) => by_futex,
             _ => false,
         };
         if is_wait {
