@@ -380,8 +380,9 @@ impl<'p> Core<'p> {
 
     /// Returns whether a thread that waits in its current operation looks at memory meanwhile, on its CPU, instead of sleeping: where those that
     /// want a lock do, or it polled.
+    #[inline]
     pub fn waits_by_looking(&self, thread: u32, keeps_cpus: bool) -> bool {
-        self.program.recorded && self.takes_turns() && (keeps_cpus || self.has_polled(thread))
+        (keeps_cpus || self.has_polled(thread)) && self.program.recorded && self.takes_turns()
     }
 
     /// Returns whether those that look take turns with others. Else nobody could come anywhere while they do.

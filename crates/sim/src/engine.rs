@@ -289,23 +289,30 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
     /// Does what follows from an operation. Returns whether its thread goes on with the next one, in the same turn.
     #[inline]
     fn conclude(&mut self, thread: u32, flow: Flow) -> bool {
-        if flow == Flow::Next && self.core.is_quiet() {
-            self.core.advance(thread);
-            return true;
-        }
-        self.conclude_for_others(thread, flow)
+        self.conclude_alone(thread, flow) || self.conclude_for_others(thread, flow)
     }
 
-    /// The same of an operation that makes its thread wait or lets others go on.
+    /// Does what follows from an operation that lets its thread go on in its turn and is nothing to others. Returns whether it is such a one.
+    #[inline(always)]
+    fn conclude_alone(&mut self, thread: u32, flow: Flow) -> bool {
+        match flow {
+            Flow::Next if self.core.is_quiet() => self.core.advance(thread),
+            Flow::Ask(cause) => self.ask(thread, cause),
+            Flow::Back => self.come_back(thread),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Does what follows from an operation that makes its thread wait or lets others go on; returns what [`Self::conclude`] does.
     fn conclude_for_others(&mut self, thread: u32, flow: Flow) -> bool {
         let quiet = self.core.is_quiet();
         match flow {
-            Flow::Ask(cause) => return self.ask(thread, cause),
-            Flow::Back => return self.come_back(thread),
             Flow::Next => self.core.advance(thread),
             Flow::Block(kind, cause) => self.block(thread, kind, cause),
             Flow::Look(kind, cause) => self.look(thread, kind, cause),
             Flow::End => self.end(thread),
+            Flow::Ask(_) | Flow::Back => return true,
         }
         let turn = self.core.threads[thread as usize].turn;
         self.called = 0;
@@ -493,27 +500,27 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         (block + falls_asleep + by_chance).saturating_sub(wakes_up)
     }
 
-    /// A thread asks the kernel to let it wait for a lock, which takes time; its CPU is busy meanwhile. Returns that it goes on in its turn.
+    /// A thread asks the kernel to let it wait for a lock, which takes time; its CPU is busy meanwhile.
     ///
     /// Most waits for locks that are held for less than that end so.
-    fn ask(&mut self, thread: u32, cause: Cause) -> bool {
+    #[inline]
+    fn ask(&mut self, thread: u32, cause: Cause) {
         let (event, now) = (self.core.event(thread), self.core.now);
         let blocked = State::Blocked(WaitKind::Lock);
         self.observer
             .state(thread, now, blocked, cause.object(), event);
         self.core.threads[thread as usize].work_left = self.machine.costs.looks_again().0;
-        true
     }
 
-    /// The kernel sends a thread back that asked, as the lock has been given up. Returns that it goes on in its turn.
-    fn come_back(&mut self, thread: u32) -> bool {
+    /// The kernel sends a thread back that asked, as the lock has been given up.
+    #[inline]
+    fn come_back(&mut self, thread: u32) {
         let (event, now) = (self.core.event(thread), self.core.now);
         let costs = &self.machine.costs;
         let state = &mut self.core.threads[thread as usize];
         state.work_left = costs.call_cost.0 - costs.looks_again().0;
         let running = State::Running(state.cpu);
         self.observer.state(thread, now, running, None, event);
-        true
     }
 
     /// Makes a thread ready that waited.

@@ -8,9 +8,6 @@ use std::hint::select_unpredictable;
 /// Stands for no key; the others are smaller.
 pub(crate) const NONE: u64 = u64::MAX;
 
-/// Set in a node's place: not only that one has the key.
-const SHARED: u64 = 1 << 32;
-
 /// A key and the place that it is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
@@ -23,11 +20,9 @@ impl Placed {
     #[inline]
     fn smaller(self, other: Self) -> Self {
         let is_smaller = self.key < other.key;
-        let place = select_unpredictable(is_smaller, self.place, other.place);
-        let shared = if self.key == other.key { SHARED } else { 0 };
         Self {
             key: select_unpredictable(is_smaller, self.key, other.key),
-            place: place | shared,
+            place: select_unpredictable(is_smaller, self.place, other.place),
         }
     }
 
@@ -36,12 +31,6 @@ impl Placed {
     pub fn place(self) -> u32 {
         self.place as u32
     }
-
-    /// Returns whether no other place has the key.
-    #[inline]
-    pub fn is_alone(self) -> bool {
-        self.place & SHARED == 0
-    }
 }
 
 /// A key for each place, or none.
@@ -49,6 +38,10 @@ impl Placed {
 pub(crate) struct Tournament {
     /// The root at 1, the children of node i at 2 i and 2 i + 1.
     nodes: Vec<Placed>,
+    /// So many times a node's place is halved on the way from a leaf to the root.
+    levels: u32,
+    /// No greater key is or was that of two places at once.
+    tied_until: u64,
 }
 
 impl Tournament {
@@ -61,6 +54,8 @@ impl Tournament {
         });
         Self {
             nodes: nodes.collect(),
+            levels: leaves.ilog2(),
+            tied_until: 0,
         }
     }
 
@@ -75,6 +70,19 @@ impl Tournament {
         self.nodes[1]
     }
 
+    /// Returns whether no other place has the smallest key.
+    #[inline]
+    pub fn is_alone(&self) -> bool {
+        let smallest = self.smallest();
+        smallest.key > self.tied_until || !self.has_tie(smallest)
+    }
+
+    /// Returns whether another place has the smallest key, too.
+    fn has_tie(&self, smallest: Placed) -> bool {
+        let mut ties = self.ties_on_the_way(smallest.place());
+        ties.any(|key| key == smallest.key)
+    }
+
     /// Returns the key of a place, or [`NONE`].
     pub fn key(&self, place: u32) -> u64 {
         self.nodes[self.leaves() + place as usize].key
@@ -83,16 +91,35 @@ impl Tournament {
     /// Gives a place a key, or [`NONE`].
     #[inline]
     pub fn set(&mut self, place: u32, key: u64) {
+        let nodes = self.nodes.as_mut_slice();
         // Of known length, a tree is climbed without a check or a loop.
-        match self.nodes.len() {
-            4 => climb_in::<4>(&mut self.nodes, place, key),
-            8 => climb_in::<8>(&mut self.nodes, place, key),
-            16 => climb_in::<16>(&mut self.nodes, place, key),
-            32 => climb_in::<32>(&mut self.nodes, place, key),
-            64 => climb_in::<64>(&mut self.nodes, place, key),
-            128 => climb_in::<128>(&mut self.nodes, place, key),
-            _ => climb(&mut self.nodes, place, key),
+        let tied = match self.levels {
+            1 => climb_in::<4>(nodes, place, key),
+            2 => climb_in::<8>(nodes, place, key),
+            3 => climb_in::<16>(nodes, place, key),
+            4 => climb_in::<32>(nodes, place, key),
+            5 => climb_in::<64>(nodes, place, key),
+            6 => climb_in::<128>(nodes, place, key),
+            _ => climb(nodes, place, key),
+        };
+        if tied != NONE {
+            self.note_ties(place);
         }
+    }
+
+    /// Notes the keys that a place has in common with others, or one whose key is smaller.
+    #[cold]
+    fn note_ties(&mut self, place: u32) {
+        let most = self.ties_on_the_way(place).max();
+        self.tied_until = self.tied_until.max(most.unwrap_or(0));
+    }
+
+    /// Returns the keys that are the smallest on both sides, on the way from a place's node to the root.
+    fn ties_on_the_way(&self, place: u32) -> impl Iterator<Item = u64> {
+        let leaf = self.leaves() + place as usize;
+        let ways = (0..self.levels).map(move |level| leaf >> level);
+        let sides = ways.map(|node| (self.nodes[node].key, self.nodes[node ^ 1].key));
+        sides.filter_map(|(own, other)| (own == other && own != NONE).then_some(own))
     }
 
     /// Calls `each` with every place that has the smallest key.
@@ -105,7 +132,7 @@ impl Tournament {
         if smallest.key != key {
             return;
         }
-        if smallest.is_alone() {
+        if node >= self.leaves() {
             return each(smallest.place());
         }
         self.visit(2 * node, key, each);
@@ -113,16 +140,18 @@ impl Tournament {
     }
 }
 
-/// Gives a place a key in a tree of so many nodes.
-fn climb_in<const NODES: usize>(nodes: &mut [Placed], place: u32, key: u64) {
-    if let Ok(nodes) = <&mut [Placed; NODES]>::try_from(nodes) {
-        climb(nodes, place, key);
+/// Gives a place a key in a tree of so many nodes; returns what [`climb`] does.
+#[inline(always)]
+fn climb_in<const NODES: usize>(nodes: &mut [Placed], place: u32, key: u64) -> u64 {
+    match <&mut [Placed; NODES]>::try_from(nodes) {
+        Ok(nodes) => climb(nodes, place, key),
+        Err(_) => NONE,
     }
 }
 
-/// Gives a place a key in a tree, and each node above it the smaller of its children.
+/// Gives a place a key in a tree, and each node above it the smaller of its children. Returns one that two children have in common, if any have.
 #[inline(always)]
-fn climb(nodes: &mut [Placed], place: u32, key: u64) {
+fn climb(nodes: &mut [Placed], place: u32, key: u64) -> u64 {
     // A power of two less one, so that no place is beyond the nodes.
     let mask = nodes.len() - 1;
     let mut node = (nodes.len() / 2 + place as usize) & mask;
@@ -130,12 +159,16 @@ fn climb(nodes: &mut [Placed], place: u32, key: u64) {
         key,
         place: u64::from(place),
     };
+    let mut tied = NONE;
     nodes[node] = smallest;
     for _ in 1..nodes.len().ilog2() {
-        smallest = smallest.smaller(nodes[(node ^ 1) & mask]);
+        let other = nodes[(node ^ 1) & mask];
+        tied = select_unpredictable(smallest.key == other.key, other.key, tied);
+        smallest = smallest.smaller(other);
         node /= 2;
         nodes[node] = smallest;
     }
+    tied
 }
 
 #[cfg(test)]
@@ -167,7 +200,7 @@ mod tests {
                 tree.for_each_smallest(|place| listed.push(place));
                 prop_assert_eq!(&listed, &expected);
                 prop_assert!(expected.contains(&smallest.place()));
-                prop_assert_eq!(smallest.is_alone(), expected.len() == 1);
+                prop_assert_eq!(tree.is_alone(), expected.len() == 1);
             }
         }
     }

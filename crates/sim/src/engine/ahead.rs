@@ -50,11 +50,10 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
         loop {
             self.observer.operation(&self.core, thread);
             let flow = self.model.perform(&mut self.core, thread);
-            if flow != Flow::Next || !self.core.is_quiet() {
+            if !self.conclude_alone(thread, flow) {
                 self.settle(thread, cpu, flow);
                 return self.due.is_empty();
             }
-            self.core.advance(thread);
             if self.core.threads[thread as usize].work_left > 0 {
                 self.set_own_alarm(thread, cpu);
                 return true;

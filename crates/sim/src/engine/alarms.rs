@@ -101,7 +101,7 @@ impl Alarms {
     #[inline]
     pub fn next_alone(&self) -> Option<(u64, u32)> {
         let first = self.cpus.smallest();
-        (first.key < self.first_other && first.is_alone()).then(|| (first.key, first.place()))
+        (first.key < self.first_other && self.cpus.is_alone()).then(|| (first.key, first.place()))
     }
 
     /// Takes out the next alarm, if it rings at this time; the clock's tick after the others.
@@ -135,7 +135,7 @@ impl Alarms {
             self.together.clear();
             return None;
         }
-        if first.is_alone() {
+        if self.cpus.is_alone() {
             return Some(first.place());
         }
         // Those that are set at this instant come behind those that were.

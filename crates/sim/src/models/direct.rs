@@ -147,21 +147,26 @@ impl Model for Direct {
         if let Some(mutex) = self.regaining[thread as usize] {
             return self.try_to_regain(core, thread, mutex);
         }
-        let state = &core.threads[thread as usize];
+        let state = &mut core.threads[thread as usize];
         let Some((id, locks)) = state.mutex_use.get() else {
             return self.perform_any(core, thread);
         };
         let mutex = &mut self.mutexes[id.index()];
+        let wakes_nobody = mutex.call_cost(locks, self.wakes_nobody);
         // As mostly: it is free, or nobody waits for it.
-        if mutex.pass(thread, locks, state.locking != Locking::First) {
-            core.paid_next = mutex.come_to(state.cpu, self.transfer);
+        if mutex.pass(thread, locks, state.locking) {
+            state.locking = Locking::First;
+            core.paid_next = wakes_nobody + mutex.come_to(state.cpu, self.transfer);
             return Flow::Next;
         }
-        if locks {
-            self.lock(core, thread, id)
-        } else {
-            self.unlock(core, thread, id)
+        if !locks {
+            return self.unlock(core, thread, id);
         }
+        if state.locking == Locking::Asking && !mutex.lets_wait() {
+            state.locking = Locking::Again;
+            return Flow::Back;
+        }
+        self.lock(core, thread, id)
     }
 
     /// A token that was given went to a thread that took a later one in the recording. Whoever took it there may have to go on before others are given.

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, hint::select_unpredictable};
 
-use crate::core::NOBODY;
+use crate::core::{Locking, NOBODY};
 
 /// A mutex or spin lock.
 #[derive(Clone, Debug)]
@@ -42,18 +42,25 @@ impl Mutex {
         self.keeps_cpus
     }
 
-    /// Takes it for a thread that locks it, or releases it for one that unlocks it, if nobody holds it or waits for it.
-    /// Returns whether that was so; else nothing happened, as where the thread waited for it before, or the kernel has to be asked.
+    /// Takes it for a thread that locks it, if nobody holds it and the thread is not asking the kernel, or releases it for one that unlocks it, if
+    /// nobody queues. Returns whether that was so; else nothing happened.
     #[inline]
     #[expect(clippy::needless_bitwise_bool, reason = "a lazy operator is a branch")]
-    pub fn pass(&mut self, thread: u32, locks: bool, waited: bool) -> bool {
+    pub fn pass(&mut self, thread: u32, locks: bool, locking: Locking) -> bool {
         // Whether the next operation locks or unlocks no processor can predict.
-        let passes = (locks & !waited & (self.holder == NOBODY))
-            | (!locks & !self.calls & self.queue.is_empty());
+        let passes = (locks & (locking != Locking::Asking) & (self.holder == NOBODY))
+            | (!locks & self.queue.is_empty());
         if passes {
             self.holder = select_unpredictable(locks, thread, NOBODY);
+            self.calls = locks & (self.calls | (locking == Locking::Again));
         }
         passes
+    }
+
+    /// Returns what it costs to ask the kernel to wake one that waits, if a thread that locks or unlocks it does that, and this is the cost.
+    #[inline]
+    pub fn call_cost(&self, locks: bool, cost: u64) -> u64 {
+        select_unpredictable(!locks & self.calls, cost, 0)
     }
 
     /// A thread on a CPU has locked or unlocked it. Returns what that costs, if it costs so much to get it from another CPU.
