@@ -40,7 +40,9 @@ pub(crate) struct Tournament {
     nodes: Vec<Placed>,
     /// So many times a node's place is halved on the way from a leaf to the root.
     levels: u32,
-    /// No greater key is or was that of two places at once.
+    /// The greatest key that any place ever had.
+    greatest: u64,
+    /// No two places have a greater key than this.
     tied_until: u64,
 }
 
@@ -55,6 +57,7 @@ impl Tournament {
         Self {
             nodes: nodes.collect(),
             levels: leaves.ilog2(),
+            greatest: 0,
             tied_until: 0,
         }
     }
@@ -79,8 +82,9 @@ impl Tournament {
 
     /// Returns whether another place has the smallest key, too.
     fn has_tie(&self, smallest: Placed) -> bool {
-        let mut ties = self.ties_on_the_way(smallest.place());
-        ties.any(|key| key == smallest.key)
+        let leaf = self.leaves() + smallest.place() as usize;
+        let mut ways = (0..self.levels).map(|level| leaf >> level);
+        ways.any(|node| self.nodes[node ^ 1].key == smallest.key)
     }
 
     /// Returns the key of a place, or [`NONE`].
@@ -102,24 +106,13 @@ impl Tournament {
             6 => climb_in::<128>(nodes, place, key),
             _ => climb(nodes, place, key),
         };
-        if tied != NONE {
-            self.note_ties(place);
+        if key != NONE {
+            self.greatest = self.greatest.max(key);
         }
-    }
-
-    /// Notes the keys that a place has in common with others, or one whose key is smaller.
-    #[cold]
-    fn note_ties(&mut self, place: u32) {
-        let most = self.ties_on_the_way(place).max();
-        self.tied_until = self.tied_until.max(most.unwrap_or(0));
-    }
-
-    /// Returns the keys that are the smallest on both sides, on the way from a place's node to the root.
-    fn ties_on_the_way(&self, place: u32) -> impl Iterator<Item = u64> {
-        let leaf = self.leaves() + place as usize;
-        let ways = (0..self.levels).map(move |level| leaf >> level);
-        let sides = ways.map(|node| (self.nodes[node].key, self.nodes[node ^ 1].key));
-        sides.filter_map(|(own, other)| (own == other && own != NONE).then_some(own))
+        if tied != NONE && key > self.tied_until {
+            // No key on the way was greater than this one.
+            self.tied_until = key.min(self.greatest);
+        }
     }
 
     /// Calls `each` with every place that has the smallest key.

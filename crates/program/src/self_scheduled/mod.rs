@@ -12,38 +12,64 @@
 //!
 //! `docs/models.md`, "Self-scheduling".
 
-mod rounds;
+mod arrivals;
+mod ends;
+mod tally;
 
-use foretrace_trace::{Object, Trace};
+use std::collections::BTreeMap;
 
-pub(crate) use rounds::Meeting;
+use foretrace_trace::{Object, ObjectId, SiteId, ThreadId, Trace};
 
-use self::rounds::Part;
+use self::{
+    arrivals::Arrivals,
+    tally::{Tallies, Tally},
+};
 use crate::{Operation, Operations, Structure, Thread};
-
-/// Fewer rounds may be so by chance.
-const LEAST_ROUNDS: usize = 8;
-
-/// What is not in one piece before threads meet may be this share of the work, in hundredths, at most.
-const MOST_ELSEWHERE: u64 = 20;
-
-/// From who comes first to who comes last goes by at most this share, in hundredths, of what the others did more than who did least.
-const MOST_LEFT: u64 = 90;
-
-/// The same, of one round in four.
-const MUCH_LESS: u64 = 75;
-
-/// What is shared out less unevenly than by so many hundredths may stay as it is.
-const UNEVEN: u64 = 5;
 
 /// A thread that did so many times less than another, at least, may have come to wait only.
 const LITTLE: u64 = 4;
+
+/// What a thread did before it met others.
+#[derive(Clone, Copy)]
+struct Part {
+    thread: usize,
+    /// The operation whose work it is.
+    operation: u32,
+    work: u64,
+    /// All that it did since it met others before.
+    all: u64,
+    /// When it came, in nanoseconds.
+    came: u64,
+    /// Whether it waits for the others, which do not wait for it.
+    waits: bool,
+    /// For how long its creator worked after it had created the first of them, in nanoseconds.
+    later: u64,
+}
+
+/// Where threads meet.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Meeting {
+    /// At a barrier or a latch, by calls of these places.
+    At(ObjectId, Vec<Option<SiteId>>),
+    /// At their ends, those that this thread creates together to do the same.
+    Ends(ThreadId, Option<SiteId>),
+}
 
 /// Threads that share out what they do before they meet.
 pub(crate) struct Crew {
     pub meeting: Meeting,
     pub threads: usize,
     pub rounds: usize,
+}
+
+impl Crew {
+    fn new(meeting: Meeting, tally: &Tally) -> Self {
+        Self {
+            meeting,
+            threads: tally.threads,
+            rounds: tally.rounds,
+        }
+    }
 }
 
 /// Deals out anew what threads shared out by themselves; returns which.
@@ -54,56 +80,66 @@ pub(crate) fn deal_out(
     operations: &mut Operations,
 ) -> Vec<Crew> {
     let mut found = Vec::new();
-    let rounds = rounds::collect(trace, (threads, objects), structures, operations);
-    for (meeting, rounds) in rounds {
-        if let Some(left) = left_when_none_is(&rounds) {
+    let arrivals = arrivals::collect(trace, (threads, objects), structures, operations);
+    for (id, arrivals) in arrivals {
+        deal_out_at(trace, (id, &arrivals), operations, &mut found);
+    }
+    for (meeting, rounds) in ends::collect(trace, threads, operations) {
+        let mut tally = Tally::default();
+        for round in &rounds {
+            tally.add(round.iter());
+        }
+        if let Some(left) = tally.left_when_none_is() {
             let shared = rounds.iter().filter(|round| is_shared(round));
             for (number, round) in shared.enumerate() {
                 even_out(round, (number, left), operations);
             }
-            found.push(Crew {
-                meeting,
-                threads: rounds[0].len(),
-                rounds: rounds.len(),
-            });
+            found.push(Crew::new(meeting, &tally));
         }
     }
     found
 }
 
-/// Returns how much a thread mostly has left to do when no iterations are left, in nanoseconds, where threads take them by themselves.
-fn left_when_none_is(rounds: &[Vec<Part>]) -> Option<u64> {
-    let (mut work, mut all, mut uneven) = (0, 0, 0);
-    let (mut told, mut left, mut more, mut much_less, mut others) = (0, 0, 0, 0, 0);
-    for round in rounds {
-        let most = round.iter().map(|part| part.all).max().unwrap_or(0);
-        let sum: u64 = round.iter().map(|part| part.all).sum();
-        work += round.iter().map(|part| part.work).sum::<u64>();
-        all += sum;
-        uneven += most * round.len() as u64 - sum;
-        let busy = || round.iter().filter(|part| 2 * part.all >= most);
-        let came = || busy().map(|part| part.came);
-        let (Some(first), Some(until)) = (came().min(), came().max()) else {
-            continue;
-        };
-        let least = busy().map(|part| part.all).min().unwrap_or(0);
-        let until_last = (until - first).min(sum);
-        let more_than_least: u64 = busy().map(|part| part.all - least).sum();
-        if more_than_least == 0 {
-            continue;
+/// The same of those that meet at a barrier or a latch.
+fn deal_out_at(
+    trace: &Trace,
+    (id, arrivals): (ObjectId, &Arrivals),
+    operations: &mut Operations,
+    found: &mut Vec<Crew>,
+) {
+    let (mut parts, mut places) = (Vec::new(), Vec::new());
+    // By the places of the calls. Mostly a round's are those of the one before.
+    let mut tallies: BTreeMap<Vec<Option<SiteId>>, Tallies> = BTreeMap::new();
+    for number in 0..arrivals.rounds() {
+        if arrivals.round(number, (trace, operations), &mut parts, &mut places) {
+            match tallies.get_mut(&places) {
+                Some(tallies) => tallies.add(&parts),
+                None => tallies.entry(places.clone()).or_default().add(&parts),
+            }
         }
-        told += 1;
-        left += until_last;
-        more += more_than_least;
-        much_less += usize::from(100 * until_last <= MUCH_LESS * more_than_least);
-        others += busy().count() as u64 - 1;
     }
-    let holds = told >= LEAST_ROUNDS
-        && (all - work) * 100 <= MOST_ELSEWHERE * all
-        && left * 100 <= MOST_LEFT * more
-        && 4 * much_less >= told
-        && uneven * 100 >= UNEVEN * all;
-    holds.then(|| left / others.max(1))
+    // How much is left, whether those that wait have no part, and how many rounds there were so far.
+    let mut holds: BTreeMap<Vec<Option<SiteId>>, (u64, bool, usize)> = BTreeMap::new();
+    for (places, tallies) in tallies {
+        let tally = tallies.of_takers();
+        if let Some(left) = tally.left_when_none_is() {
+            found.push(Crew::new(Meeting::At(id, places.clone()), tally));
+            holds.insert(places, (left, tallies.leaves_waiting_out(), 0));
+        }
+    }
+    if holds.is_empty() {
+        return;
+    }
+    for number in 0..arrivals.rounds() {
+        let is_one_each = arrivals.round(number, (trace, operations), &mut parts, &mut places);
+        if let Some((left, without, count)) = holds.get_mut(&places).filter(|_| is_one_each) {
+            parts.retain(|part| !(*without && part.waits));
+            if is_shared(&parts) {
+                even_out(&parts, (*count, *left), operations);
+                *count += 1;
+            }
+        }
+    }
 }
 
 /// Returns whether two threads had part in a round, at least: one that works alone has no iterations that others could take.

@@ -135,15 +135,15 @@ impl Alarms {
             self.together.clear();
             return None;
         }
-        if self.cpus.is_alone() {
-            return Some(first.place());
-        }
         // Those that are set at this instant come behind those that were.
         while let Some(&(order, cpu)) = self.together.last() {
             if self.cpus.key(cpu) == at && self.order[cpu as usize] == order {
                 return Some(cpu);
             }
             self.together.pop();
+        }
+        if self.cpus.is_alone() {
+            return Some(first.place());
         }
         let (order, together) = (&self.order, &mut self.together);
         self.cpus

@@ -1,0 +1,222 @@
+//! Threads that meet at barriers and latches, again and again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use foretrace_trace::{Object, ObjectId, ObjectKind, Operation as Call, SiteId, Trace};
+
+use super::Part;
+use crate::{Action, Operations, Pattern, Structure, Thread};
+
+/// A thread comes to where it meets others.
+#[derive(Clone, Copy)]
+struct Arrival {
+    event: u32,
+    thread: u32,
+    /// The operation whose work it did before.
+    operation: u32,
+    /// All that it did since it met others before, in nanoseconds.
+    all: u64,
+}
+
+/// Who comes to a barrier or a latch.
+#[derive(Default)]
+pub(super) struct Arrivals {
+    /// How many meet at a time.
+    size: usize,
+    /// Those that come, in order.
+    come: Vec<Arrival>,
+    /// Those that wait until all have come to a latch.
+    wait: Vec<Part>,
+}
+
+/// Collects who comes to barriers and latches, but to those of OpenMP's teams: what they share out is recorded.
+pub(super) fn collect(
+    trace: &Trace,
+    (threads, objects): (&[Thread], &[Object]),
+    structures: &[Structure],
+    operations: &Operations,
+) -> BTreeMap<ObjectId, Arrivals> {
+    let mut arrivals = with_sizes(trace, objects, structures);
+    if arrivals.is_empty() {
+        return arrivals;
+    }
+    let mut places = vec![None; objects.len()];
+    let mut list: Vec<&mut Arrivals> = Vec::with_capacity(arrivals.len());
+    for (place, (id, own)) in arrivals.iter_mut().enumerate() {
+        places[id.index()] = Some(place);
+        list.push(own);
+    }
+    for (number, thread) in threads.iter().enumerate() {
+        let mut taken: BTreeMap<ObjectId, usize> = BTreeMap::new();
+        let mut all = 0;
+        for position in thread.operations.clone() {
+            let work = operations.work_nanos(position);
+            all += work;
+            let action = operations.action(position);
+            let (Action::Barrier(id) | Action::GiveToken(id) | Action::TakeToken(id)) = action
+            else {
+                continue;
+            };
+            let Some(own) = places[id.index()].map(|place| &mut *list[place]) else {
+                continue;
+            };
+            let event = operations.event(position);
+            if let Action::TakeToken(_) = action {
+                let taken = taken.entry(id).or_default();
+                if *taken == 0 {
+                    own.wait.push(Part {
+                        thread: number,
+                        operation: position,
+                        work,
+                        all,
+                        came: time(trace, event),
+                        waits: true,
+                        later: 0,
+                    });
+                    all = 0;
+                }
+                *taken = (*taken + 1) % own.size;
+            } else {
+                own.come.push(Arrival {
+                    event,
+                    thread: number as u32,
+                    operation: before_section(operations, position, thread.operations.start),
+                    all,
+                });
+                all = 0;
+            }
+        }
+    }
+    find_begins(trace, operations, &mut arrivals);
+    for own in arrivals.values_mut() {
+        own.come.sort_unstable_by_key(|arrival| arrival.event);
+        // Of several that wait for different rounds it is not known who waits for which.
+        let first = own.wait.first().map(|part| part.thread);
+        if own.wait.iter().any(|part| Some(part.thread) != first) {
+            own.wait.clear();
+        }
+    }
+    arrivals
+}
+
+/// Returns the barriers and latches at which several threads meet, without those that come.
+fn with_sizes(
+    trace: &Trace,
+    objects: &[Object],
+    structures: &[Structure],
+) -> BTreeMap<ObjectId, Arrivals> {
+    let latches = structures
+        .iter()
+        .filter_map(|structure| match structure.pattern {
+            Some(Pattern::Latch { count }) => Some((structure.object, count)),
+            _ => None,
+        });
+    let calls = trace.calls.iter().map(|call| call.operation);
+    let used: BTreeSet<ObjectId> = calls
+        .filter_map(|call| match call {
+            Call::BarrierWait(id) => Some(id),
+            _ => None,
+        })
+        .collect();
+    let lifted = structures.iter().map(|structure| structure.object);
+    let ids: BTreeSet<ObjectId> = used.into_iter().chain(lifted).collect();
+    let barriers = ids.into_iter().filter_map(|id| {
+        let object = objects.get(id.index())?;
+        let is_one = object.kind == ObjectKind::Barrier && !object.is_of_team();
+        Some((id, object.initial.filter(|_| is_one)?))
+    });
+    let all = latches.chain(barriers).filter(|&(_, size)| size >= 2);
+    all.map(|(id, size)| {
+        let arrivals = Arrivals {
+            size: size as usize,
+            ..Arrivals::default()
+        };
+        (id, arrivals)
+    })
+    .collect()
+}
+
+/// Finds out when those that waited for others came: with their event before the one by which the wait was over.
+fn find_begins(
+    trace: &Trace,
+    operations: &Operations,
+    arrivals: &mut BTreeMap<ObjectId, Arrivals>,
+) {
+    let mut ends: BTreeMap<u32, &mut u64> = BTreeMap::new();
+    for part in arrivals.values_mut().flat_map(|own| &mut own.wait) {
+        if operations.waited(part.operation) {
+            ends.insert(operations.event(part.operation), &mut part.came);
+        }
+    }
+    if ends.is_empty() {
+        return;
+    }
+    let mut latest = vec![0; trace.threads.len()];
+    for (number, event) in (0..).zip(&trace.events) {
+        let latest = &mut latest[trace.call(event).thread.index()];
+        if let Some(came) = ends.remove(&number) {
+            *came = *latest;
+        }
+        *latest = event.time.0;
+    }
+}
+
+impl Arrivals {
+    /// Returns how many rounds there are.
+    pub fn rounds(&self) -> usize {
+        self.come.len() / self.size
+    }
+
+    /// Replaces `parts` by those of a round, and `places` by the places of the calls by which threads come, each once.
+    /// Returns whether it is one of each thread.
+    pub fn round(
+        &self,
+        number: usize,
+        (trace, operations): (&Trace, &Operations),
+        parts: &mut Vec<Part>,
+        places: &mut Vec<Option<SiteId>>,
+    ) -> bool {
+        let come = &self.come[number * self.size..(number + 1) * self.size];
+        places.clear();
+        places.extend(come.iter().map(|arrival| site(trace, arrival.event)));
+        places.sort_unstable();
+        places.dedup();
+        parts.clear();
+        parts.extend(come.iter().map(|arrival| Part {
+            thread: arrival.thread as usize,
+            operation: arrival.operation,
+            work: operations.work_nanos(arrival.operation),
+            all: arrival.all,
+            came: time(trace, arrival.event),
+            waits: false,
+            later: 0,
+        }));
+        let is_one_each = (1..come.len()).all(|place| {
+            let mut before = come[..place].iter();
+            before.all(|other| other.thread != come[place].thread)
+        });
+        parts.extend(self.wait.get(number));
+        is_one_each
+    }
+}
+
+/// Returns when an event was, in nanoseconds.
+fn time(trace: &Trace, event: u32) -> u64 {
+    let event = trace.events.get(event as usize);
+    event.map_or(0, |event| event.time.0)
+}
+
+/// Returns where an event's call was made.
+fn site(trace: &Trace, event: u32) -> Option<SiteId> {
+    trace.call(trace.events.get(event as usize)?).site
+}
+
+/// Returns the operation that holds the work before threads meet: where they come by a section of a lock, its beginning.
+fn before_section(operations: &Operations, position: u32, first: u32) -> u32 {
+    let is_section = position >= first + 2
+        && matches!(operations.action(position - 1), Action::Unlock(_))
+        && matches!(operations.action(position - 2), Action::Lock(_));
+    let outside =
+        is_section && operations.work_nanos(position - 2) > operations.work_nanos(position);
+    if outside { position - 2 } else { position }
+}

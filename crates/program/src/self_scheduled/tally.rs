@@ -1,0 +1,122 @@
+//! Whether threads share out what they do in rounds.
+
+use super::Part;
+
+/// Fewer rounds may be so by chance.
+pub(super) const LEAST_ROUNDS: usize = 8;
+
+/// What is not in one piece before threads meet may be this share of the work, in hundredths, at most.
+const MOST_ELSEWHERE: u64 = 20;
+
+/// From who comes first to who comes last goes by at most this share, in hundredths, of what the others did more than who did least.
+const MOST_LEFT: u64 = 90;
+
+/// The same, of one round in four.
+const MUCH_LESS: u64 = 75;
+
+/// What is shared out less unevenly than by so many hundredths may stay as it is.
+const UNEVEN: u64 = 5;
+
+/// What rounds tell of the hypothesis. Times are in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub rounds: usize,
+    /// How many threads the first one had.
+    pub threads: usize,
+    /// The work before threads met, and all.
+    work: u64,
+    all: u64,
+    /// How much sooner all would have come, summed up, than if all had done as much as who did most.
+    uneven: u64,
+    /// The rounds that tell anything.
+    told: usize,
+    /// From who came first to who came last.
+    left: u64,
+    /// What others did more than who did least.
+    more: u64,
+    /// The rounds where the former was much less than the latter.
+    much_less: usize,
+    /// Who came behind the first.
+    others: u64,
+}
+
+impl Tally {
+    /// Adds a round of these parts.
+    pub fn add<'a>(&mut self, round: impl Iterator<Item = &'a Part> + Clone) {
+        let threads = round.clone().count();
+        if self.rounds == 0 {
+            self.threads = threads;
+        }
+        self.rounds += 1;
+        let most = round.clone().map(|part| part.all).max().unwrap_or(0);
+        let sum: u64 = round.clone().map(|part| part.all).sum();
+        self.work += round.clone().map(|part| part.work).sum::<u64>();
+        self.all += sum;
+        self.uneven += most * threads as u64 - sum;
+        let busy = round.filter(|part| 2 * part.all >= most);
+        let came = busy.clone().map(|part| part.came);
+        let (Some(first), Some(until)) = (came.clone().min(), came.max()) else {
+            return;
+        };
+        let least = busy.clone().map(|part| part.all).min().unwrap_or(0);
+        let until_last = (until - first).min(sum);
+        let more_than_least: u64 = busy.clone().map(|part| part.all - least).sum();
+        if more_than_least == 0 {
+            return;
+        }
+        self.told += 1;
+        self.left += until_last;
+        self.more += more_than_least;
+        self.much_less += usize::from(100 * until_last <= MUCH_LESS * more_than_least);
+        self.others += busy.count() as u64 - 1;
+    }
+
+    /// Returns how much a thread mostly has left to do when no iterations are left, where threads take them by themselves.
+    pub fn left_when_none_is(&self) -> Option<u64> {
+        let holds = self.told >= LEAST_ROUNDS
+            && (self.all - self.work) * 100 <= MOST_ELSEWHERE * self.all
+            && self.left * 100 <= MOST_LEFT * self.more
+            && 4 * self.much_less >= self.told
+            && self.uneven * 100 >= UNEVEN * self.all;
+        holds.then(|| self.left / self.others.max(1))
+    }
+}
+
+/// The same where some may only wait for the others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tallies {
+    with_waiting: Tally,
+    without: Tally,
+    /// The work of those that wait for the others, and of these, how many there are.
+    waiting: u64,
+    others: u64,
+    count: u64,
+}
+
+impl Tallies {
+    /// Adds a round.
+    pub fn add(&mut self, round: &[Part]) {
+        let others = round.iter().filter(|part| !part.waits);
+        let own: u64 = others.clone().map(|part| part.work).sum();
+        let all: u64 = round.iter().map(|part| part.work).sum();
+        self.waiting += all - own;
+        self.others += own;
+        self.count += others.clone().count() as u64;
+        self.with_waiting.add(round.iter());
+        self.without.add(others);
+    }
+
+    /// Returns whether those that wait do little before, so that they do not take iterations.
+    pub fn leaves_waiting_out(&self) -> bool {
+        3 * self.waiting * self.count < self.with_waiting.rounds as u64 * self.others
+    }
+
+    /// Returns what those tell that may take iterations.
+    pub fn of_takers(&self) -> &Tally {
+        if self.leaves_waiting_out() {
+            &self.without
+        } else {
+            &self.with_waiting
+        }
+    }
+}
