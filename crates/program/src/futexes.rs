@@ -4,7 +4,7 @@
 //! wake-up's thread changed before. Nobody else can take its place: what a futex stands for is not known, and a mutex's
 //! waiter that got another's wake-up might not pass it on as that one did.
 
-use foretrace_trace::{ObjectId, Outcome};
+use foretrace_trace::{Event, ObjectId, Operation, Outcome, Trace};
 
 use crate::{
     Action,
@@ -12,6 +12,17 @@ use crate::{
     matching::{Edge, OpRef, WokenBy},
     polls::Waited,
 };
+
+/// Who waits again after so much CPU time at most did nothing but look, in nanoseconds: libraries spin that long before they wait.
+const AGAIN: u64 = 10_000;
+
+/// Returns whether a thread that is back from a wait for a futex waits for it again as soon as it has looked: its next event is `after`.
+pub(crate) fn waits_again(trace: &Trace, (back, after): (u32, u32), futex: ObjectId) -> bool {
+    let event = |number: u32| trace.events.get(number as usize);
+    let cpu = |number: u32| event(number).and_then(Event::cpu).map_or(0, |cpu| cpu.0);
+    let operation = event(after).map(|event| trace.call(event).operation);
+    operation == Some(Operation::FutexWait(futex)) && cpu(after) <= cpu(back) + AGAIN
+}
 
 impl Lowering<'_> {
     /// Lowers a wait that did not fail, with those that only continue it.
@@ -58,8 +69,13 @@ impl Lowering<'_> {
 
     /// Returns whether a wait for a futex is one for a lock that is made of it.
     fn takes_lock(&self, wait: OpRef) -> bool {
-        let operation = self.lists[wait.thread as usize].get(wait.index);
-        matches!(operation.action, Action::Lock(_))
+        let action = self.action_of(wait);
+        matches!(action, Action::Lock(_) | Action::TakeToken(_))
+    }
+
+    fn action_of(&self, operation: OpRef) -> Action {
+        let list = &self.lists[operation.thread as usize];
+        list.get(operation.index).action
     }
 
     /// Lowers a wait for an iteration of a loop: like a futex's it needs the one end of that iteration, whenever that comes.
@@ -92,6 +108,9 @@ impl Lowering<'_> {
     }
 
     fn futex_woke(&mut self, release: OpRef, acquire: OpRef, futex: ObjectId) {
+        if self.action_of(acquire) == Action::Pass {
+            return;
+        }
         if !self.takes_lock(acquire) {
             self.set_action(release, Action::Wake(futex));
         }

@@ -28,7 +28,7 @@ fn recording(last: impl Fn(usize) -> usize) -> Program {
         let is_late = |thread: usize| round == 2 && thread == order[1];
         let mut late = String::new();
         for &thread in &order {
-            let work = 100 + 50 * ((thread + round) % THREADS) as u64;
+            let work = 100_000 + 50_000 * ((thread + round) % THREADS) as u64;
             now += work;
             cpu[thread] += work;
             let cpu = cpu[thread];
@@ -76,8 +76,8 @@ fn all_wait_for_whoever_is_last() {
         .flatten()
         .map(SimTime::as_nanos)
         .collect();
-    // In each round somebody works for 200 ns, another one each time.
-    assert_eq!(ends, [0, 1200, 1200, 1200]);
+    // In each round somebody works for 200 us, another one each time.
+    assert_eq!(ends, [0, 1_200_000, 1_200_000, 1_200_000]);
 }
 
 #[test]

@@ -9,23 +9,27 @@ use foretrace_testkit::trace;
 
 const THREADS: usize = 4;
 
+/// For how long each works without the lock, and has the CPU at a time, in nanoseconds.
+const OUTSIDE: u64 = 100_000;
+const TURN: u64 = 40_000;
+
 /// What a thread does next, and for how many nanoseconds.
 #[derive(Clone, Copy)]
 enum Next {
     Works(u64),
     /// It comes back from its wait, with the lock.
     ComesBack,
-    /// It has the lock that was free, and lost the CPU with it.
-    HasLock,
+    /// It has the lock.
+    Holds(u64),
 }
 
-/// A recording of threads that take a lock made of a futex, on one CPU: it is handed to whoever waits, and each works 100 us without it, in
-/// turns of 40 us, and then 10 us with it. Returns how long one thread works, too, in nanoseconds.
-fn convoy(rounds: u64) -> (String, u64) {
+/// A recording of threads that take a lock made of a futex, which so many may have at a time, on one CPU: it is handed to whoever waits, and each works
+/// without it, in turns, and then for so long with it. Returns how long one thread works, too, in nanoseconds.
+fn convoy(rounds: u64, permits: u64, section: u64) -> (String, u64) {
     let mut ready: Vec<(usize, Next)> = (0..THREADS)
-        .map(|thread| (thread, Next::Works(100_000)))
+        .map(|thread| (thread, Next::Works(OUTSIDE)))
         .collect();
-    let (mut waiting, mut is_free) = (VecDeque::new(), true);
+    let (mut waiting, mut free) = (VecDeque::new(), permits);
     let (mut now, mut chance) = (10, 1_u64);
     let (mut cpu, mut done) = ([0; THREADS], [0; THREADS]);
     let mut rows: Vec<String> = ["module prog /prog", "site prog+0x10", "thread main"]
@@ -43,38 +47,43 @@ fn convoy(rounds: u64) -> (String, u64) {
         let mut row = |now: u64, what: &str, cpu: u64| {
             rows.push(format!("{now} T{thread} {what} cpu={cpu}"));
         };
-        let (turn, left) = match next {
-            Next::Works(left) => (left.min(40_000), left.saturating_sub(40_000)),
-            Next::ComesBack => {
-                row(now, "return", cpu[thread]);
-                (10_000, 0)
-            }
-            Next::HasLock => (5_000, 0),
+        if let Next::ComesBack = next {
+            row(now, "return", cpu[thread]);
+        }
+        let all = match next {
+            Next::Works(left) | Next::Holds(left) => left,
+            Next::ComesBack => section,
         };
+        let turn = all.min(TURN);
         now += turn;
         cpu[thread] += turn;
-        if left > 0 {
-            ready.push((thread, Next::Works(left)));
-        } else if matches!(next, Next::Works(_)) && is_free {
-            is_free = false;
-            now += 5_000;
-            cpu[thread] += 5_000;
-            ready.push((thread, Next::HasLock));
-        } else if matches!(next, Next::Works(_)) {
-            row(now, "futex_wait f site=prog+0x10", cpu[thread]);
-            waiting.push_back(thread);
-        } else {
-            if let Some(other) = waiting.pop_front() {
-                row(now, "futex_wake f 1", cpu[thread]);
-                ready.push((other, Next::ComesBack));
-            } else {
-                is_free = true;
+        match next {
+            Next::Works(_) if all > turn => ready.push((thread, Next::Works(all - turn))),
+            Next::Works(_) if free > 0 => {
+                // It loses the CPU with it.
+                free -= 1;
+                now += section / 2;
+                cpu[thread] += section / 2;
+                ready.push((thread, Next::Holds(section / 2)));
             }
-            done[thread] += 1;
-            if done[thread] == rounds {
-                row(now, "terminate", cpu[thread]);
-            } else {
-                ready.push((thread, Next::Works(100_000)));
+            Next::Works(_) => {
+                row(now, "futex_wait f site=prog+0x10", cpu[thread]);
+                waiting.push_back(thread);
+            }
+            _ if all > turn => ready.push((thread, Next::Holds(all - turn))),
+            _ => {
+                if let Some(other) = waiting.pop_front() {
+                    row(now, "futex_wake f 1", cpu[thread]);
+                    ready.push((other, Next::ComesBack));
+                } else {
+                    free += 1;
+                }
+                done[thread] += 1;
+                if done[thread] == rounds {
+                    row(now, "terminate", cpu[thread]);
+                } else {
+                    ready.push((thread, Next::Works(OUTSIDE)));
+                }
             }
         }
     }
@@ -82,22 +91,42 @@ fn convoy(rounds: u64) -> (String, u64) {
     (format!("{head}{}\n", rows.join("\n")), cpu[0])
 }
 
-#[test]
-fn a_lock_made_of_a_futex_is_free_where_threads_come_to_it_at_other_times() {
-    let (text, alone) = convoy(40);
-    let program = Program::from_trace(&trace(&text));
-    assert_eq!(program.structures[0].pattern, Some(Pattern::Lock));
+/// Replays a recording on a CPU for each of its threads; returns when it ends, in nanoseconds.
+fn replayed(program: &Program, model: ModelKind) -> u64 {
     let machine = Machine {
         costs: Costs::default(),
-        ..Machine::new(THREADS as u32, &program)
+        ..Machine::new(THREADS as u32, program)
     };
+    let run = run(program, &machine, model);
+    assert_eq!(run.outcome, Outcome::Completed, "{}", model.name());
+    run.end.as_nanos()
+}
+
+#[test]
+fn a_lock_made_of_a_futex_is_free_where_threads_come_to_it_at_other_times() {
+    let (text, alone) = convoy(40, 1, 10_000);
+    let program = Program::from_trace(&trace(&text));
+    assert_eq!(program.structures[0].pattern, Some(Pattern::Lock));
     for model in [ModelKind::Direct, ModelKind::ClientServer] {
-        let run = run(&program, &machine, model);
-        assert_eq!(run.outcome, Outcome::Completed, "{}", model.name());
         // The three others have it for less than a third of the time.
-        let most = alone * 11 / 10;
-        assert!(run.end.as_nanos() < most, "{}: {}", model.name(), run.end);
+        let end = replayed(&program, model);
+        assert!(end < alone * 11 / 10, "{}: {end}", model.name());
     }
+}
+
+#[test]
+fn as_many_have_a_semaphore_made_of_a_futex_as_had_it() {
+    let (text, _) = convoy(40, 2, 150_000);
+    let program = Program::from_trace(&trace(&text));
+    let initial = 2;
+    assert_eq!(
+        program.structures[0].pattern,
+        Some(Pattern::Semaphore { initial })
+    );
+    // They have it for all of the time. Nobody knows of those who took it and gave it up while it was free.
+    let held = THREADS as u64 * 40 * 150_000 / 2;
+    let end = replayed(&program, ModelKind::Direct);
+    assert!(end > held * 9 / 10 && end < held * 6 / 5, "{end}, {held}");
 }
 
 #[test]

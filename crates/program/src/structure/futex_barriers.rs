@@ -17,7 +17,7 @@ use super::{
     Pattern, Structure,
     plan::{Gift, Plan},
 };
-use crate::{events::Following, lower::NONE};
+use crate::{events::Following, futexes::waits_again, lower::NONE};
 
 /// So often all have to meet.
 const LEAST: usize = 2;
@@ -66,6 +66,13 @@ pub(super) fn recognize(
                 let back = back.map(|back| (back, trace.call(&trace.events[back as usize])));
                 let back = back.filter(|(_, call)| call.operation == Op::Return);
                 let outcome = back.map_or(call.outcome, |(_, call)| call.outcome);
+                // Others came while it looked.
+                if outcome != Outcome::Success
+                    && let at = back.map_or(event, |(back, _)| back)
+                    && waits_again(trace, (at, next.after(at as usize)), futex)
+                {
+                    continue;
+                }
                 let uses = futexes.entry(futex).or_default();
                 uses.wait(call.thread, outcome);
                 let back = back.map(|(back, _)| back);
