@@ -466,8 +466,9 @@ fn who_looks_at_memory_waits_for_the_others_and_does_not_work() {
     let environment = TestEnvironment::new();
     let source = include_str!("../../../../traces/programs/meets.c");
     environment.compile("meets", source, &["-O2", "-g", "-pthread", "-DLOOKS"]);
-    // On two CPUs the longer parts of the work follow each other. On one, who looks does so until the clock ticks, which the recording did not wait for.
-    looking_is_no_work(&environment, "./meets", (2.0..5.0, 0.5..1.1));
+    // On two CPUs the longer parts of the work follow each other. On one, who looks does so until the clock ticks, which the recording did not wait for: the
+    // quicker the machine works, the longer that is beside the work.
+    looking_is_no_work(&environment, "./meets", (2.0..12.0, 0.5..1.1));
 }
 
 #[test]
