@@ -248,7 +248,7 @@ impl LetIn {
         steps.sort_unstable_by_key(|&(event, _)| event);
         let mut logs: BTreeMap<ObjectId, FutexLog> = BTreeMap::new();
         let mut in_vain: BTreeSet<u32> = BTreeSet::new();
-        let (mut let_in, mut free_at) = (Self::default(), 0);
+        let (mut let_in, mut free_at, mut told_at) = (Self::default(), 0, 0);
         let at = |thread: ThreadId, index: u32| OpRef {
             thread: thread.0,
             index,
@@ -258,16 +258,17 @@ impl LetIn {
                 Step::Wait { wait, goes_on } => {
                     let log = logs.entry(wait.futex).or_default();
                     log.wait(at(wait.thread, event), wait.back, None);
+                    told_at = event;
                     if !goes_on {
                         in_vain.insert(event);
                     }
                 }
                 Step::Wake(wake) => {
                     let log = logs.entry(wake.futex).or_default();
-                    for ended in log.wake(at(wake.thread, event), wake.woken.max(1)) {
+                    for ended in log.wake(at(wake.thread, event), wake.woken) {
                         if !after_waits.contains(&event) {
-                            let since = ended.index.max(free_at);
-                            let_in.not_waited.push((wake, since));
+                            // Others may have had it meanwhile, whom nobody told that one waits.
+                            let_in.not_waited.push((wake, told_at.max(free_at)));
                         }
                         if !in_vain.contains(&ended.index) {
                             let of = let_in.pairs.entry(wake.thread).or_default();
