@@ -37,14 +37,25 @@ enum Work {
     Alone,
 }
 
+/// Where they meet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meeting {
+    Barrier,
+    /// At a barrier that a library makes of a futex: the last one wakes the others.
+    Futex,
+}
+
 /// A recording on one CPU of threads that meet again and again; and all that they do, in nanoseconds.
-fn recording(work: Work) -> (Program, u64) {
+fn recording(work: Work, meeting: Meeting) -> (Program, u64) {
     let mut chance = Chance(7);
     let mut rows = String::from(
         "foretrace-text 1\nreturns explicit\nrecording command prog\nrecording cpu 0\nthread main\n",
     );
     (0..THREADS).for_each(|thread| writeln!(rows, "thread T{thread}").expect("it is memory"));
-    let _ = writeln!(rows, "barrier b {THREADS}");
+    let _ = match meeting {
+        Meeting::Barrier => writeln!(rows, "barrier b {THREADS}"),
+        Meeting::Futex => writeln!(rows, "futex b"),
+    };
     for thread in 0..THREADS {
         let _ = writeln!(rows, "0 main create T{thread} cpu=0");
     }
@@ -67,6 +78,7 @@ fn recording(work: Work) -> (Program, u64) {
         let mut ready: Vec<usize> = (0..THREADS).collect();
         let first = chance.below(THREADS as u64) as usize;
         ready.rotate_left(first);
+        let mut last = first;
         while !ready.is_empty() {
             let thread = ready.remove(0);
             let mut slice = SLICE / 2 + chance.below(SLICE);
@@ -85,13 +97,21 @@ fn recording(work: Work) -> (Program, u64) {
                 all += step;
             }
             if own[thread] == 0 && list.is_empty() {
-                let _ = writeln!(rows, "{now} T{thread} barrier_wait b cpu={}", cpu[thread]);
+                last = thread;
+                let call = match meeting {
+                    Meeting::Barrier => "barrier_wait b".to_owned(),
+                    Meeting::Futex if ready.is_empty() => format!("futex_wake b {}", THREADS - 1),
+                    Meeting::Futex => "futex_wait b".to_owned(),
+                };
+                let _ = writeln!(rows, "{now} T{thread} {call} cpu={}", cpu[thread]);
             } else {
                 ready.push(thread);
             }
         }
         for (thread, cpu) in cpu.iter().enumerate() {
-            let _ = writeln!(rows, "{now} T{thread} return cpu={cpu}");
+            if meeting == Meeting::Barrier || thread != last {
+                let _ = writeln!(rows, "{now} T{thread} return cpu={cpu}");
+            }
         }
     }
     for (thread, cpu) in cpu.iter().enumerate() {
@@ -114,26 +134,27 @@ fn speedup(program: &Program, all: u64) -> f64 {
 
 #[test]
 fn iterations_that_threads_take_are_dealt_out_evenly() {
-    let (program, all) = recording(Work::Taken);
-    let told = |warning: &String| {
-        warning.starts_with("4 threads share out what they do before they meet at barrier b")
-    };
-    assert!(program.warnings.iter().any(told), "{:?}", program.warnings);
-    let worked: u64 = program
-        .operations
-        .iter()
-        .map(|operation| operation.work_nanos)
-        .sum();
-    assert_eq!(worked, all, "nothing is lost");
-    // Five iterations of 0.3 ms each, and half of one that the last of all is at.
-    let speedup = speedup(&program, all);
-    assert!((3.5..3.85).contains(&speedup), "{speedup}");
+    for (meeting, name) in [(Meeting::Barrier, "b"), (Meeting::Futex, "barrier of b")] {
+        let (program, all) = recording(Work::Taken, meeting);
+        let begin = format!("4 threads share out what they do before they meet at barrier {name} ");
+        let told = |warning: &String| warning.starts_with(&begin);
+        assert!(program.warnings.iter().any(told), "{:?}", program.warnings);
+        let worked: u64 = program
+            .operations
+            .iter()
+            .map(|operation| operation.work_nanos)
+            .sum();
+        assert_eq!(worked, all, "nothing is lost");
+        // Five iterations of 0.3 ms each, and half of one that the last of all is at.
+        let speedup = speedup(&program, all);
+        assert!((3.5..3.85).contains(&speedup), "{speedup}");
+    }
 }
 
 #[test]
 fn what_each_has_for_itself_stays_with_it() {
     for (work, least, most) in [(Work::Dealt, 3.2, 3.7), (Work::Alone, 0.99, 1.01)] {
-        let (program, all) = recording(work);
+        let (program, all) = recording(work, Meeting::Barrier);
         assert_eq!(program.warnings, [""; 0]);
         let speedup = speedup(&program, all);
         assert!((least..most).contains(&speedup), "{speedup}");

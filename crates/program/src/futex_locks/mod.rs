@@ -63,7 +63,11 @@ impl FutexLocks {
         if trace.recording.is_none() || trace.returns != Returns::Explicit || !waits {
             return locks;
         }
-        let candidates = candidates::collect(trace, next);
+        let mut candidates = candidates::collect(trace, next);
+        candidates.retain(|uses| {
+            let mut known = structures.iter().map(|structure| structure.object);
+            known.all(|object| object != uses.waits[0].futex)
+        });
         if candidates.is_empty() {
             return locks;
         }

@@ -118,12 +118,14 @@ fn with_sizes(
             _ => None,
         })
         .collect();
-    let lifted = structures.iter().map(|structure| structure.object);
-    let ids: BTreeSet<ObjectId> = used.into_iter().chain(lifted).collect();
-    let barriers = ids.into_iter().filter_map(|id| {
-        let object = objects.get(id.index())?;
+    let barriers = (0..).zip(objects).filter_map(|(index, object)| {
+        let id = ObjectId::from_index(index);
+        let recorded = trace.objects.get(index);
+        // What conditions and futexes are, no call names.
+        let is_lifted = recorded.is_none_or(|object| object.kind != ObjectKind::Barrier);
         let is_one = object.kind == ObjectKind::Barrier && !object.is_of_team();
-        Some((id, object.initial.filter(|_| is_one)?))
+        let size = object.initial.filter(|_| is_one)?;
+        (is_lifted || used.contains(&id)).then_some((id, size))
     });
     let all = latches.chain(barriers).filter(|&(_, size)| size >= 2);
     all.map(|(id, size)| {
