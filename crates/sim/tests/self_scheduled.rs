@@ -78,7 +78,7 @@ fn recording(work: Work, meeting: Meeting) -> (Program, u64) {
         let mut ready: Vec<usize> = (0..THREADS).collect();
         let first = chance.below(THREADS as u64) as usize;
         ready.rotate_left(first);
-        let mut last = first;
+        let mut waker = first;
         while !ready.is_empty() {
             let thread = ready.remove(0);
             let mut slice = SLICE / 2 + chance.below(SLICE);
@@ -97,7 +97,7 @@ fn recording(work: Work, meeting: Meeting) -> (Program, u64) {
                 all += step;
             }
             if own[thread] == 0 && list.is_empty() {
-                last = thread;
+                waker = thread;
                 let call = match meeting {
                     Meeting::Barrier => "barrier_wait b".to_owned(),
                     Meeting::Futex if ready.is_empty() => format!("futex_wake b {}", THREADS - 1),
@@ -109,7 +109,7 @@ fn recording(work: Work, meeting: Meeting) -> (Program, u64) {
             }
         }
         for (thread, cpu) in cpu.iter().enumerate() {
-            if meeting == Meeting::Barrier || thread != last {
+            if meeting == Meeting::Barrier || thread != waker {
                 let _ = writeln!(rows, "{now} T{thread} return cpu={cpu}");
             }
         }
