@@ -3,8 +3,8 @@
 use core::ffi::c_int;
 
 use foretrace_recorder::{
-    Kind, OUTCOME_FAILED, OUTCOME_PENDING, OUTCOME_SUCCESS, Slot, outcome_of, record, record_busy,
-    record_release, returned, returned_from_wait, turns, woke,
+    Kind, OUTCOME_FAILED, OUTCOME_PENDING, OUTCOME_SUCCESS, Slot, outcome_of, record,
+    record_acquisition, record_busy, record_release, returned, returned_from_wait, turns, woke,
 };
 
 pub use crate::init::recording;
@@ -80,7 +80,11 @@ pub fn acquire(
     wait: impl FnOnce() -> c_int,
 ) -> c_int {
     let result = attempt();
-    if result == 0 || result == libc::EOWNERDEAD {
+    if result == 0 {
+        record_acquisition(kind, object, site);
+        return result;
+    }
+    if result == libc::EOWNERDEAD {
         record(kind, object, outcome_of(result), site);
         return result;
     }

@@ -11,8 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Two, since what is done with one again and again takes no space. */
-static pthread_mutex_t mutexes[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+/* Several, since what is done with a few again and again takes no space. */
+enum { MUTEXES = 16 };
+static pthread_mutex_t mutexes[MUTEXES];
 
 static void *work(void *unused) { return unused; }
 
@@ -37,8 +38,8 @@ int main(int argc, char **argv) {
         return 3;
     }
     for (int i = 0; i < 20000; i++) {
-        pthread_mutex_lock(&mutexes[i % 2]);
-        pthread_mutex_unlock(&mutexes[i % 2]);
+        pthread_mutex_lock(&mutexes[i % MUTEXES]);
+        pthread_mutex_unlock(&mutexes[i % MUTEXES]);
     }
     printf("%d", pthread_create(&thread, NULL, work, NULL));
     printf(" %d\n", pthread_join(thread, NULL));

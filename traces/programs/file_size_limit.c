@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-/* Two, since what is done with one again and again takes no space. */
-static pthread_mutex_t mutexes[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+/* Several, since what is done with a few again and again takes no space. */
+enum { MUTEXES = 16 };
+static pthread_mutex_t mutexes[MUTEXES];
 
 static void *work(void *unused) { return unused; }
 
@@ -13,8 +14,8 @@ int main(void) {
     pthread_t thread;
     setrlimit(RLIMIT_FSIZE, &limit);
     for (int i = 0; i < 20000; i++) {
-        pthread_mutex_lock(&mutexes[i % 2]);
-        pthread_mutex_unlock(&mutexes[i % 2]);
+        pthread_mutex_lock(&mutexes[i % MUTEXES]);
+        pthread_mutex_unlock(&mutexes[i % MUTEXES]);
     }
     printf("%d", pthread_create(&thread, NULL, work, NULL));
     printf(" %d\n", pthread_join(thread, NULL));

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <sys/time.h>
 
-static pthread_mutex_t mutexes[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+static pthread_mutex_t mutexes[16];
 
 int main(int argc, char **argv) {
     int count = argc > 2 ? atoi(argv[2]) : 1;

@@ -2,8 +2,8 @@
  *
  *     cc -O2 -pthread lock_cost.c && ./a.out [PAIRS [MUTEXES [THREADS]]]
  *
- * Each thread locks its own mutexes in turn; with more than one, no pair is like the one before. `cargo xtask bench`
- * runs it alone and recorded. */
+ * Each thread locks its own mutexes in turn; with more than four, no pair is counted in place of being recorded. `cargo
+ * xtask bench` runs it alone and recorded. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

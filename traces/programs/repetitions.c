@@ -6,6 +6,7 @@
 #include <sys/time.h>
 
 static pthread_mutex_t often = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t few[3];
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 static sem_t handled;
 static volatile int signals;
@@ -35,6 +36,18 @@ int main(void) {
     for (int i = 0; i < 1000000; i++) {
         pthread_mutex_lock(&often);
         pthread_mutex_unlock(&often);
+    }
+    for (int i = 0; i < 100000; i++) {
+        pthread_mutex_lock(&few[0]);
+        pthread_mutex_unlock(&few[0]);
+        pthread_mutex_lock(&few[1]);
+        /* Now and then something else happens while it is held. */
+        int inside = i % 100 == 99;
+        if (inside && pthread_mutex_trylock(&few[2]) == 0) pthread_mutex_unlock(&few[2]);
+        pthread_mutex_unlock(&few[1]);
+        if (inside) continue;
+        pthread_mutex_lock(&few[2]);
+        pthread_mutex_unlock(&few[2]);
     }
     setitimer(ITIMER_REAL, &never, NULL);
     for (int i = 0; i < 1000; i++) {

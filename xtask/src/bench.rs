@@ -9,6 +9,9 @@ use crate::run::{cargo, in_directory, root, step};
 /// Lock and unlock pairs of one run.
 const PAIRS: u64 = 5_000_000;
 
+/// As many mutexes in turn that each pair is recorded: those of a few are counted.
+const MUTEXES: &str = "16";
+
 /// Runs of each kind; they alternate, so that both see the same state of the machine.
 const ROUNDS: usize = 7;
 
@@ -73,8 +76,7 @@ fn recording_in(directory: &Path) -> Result<(), String> {
     let program = crate::subjects::compile(directory, "lock_cost", &[])?;
     let trace = directory.join("lock_cost.ftrace");
     let foretrace = root().join("target/release/foretrace");
-    // Two mutexes in turn: none of what is counted instead of recorded.
-    let arguments = [PAIRS.to_string(), "2".to_owned()];
+    let arguments = [PAIRS.to_string(), MUTEXES.to_owned()];
     let (mut alone, mut recorded) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         alone.push(nanos(Command::new(&program).args(&arguments))?);
@@ -136,7 +138,11 @@ fn threads(directory: &Path, program: &Path) -> Result<(), String> {
 
 /// Returns the arguments of a run with so many threads.
 fn pairs_of(threads: usize) -> [String; 3] {
-    [PAIRS_EACH.to_string(), "2".to_owned(), threads.to_string()]
+    [
+        PAIRS_EACH.to_string(),
+        MUTEXES.to_owned(),
+        threads.to_string(),
+    ]
 }
 
 /// Records so many processes at once, of so many threads each. Returns the mean of what they say a pair costs.

@@ -21,7 +21,7 @@ const MANY_THREADS: u32 = 64;
 static HELD_BACK: AtomicBool = AtomicBool::new(false);
 
 /// What chunks grow to: their pages are made present at once, which holds the thread up.
-const LARGEST_CHUNK_BYTES: usize = 512 << 10;
+pub(crate) const LARGEST_CHUNK_BYTES: usize = 512 << 10;
 
 /// Gives the thread a new chunk, unless a signal handler did so meanwhile, or whoever runs is not to record anything.
 pub(crate) fn make_room(state: &ThreadState, bytes: u64) -> bool {
@@ -78,6 +78,7 @@ pub(crate) fn adopt(state: &ThreadState, chunk: u64) {
         .number_plus_one
         .set(header.thread.load(Ordering::Relaxed) + 1);
     state.repeated.forget();
+    state.streak.forget();
     state.end.set(0);
     state.cursor.set(chunk + size_of::<ChunkHeader>() as u64);
     state.end.set(chunk + header.length.load(Ordering::Relaxed));
@@ -159,6 +160,7 @@ pub(crate) fn new_events_chunk(thread: u32, sequence: u32) -> Option<u64> {
 pub(crate) fn retire(state: &ThreadState) {
     let _signals = sys::block_signals();
     state.repeated.forget();
+    state.streak.forget();
     state.end.set(0);
     state.cursor.set(0);
     release(state.previous_chunk.replace(0));

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use foretrace_trace::journal::layout::{Header, Kind, REPETITIONS_RECORDED};
 
 use crate::buffer::{STEP, erase, record, room};
-use crate::section::record_release;
+use crate::section::{record_acquisition, record_release};
 use crate::state::ThreadState;
 use crate::{clock, message, stack, sys};
 
@@ -260,15 +260,17 @@ fn costs_between(state: &ThreadState, start: u64, between: &dyn Fn()) -> [u64; 3
     let took = |begin: &dyn Fn(), each: &dyn Fn()| {
         let begin = || {
             state.repeated.forget();
+            state.streak.begin_anew();
             begin();
         };
         let least = least(state, start, &begin, (RECORDS, each));
         state.repeated.forget();
+        state.streak.begin_anew();
         least
     };
     let section = || {
         between();
-        record(Kind::MutexLock, object, 0, lock);
+        record_acquisition(Kind::MutexLock, object, lock);
         between();
         record_release(Kind::MutexUnlock, object, unlock);
     };

@@ -59,6 +59,7 @@ pub mod sets;
 pub mod sockets;
 pub mod stack;
 mod state;
+mod streak;
 pub mod sys;
 pub mod thread;
 pub mod turns;
@@ -75,7 +76,7 @@ pub use {
         OUTCOME_WAITED_FOR_ALL, TASK_NEEDS, TASK_WRITES, UNDONE,
     },
     outcome::outcome_of,
-    section::{Release, record_busy, record_release},
+    section::{Release, record_acquisition, record_busy, record_release},
     state::{FRAME_OFFSET, SITES, ThreadState},
     unread::{returned_from_wait, woke},
 };

@@ -1,4 +1,4 @@
-//! Sections: a lock and its unlock in one record, and many equal ones in one more.
+//! Sections: a lock and its unlock in one record.
 //!
 //! Most locks are given up before their thread does anything else that is recorded. Then the unlock changes the
 //! lock's record instead of making one, see [`Section`]. A program that does the same again and again, as those do
@@ -16,6 +16,7 @@ use foretrace_trace::journal::layout::{
 
 use crate::buffer::{self, STEP, Slot, fill};
 use crate::state::ThreadState;
+use crate::streak::{self, Done, section_tail};
 use crate::{clock, stack, turns, unread};
 
 /// Where a release was recorded, for the rare one that fails.
@@ -52,9 +53,8 @@ impl Release {
         let at = self.at & !(MERGED | COUNTED);
         let state = ThreadState::current();
         if self.at & COUNTED != 0 {
-            let tail = state.repeated.tail.get();
-            uncount(at);
-            if let Some(acquisition) = Kind::from_byte((tail >> 8) as u8) {
+            let tail = streak::uncount(at);
+            if let Some(acquisition) = Kind::from_byte(tail as u8) {
                 buffer::record(acquisition, object, OUTCOME_SUCCESS, tail >> 16);
             }
         } else if self.at & MERGED != 0 {
@@ -82,11 +82,12 @@ fn divide(at: u64) {
     record.tsc.store(tsc, relaxed);
 }
 
-/// Takes the latest one out of a repetition again.
-fn uncount(counts_at: u64) {
-    let counts = record_at(counts_at);
-    let count = counts.tail.load(Ordering::Relaxed).wrapping_sub(1 << 8);
-    counts.tail.store(count, Ordering::Relaxed);
+/// Records an acquisition of what was free.
+#[inline]
+pub fn record_acquisition(kind: Kind, object: u64, site: u64) {
+    if !streak::count_acquisition(ThreadState::current(), kind, object, site) {
+        buffer::record(kind, object, OUTCOME_SUCCESS, site);
+    }
 }
 
 /// Records a release that is about to be done.
@@ -97,6 +98,12 @@ pub fn record_release(kind: Kind, object: u64, site: u64) -> Release {
         return Release::of(buffer::record(kind, object, OUTCOME_SUCCESS, site));
     }
     let state = ThreadState::current();
+    if let Some(counts) = streak::count_release(state, kind, object, site) {
+        return Release {
+            at: counts | MERGED | COUNTED,
+            tsc: 0,
+        };
+    }
     let tsc = clock::tsc();
     let cursor = state.cursor.get();
     if clock::undisturbed() {
@@ -146,14 +153,8 @@ fn release_disturbed(
     Release::of(slot)
 }
 
-/// Returns the last eight bytes of the section that an acquisition with these begins.
 #[inline]
-fn section_tail(acquisition: u64) -> u64 {
-    acquisition & !0xffff | (acquisition & 0xff) << 8 | Kind::Section as u64
-}
-
-#[inline]
-fn record_at(at: u64) -> &'static Record {
+pub(crate) fn record_at(at: u64) -> &'static Record {
     // SAFETY: the callers' places lie in the thread's chunk: a record right before the cursor, or the chunk's header.
     unsafe { &*(at as *const Record) }
 }
@@ -181,9 +182,16 @@ fn merge(
     let word = section.object(object);
     let tail = section_tail(acquisition);
     let times = again(state, at, word, tail);
-    if times > REPETITIONS_RECORDED
-        && matches!(kind, Kind::MutexUnlock)
-        && let Some(counts) = count_section(state, cursor, tsc, section)
+    let done = Done {
+        at,
+        tsc,
+        section,
+        words: (word, tail),
+        follows: state.repeated.end.get() == at,
+        times,
+    };
+    if matches!(kind, Kind::MutexUnlock)
+        && let Some(counts) = streak::count(state, cursor, &done)
     {
         return Some(Release {
             at: counts | MERGED | COUNTED,
@@ -218,52 +226,6 @@ fn again(state: &ThreadState, at: u64, object: u64, tail: u64) -> u32 {
     times
 }
 
-/// Counts the section whose acquisition is the last record. Returns where the counts are; `None` if there is no room.
-#[inline(never)]
-fn count_section(state: &ThreadState, cursor: u64, tsc: u64, section: Section) -> Option<u64> {
-    let repeated = &state.repeated;
-    let at = cursor - STEP;
-    let record = record_at(at);
-    if repeated.counted_until.get() == at {
-        count(at, tsc, u64::from(section.held));
-        record.tail.store(Repetition::tail(0), Ordering::Release);
-        // Where a signal handler recorded behind it, the place is left to nobody.
-        state.move_cursor(cursor, at);
-        repeated.end.set(at);
-        return Some(at - STEP);
-    }
-    // The acquisition's record becomes a repetition's first; what belongs to it comes behind.
-    let end = cursor + STEP;
-    if end > state.end.get() || !state.move_cursor(cursor, end) {
-        return None;
-    }
-    begin_counts(cursor, tsc, u64::from(section.held));
-    let tail = repeated.tail.get() & !0xff | Kind::Repetition as u64;
-    record
-        .object
-        .store(repeated.object.get(), Ordering::Relaxed);
-    record.tail.store(tail, Ordering::Release);
-    repeated.counted_until.set(end);
-    repeated.end.set(end);
-    Some(cursor)
-}
-
-fn begin_counts(at: u64, tsc: u64, held: u64) {
-    fill(at, tsc, held, Repetition::tail(1));
-}
-
-/// Counts one more into the repetition that ends at a place.
-#[inline]
-fn count(until: u64, tsc: u64, held: u64) {
-    let counts = record_at(until - STEP);
-    let relaxed = Ordering::Relaxed;
-    let sum = counts.object.load(relaxed).wrapping_add(held);
-    counts.object.store(sum, relaxed);
-    let count = counts.tail.load(relaxed).wrapping_add(1 << 8);
-    counts.tail.store(count, relaxed);
-    counts.tsc.store(tsc, relaxed);
-}
-
 /// Records a try that did not get its object; or, when the thread does nothing else, counts it.
 pub fn record_busy(kind: Kind, object: u64, site: u64) {
     if stack::depth() != 0 {
@@ -279,12 +241,15 @@ pub fn record_busy(kind: Kind, object: u64, site: u64) {
     let fits = object >> SECTION_BITS == 0;
     if undisturbed && again(state, cursor, object, tail) > REPETITIONS_RECORDED && fits {
         if repeated.counted_until.get() == cursor {
-            count(cursor, tsc, 0);
+            let counts = record_at(cursor - STEP);
+            let count = counts.tail.load(Ordering::Relaxed) + Repetition::COUNTED;
+            counts.tail.store(count, Ordering::Relaxed);
+            counts.tsc.store(tsc, Ordering::Relaxed);
             return;
         }
         let end = cursor + 2 * STEP;
         if end <= state.end.get() && state.move_cursor(cursor, end) {
-            begin_counts(cursor + STEP, tsc, 0);
+            fill(cursor + STEP, tsc, 0, Repetition::tail(1));
             fill(cursor, tsc, object, tail & !0xff | Kind::Repetition as u64);
             repeated.counted_until.set(end);
             repeated.end.set(end);

@@ -9,8 +9,10 @@ use core::cell::Cell;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+use crate::streak::Streak;
+
 /// The bytes reserved for each thread.
-const BYTES: usize = 384;
+const BYTES: usize = 512;
 
 /// The depths in OpenMP regions whose call sites are told apart.
 pub const SITES: usize = 4;
@@ -138,6 +140,8 @@ pub struct ThreadState {
     pub(crate) looks: Cell<u16>,
     /// What the thread does again and again.
     pub(crate) repeated: Repeated,
+    /// The sections that are counted, not recorded.
+    pub(crate) streak: Streak,
 }
 
 /// The latest section, or failed try, and how often the thread did the same before.
@@ -149,7 +153,7 @@ pub(crate) struct Repeated {
     pub object: Cell<u64>,
     /// Its last eight bytes.
     pub tail: Cell<u64>,
-    /// Where the repetition ends that counts it; 0 for none.
+    /// Where the repetition of failed tries ends that counts it; 0 for none.
     pub counted_until: Cell<u64>,
     /// How many equal ones came right before.
     pub times: Cell<u32>,
@@ -225,8 +229,8 @@ impl ThreadState {
 
     /// Returns a number that changes with all that the thread records, and with what is counted in place of that.
     pub fn place(&self) -> u64 {
-        let times = self.repeated.times.get();
-        self.cursor.get().wrapping_add(times.into())
+        let times = u64::from(self.repeated.times.get()) + u64::from(self.streak.counted());
+        self.cursor.get().wrapping_add(times)
     }
 
     /// Moves the cursor by one instruction, unless a signal handler moved it meanwhile. Returns whether it did.
@@ -260,6 +264,7 @@ impl ThreadState {
         self.read_at.set(0);
         self.unread.set(false);
         self.repeated.forget();
+        self.streak.forget();
         self.region_end.set(0);
         self.burst.set(0);
         self.tries.set(0);

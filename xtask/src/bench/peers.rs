@@ -96,11 +96,8 @@ fn subjects(directory: &Path) -> Result<Vec<Subject>, String> {
     let mut subjects = Vec::new();
     let own = [
         ("lock + unlock, one mutex", "lock_cost", "2000000 1"),
-        (
-            "lock + unlock, two mutexes in turn",
-            "lock_cost",
-            "2000000 2",
-        ),
+        ("lock + unlock, 3 mutexes in turn", "lock_cost", "2000000 3"),
+        ("lock + unlock, 16 mutexes", "lock_cost", "2000000 16"),
         ("poll under a lock, with work", "lock_and_work", "2000000"),
         ("condition variable, a round", "cond_ping_pong", "50000"),
     ];

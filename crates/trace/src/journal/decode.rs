@@ -7,10 +7,11 @@ use super::file::{Journal, JournalThread, RawRecord};
 use super::hash::FastMap;
 use super::layout::{
     Kind, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED, OUTCOME_PENDING, OUTCOME_SUCCESS,
-    SECTION_BITS, Unread, release_of, section_tsc,
+    REPETITIONS_RECORDED, SECTION_BITS, Unread, release_of, section_tsc,
 };
 use super::records::Records;
 use super::shares::Shares;
+use super::streaks::{self, Member, divide};
 
 /// What a wait that had not come back at the end is given as its outcome: `EINTR`, interrupted by the end.
 const INTERRUPTED: u8 = OUTCOME_FAILED + 4;
@@ -359,41 +360,91 @@ impl<'a> Decoder<'a> {
         self.emit(event);
     }
 
-    /// Makes one event of a repetition, at its end.
-    #[expect(clippy::cast_sign_loss, reason = "a difference that is not negative")]
+    /// Makes one event of a repetition, at its end; or, of several mutexes in turn or of few sections, two of each of these.
     fn repetition(&mut self, record: RawRecord) {
-        let Some(counts) = self.records.following(Kind::Extension) else {
+        let Some(member) = Member::read(record, &mut self.records) else {
             return;
         };
-        let count = u64::from(counts.outcome) | counts.site << 8;
-        if count == 0 {
-            return;
+        let members = streaks::take_others(member, &mut self.records);
+        let is_one = members.len() == 1;
+        if is_one && (member.is_each_timed() || member.count > REPETITIONS_RECORDED.into()) {
+            self.repeated(&member);
+        } else {
+            self.in_turn(&members);
         }
-        let busy = record.outcome == OUTCOME_BUSY;
-        let each = if busy {
+        self.counted_until = members.iter().map(|member| member.until).max();
+        for member in members.iter().filter(|member| member.has_begun) {
+            let tsc = self.near;
+            let acquisition = RawRecord {
+                tsc,
+                ..member.acquisition
+            };
+            let event = self.decode_at_cost(acquisition, 0.0);
+            self.emit(event);
+        }
+    }
+
+    #[expect(clippy::cast_sign_loss, reason = "a difference that is not negative")]
+    fn repeated(&mut self, member: &Member) {
+        let Member {
+            acquisition, count, ..
+        } = *member;
+        let each = if acquisition.outcome == OUTCOME_BUSY {
             self.overhead_per_event
         } else {
             self.overhead_per_repetition
         };
         self.overhead += each * count as f64;
-        let (object, distance) = divide(record.object);
         let at_end = RawRecord {
-            tsc: counts.tsc,
-            object,
-            outcome: if busy { OUTCOME_BUSY } else { OUTCOME_SUCCESS },
-            ..record
+            tsc: member.until,
+            kind: Kind::Repetition,
+            ..acquisition
         };
         let event = self.decode_at_cost(at_end, 0.0);
-        // About half of the recorder's work for each lies between lock and unlock.
-        let recorder = each / 2.0 * count as f64;
-        let held = self.scale.exact_nanos(counts.object as f64) - recorder;
+        let held = self.held(member) * count as f64;
         self.emit(Decoded {
             second: count,
-            third: held.max(0.0) as u64,
-            release_site: record.site.wrapping_add_signed(distance),
+            third: held as u64,
+            release_site: member.release_site,
             ..event
         });
-        self.counted_until = Some(counts.tsc);
+    }
+
+    /// Returns for how long a section of a streak was held in the mean, in nanoseconds.
+    fn held(&self, member: &Member) -> f64 {
+        let ticks = member.held();
+        let each = if member.is_each_timed() {
+            self.overhead_per_repetition
+        } else {
+            self.overhead_per_section
+        };
+        // About half of the recorder's work for each lies between lock and unlock.
+        (self.scale.exact_nanos(ticks) - each / 2.0).max(0.0)
+    }
+
+    #[expect(clippy::cast_sign_loss, reason = "no time is negative")]
+    fn in_turn(&mut self, members: &[Member]) {
+        let held: Vec<u64> = members
+            .iter()
+            .map(|member| (self.held(member) / self.scale.exact_nanos(1.0)) as u64)
+            .collect();
+        for turn in streaks::turns(members) {
+            let member = &members[turn.member];
+            let acquisition = RawRecord {
+                tsc: turn.tsc.saturating_sub(held[turn.member]),
+                ..member.acquisition
+            };
+            let event = self.decode_at_cost(acquisition, 0.0);
+            self.emit(event);
+            let release = RawRecord {
+                tsc: turn.tsc,
+                kind: streaks::released_by(member),
+                site: member.release_site,
+                ..acquisition
+            };
+            let event = self.decode_at_cost(release, self.overhead_per_repetition);
+            self.emit(event);
+        }
     }
 
     fn call(&mut self, record: RawRecord) {
@@ -529,12 +580,6 @@ fn restore(record: &mut RawRecord, near: u64) {
         record.tsc = tsc;
         record.object = divide(record.object).0;
     }
-}
-
-/// Divides the object's place of a section into the object and the distance of the call sites.
-fn divide(word: u64) -> (u64, i64) {
-    let distance = word.cast_signed() >> SECTION_BITS;
-    (word & ((1 << SECTION_BITS) - 1), distance)
 }
 
 impl Iterator for Decoder<'_> {

@@ -1,4 +1,4 @@
-//! The journal's bytes, version 2. All numbers are little-endian.
+//! The journal's bytes, version 3. All numbers are little-endian.
 //!
 //! ```text
 //! +---------------------+ 0
@@ -34,8 +34,9 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 /// The first eight bytes of a journal.
 pub const MAGIC: [u8; 8] = *b"FTJOURNL";
 
-/// The version of this layout. What version 1 holds means the same in this one, which adds [`Unread`].
-pub const VERSION: u32 = 2;
+/// The version of this layout. What the versions before hold means the same in this one. Version 2 added [`Unread`], this one what
+/// [`Repetition`] holds beside how many there were.
+pub const VERSION: u32 = 3;
 
 /// The first version of this layout.
 pub const FIRST_VERSION: u32 = 1;
@@ -347,28 +348,69 @@ pub const fn section_tsc(stored: u64, near: u64) -> u64 {
     near.wrapping_add(difference.cast_unsigned())
 }
 
-/// What follows more than this many equal sections, or failed tries, without anything else in between is counted.
+/// What follows more than this many equal sections, or failed tries, without anything else in between is counted; and what follows as many
+/// sections quickly that were like one of the few before.
 pub const REPETITIONS_RECORDED: u32 = 256;
 
-/// Many equal sections, or failed tries, that a thread did one after the other, and nothing else, within one
-/// undisturbed stretch. They follow at least [`REPETITIONS_RECORDED`] of them that were recorded one by one.
+/// Many sections alike, or failed tries, of one mutex at one place, that a thread did one after the other within one undisturbed stretch, and nothing else
+/// but sections of a few other mutexes, or places, in between. Those are counted likewise, in repetitions that stand side by side: a streak. What is
+/// repeated was recorded one by one before, or was like what was.
 ///
 /// It is two records. The first is as of the first section, but for the kind and but for `tsc`, which is the first
 /// acquisition's; of failed tries the outcome byte is [`OUTCOME_BUSY`]. In the second, an [`Kind::Extension`], `tsc`
-/// is the counter at the last release or try, the object's place holds the ticks of all sections together, and the
-/// 56 bits above the kind's byte how many there were. In this order they are stored.
+/// is the counter at the last release or try for which it was read, and the object's place holds the ticks of the sections for which it was read. Of the bits above the kind's byte, 40 tell how
+/// many sections or tries there were, the next 15 for how many of the sections the counter was read, 0 for all, and the uppermost whether a further one has begun. In this order they are stored.
 ///
-/// Each acquisition is recorded behind it as always, and becomes an extension that belongs to nothing when its
+/// The acquisition of a section for which the counter is read is recorded behind them as always, and becomes an extension that belongs to nothing when its
 /// release was counted. A program that is killed in between leaves one that is older than the last release: it was
-/// counted.
+/// counted. Of others nothing is written but the second record's last eight bytes; where the uppermost bit stays set, something else came before the release.
 #[derive(Clone, Copy, Debug)]
 pub struct Repetition;
 
 impl Repetition {
-    /// Returns the last eight bytes of the second record.
+    /// How many sections are counted one after the other without reading the counter.
+    pub const MOST_UNTIMED: u32 = 7;
+
+    /// For how many the counter is said to have been read, at most.
+    pub const MOST_TIMED: u64 = (1 << 15) - 1;
+
+    /// Added to the second record's last eight bytes, counts one more.
+    pub const COUNTED: u64 = 1 << 8;
+
+    /// Says that the counter was read for one more.
+    pub const TIMED: u64 = 1 << 48;
+
+    /// Says that a further section has begun.
+    pub const ACQUIRED: u64 = 1 << 63;
+
+    /// Says that it has ended, which counts.
+    pub const RELEASED: u64 = Self::ACQUIRED.wrapping_add(Self::COUNTED);
+
+    /// Stands where a section was recorded that was counted then: an extension that belongs to nothing.
+    pub const NOTHING: u64 = Self::tail(0);
+
+    /// Returns the last eight bytes of the second record, of so many.
     #[inline]
     pub const fn tail(count: u64) -> u64 {
         (Kind::Extension as u64) | count << 8
+    }
+
+    /// Returns how many there were, of the second record's last eight bytes.
+    #[inline]
+    pub const fn count(tail: u64) -> u64 {
+        (tail % Self::TIMED) >> 8
+    }
+
+    /// Returns for how many sections the counter was read; 0 for all.
+    #[inline]
+    pub const fn timed(tail: u64) -> u64 {
+        (tail / Self::TIMED) & Self::MOST_TIMED
+    }
+
+    /// Returns whether a further section has begun.
+    #[inline]
+    pub const fn has_begun(tail: u64) -> bool {
+        tail & Self::ACQUIRED != 0
     }
 }
 

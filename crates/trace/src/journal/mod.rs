@@ -51,6 +51,8 @@ mod shared;
 #[cfg(feature = "std")]
 mod shares;
 #[cfg(feature = "std")]
+mod streaks;
+#[cfg(feature = "std")]
 mod tail_calls;
 #[cfg(feature = "std")]
 mod undone;

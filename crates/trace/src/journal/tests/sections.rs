@@ -104,3 +104,86 @@ fn an_acquisition_that_was_counted_is_not_told_again() {
         ["1000 main lock_sections", "1010 main lock"]
     );
 }
+
+#[test]
+fn sections_for_which_the_counter_was_not_read_take_as_long_as_the_others() {
+    let mut draft = repetition();
+    let extension = draft.cursor - layout::RECORD_BYTES;
+    // Ten of the four hundred took 800 ticks.
+    draft.long(
+        extension + 16,
+        Repetition::tail(400) + 10 * Repetition::TIMED,
+    );
+    draft.long(offset_of!(Header, section_cost), 10 * 16);
+    let trace = read(&[draft]);
+    let Operation::LockSections { count, held, .. } = trace.calls[0].operation else {
+        panic!("{:?}", trace.calls[0]);
+    };
+    assert_eq!((count, held), (400, Nanos(400 * (80 - 5))));
+}
+
+#[test]
+fn a_section_in_which_something_else_was_done_begins_behind_those_that_were_counted() {
+    let mut draft = repetition();
+    let extension = draft.cursor - layout::RECORD_BYTES;
+    draft.long(extension + 16, Repetition::tail(40) + Repetition::ACQUIRED);
+    let draft = draft.record(1020, Kind::MutexUnlock, 64, OUTCOME_SUCCESS, 1009);
+    let expected = [
+        "1000 main lock_sections",
+        "1000 main lock",
+        "1020 main unlock",
+    ];
+    assert_eq!(lines(&read(&[draft])), expected);
+}
+
+#[test]
+fn sections_of_several_mutexes_in_turn_are_spread_over_their_time() {
+    let of = |draft: Draft, object: u64, (from, until): (u64, u64), count: u64| {
+        let section = Section::new(object, (1000, 1007), 20).expect("it fits");
+        let outcome = Kind::MutexLock as u8;
+        let mut draft = draft
+            .record(
+                from,
+                Kind::Repetition,
+                section.object(object),
+                outcome,
+                1000,
+            )
+            .record(until, Kind::Extension, 20, 0, 0);
+        let extension = draft.cursor - layout::RECORD_BYTES;
+        let tail = Repetition::tail(count) + Repetition::TIMED;
+        draft.long(extension + 16, tail);
+        draft
+    };
+    let draft = Draft::new(7, 0)
+        .thread(0, 7, 70)
+        .record(0, Kind::Sync, 500, 0, 0);
+    let draft = of(draft, 64, (100, 600), 3);
+    let draft = of(draft, 128, (250, 700), 2);
+    // This one came behind, alone.
+    let trace = read(&[of(draft, 64, (800, 900), 1)]);
+    let address = |event: &crate::Event| {
+        let object = trace.call(event).operation.object()?;
+        trace.objects[object.index()].address
+    };
+    let told: Vec<_> = lines(&trace)
+        .into_iter()
+        .zip(trace.events.iter().map(address))
+        .collect();
+    let expected = [
+        ("200 main lock", 64),
+        ("220 main unlock", 64),
+        ("320 main lock", 128),
+        ("340 main unlock", 128),
+        ("440 main lock", 64),
+        ("460 main unlock", 64),
+        ("560 main lock", 128),
+        ("580 main unlock", 128),
+        ("680 main lock", 64),
+        ("700 main unlock", 64),
+        ("880 main lock", 64),
+        ("900 main unlock", 64),
+    ];
+    let expected = expected.map(|(line, address)| (line.to_owned(), Some(address)));
+    assert_eq!(told, expected);
+}
