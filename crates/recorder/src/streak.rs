@@ -2,7 +2,7 @@
 //!
 //! Programs that poll lock what they look at, see that nothing has changed and go on, up to tens of millions of times a second; and mostly
 //! it is a handful of mutexes that a thread does so with, in turn. Reading the counter takes most of the time that it takes to
-//! record such a section. So where sections follow each other quickly it is read for one in eight of them, see [`Repetition`].
+//! record such a section. So where sections follow each other quickly it is read for one in seven of them, see [`Repetition`].
 //!
 //! What a streak holds is found in the journal alone: each mutex of it has a record that says what its sections are, and behind it one with the counts,
 //! which is changed by one instruction at a time. A signal handler that records something moves the cursor, which ends the streak; an
@@ -63,8 +63,8 @@ pub(crate) struct Streak {
     counted: Cell<u32>,
     /// How many of them until the counter was last read.
     timed: Cell<u32>,
-    /// How many more may be counted without reading it.
-    most_untimed: Cell<u32>,
+    /// When so many were counted, the next one is recorded, and the counter read at its ends, before it is counted.
+    due: Cell<u32>,
     /// How many more sections were like one of the few before, and followed it quickly, than were not.
     credit: Cell<u32>,
     /// How many sections more are recorded without being compared.
@@ -156,6 +156,23 @@ impl Streak {
         }
     }
 
+    /// Returns whether a section at a moment comes soon after the one before.
+    #[inline]
+    fn follows_quickly(&self, tsc: u64) -> bool {
+        let untimed = self.counted.get().wrapping_sub(self.timed.get());
+        tsc.wrapping_sub(self.latest.get()) <= QUICK * (u64::from(untimed) + 1)
+    }
+
+    /// Returns whether it would hold too much time if it had sections of several mutexes until a moment.
+    fn lasts_too_long(&self, tsc: u64) -> bool {
+        let start = self.start.get();
+        if start == 0 {
+            return false;
+        }
+        let began = record_at(start).tsc.load(Ordering::Relaxed);
+        tsc.wrapping_sub(began) > LONGEST
+    }
+
     /// Returns whether a section was done right behind those of the streak, and not within one of them.
     fn goes_on(&self, done: &Done) -> bool {
         self.counts(done.at)
@@ -187,13 +204,15 @@ fn mark(object: u64, tail: u64) -> u64 {
     both.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - LANE) | 1
 }
 
-/// Notes that a section began which is counted, without reading the counter. Returns whether it did: not where it is to be read, or the section is
-/// none of the thread's streak.
+/// Notes that a section began which is counted, without recording it. Returns whether it did: not where that is due, or the section is none of the
+/// thread's streak.
+///
+/// Where it is another one than before, the counter is read: in between, the thread may have done what all this was about.
 #[inline]
 pub(crate) fn count_acquisition(state: &ThreadState, kind: Kind, object: u64, site: u64) -> bool {
     let streak = &state.streak;
-    let untimed = streak.counted.get().wrapping_sub(streak.timed.get());
-    if untimed >= streak.most_untimed.get() {
+    let counted = streak.counted.get();
+    if counted == streak.due.get() {
         return false;
     }
     let Some(before) = streak.counts(state.cursor.get()) else {
@@ -208,11 +227,23 @@ pub(crate) fn count_acquisition(state: &ThreadState, kind: Kind, object: u64, si
     let Some((_, at)) = found.filter(|&(_, at)| at >= streak.start.get()) else {
         return false;
     };
-    if !clock::undisturbed() {
-        return false;
+    let counts = at + STEP;
+    if counts == before {
+        if !clock::undisturbed() {
+            return false;
+        }
+    } else {
+        let tsc = clock::tsc();
+        if !clock::undisturbed() || !streak.follows_quickly(tsc) {
+            streak.due.set(counted);
+            return false;
+        }
+        streak.latest.set(tsc);
+        streak.timed.set(counted);
+        record_at(counts).tsc.store(tsc, Ordering::Relaxed);
+        streak.counts.set(counts);
     }
-    add_to_tail(at + STEP, Repetition::ACQUIRED);
-    streak.counts.set(at + STEP);
+    add_to_tail(counts, Repetition::ACQUIRED);
     true
 }
 
@@ -247,22 +278,22 @@ pub(crate) fn count_release(
 #[inline]
 pub(crate) fn count(state: &ThreadState, cursor: u64, done: &Done) -> Option<u64> {
     let streak = &state.streak;
-    let gap = done.tsc.wrapping_sub(streak.latest.replace(done.tsc));
+    let is_quick = streak.follows_quickly(done.tsc);
+    streak.latest.set(done.tsc);
     let unlike = streak.unlike.get();
     if unlike > 0 && done.times <= REPETITIONS_RECORDED {
         streak.unlike.set(unlike - 1);
         return None;
     }
-    look_at(state, cursor, gap, done)
+    look_at(state, cursor, is_quick, done)
 }
 
-fn look_at(state: &ThreadState, cursor: u64, gap: u64, done: &Done) -> Option<u64> {
+fn look_at(state: &ThreadState, cursor: u64, is_quick: bool, done: &Done) -> Option<u64> {
     let streak = &state.streak;
     let known = streak.find(state.chunk.get(), done.object(), done.words.1);
     let has_words = |at: u64| record_at(at).object.load(Ordering::Relaxed) == done.words.0;
     let alike = known.filter(|&(_, at)| has_words(at));
     let untimed = streak.counted.get().wrapping_sub(streak.timed.get());
-    let is_quick = gap <= QUICK * (u64::from(untimed) + 1);
     let credit = streak.credit.get();
     let is_short = u64::from(done.section.held) <= SHORT;
     let credit = if alike.is_some() && is_quick && is_short && done.follows {
@@ -272,18 +303,18 @@ fn look_at(state: &ThreadState, cursor: u64, gap: u64, done: &Done) -> Option<u6
     };
     streak.credit.set(credit);
     streak.timed.set(streak.counted.get());
-    streak.most_untimed.set(0);
+    streak.due.set(streak.counted.get());
     // Of tries it is told that they are tries, unless they are very many.
-    let is_many = credit >= REPETITIONS_RECORDED && is_short && done.is_lock();
+    let is_many = credit >= REPETITIONS_RECORDED && is_quick && is_short && done.is_lock();
     if (is_many || done.times > REPETITIONS_RECORDED)
-        && let Some(counts) = count_timed(state, cursor, alike, done)
+        && let Some(counts) = count_timed(state, cursor, (alike, is_quick), done)
     {
-        let most_untimed = if is_quick {
+        let untimed = if is_quick {
             Repetition::MOST_UNTIMED
         } else {
             0
         };
-        streak.most_untimed.set(most_untimed);
+        streak.due.set(streak.counted.get().wrapping_add(untimed));
         return Some(counts);
     }
     if credit == 0 {
@@ -297,11 +328,14 @@ fn look_at(state: &ThreadState, cursor: u64, gap: u64, done: &Done) -> Option<u6
 fn count_timed(
     state: &ThreadState,
     cursor: u64,
-    alike: Option<(u32, u64)>,
+    (alike, is_quick): (Option<(u32, u64)>, bool),
     done: &Done,
 ) -> Option<u64> {
     let streak = &state.streak;
-    let counts = add(state, cursor, alike, done).or_else(|| begin(state, cursor, alike, done))?;
+    // Of sections of several mutexes all follow quickly, and together they do not last long.
+    let fits = is_quick && !streak.lasts_too_long(done.tsc);
+    let counts = add(state, cursor, (alike, fits), done)
+        .or_else(|| begin(state, cursor, (alike, fits), done))?;
     let counted = streak.counted.get().wrapping_add(1);
     streak.counted.set(counted);
     streak.timed.set(counted);
@@ -310,11 +344,16 @@ fn count_timed(
 }
 
 /// Counts a section to those that are counted already, and takes its record back.
-fn add(state: &ThreadState, cursor: u64, alike: Option<(u32, u64)>, done: &Done) -> Option<u64> {
+fn add(
+    state: &ThreadState,
+    cursor: u64,
+    (alike, fits): (Option<(u32, u64)>, bool),
+    done: &Done,
+) -> Option<u64> {
     let streak = &state.streak;
     let (_, at) = alike.filter(|&(_, at)| at >= streak.start.get() && streak.goes_on(done))?;
     let has_others = streak.end.get() - streak.start.get() > 2 * STEP;
-    if has_others && lasts_too_long(streak, done.tsc) {
+    if has_others && !fits {
         return None;
     }
     let counts = record_at(at + STEP);
@@ -343,21 +382,26 @@ fn add(state: &ThreadState, cursor: u64, alike: Option<(u32, u64)>, done: &Done)
 }
 
 /// Makes the record of a section one of many; what belongs to it comes behind.
-fn begin(state: &ThreadState, cursor: u64, alike: Option<(u32, u64)>, done: &Done) -> Option<u64> {
+fn begin(
+    state: &ThreadState,
+    cursor: u64,
+    (alike, fits): (Option<(u32, u64)>, bool),
+    done: &Done,
+) -> Option<u64> {
     let streak = &state.streak;
     let end = cursor + STEP;
     if end > state.end.get() || !state.move_cursor(cursor, end) {
         return None;
     }
-    let tail = Repetition::tail(1) + Repetition::TIMED;
+    let members = (streak.end.get() - streak.start.get()) / (2 * STEP);
+    let joins = fits && streak.goes_on(done) && members < MOST_MEMBERS as u64;
+    let joined = if joins { Repetition::JOINED } else { 0 };
+    let tail = Repetition::tail(1) + Repetition::TIMED + joined;
     fill(cursor, done.tsc, u64::from(done.section.held), tail);
     let record = record_at(done.at);
     record.object.store(done.words.0, Ordering::Relaxed);
     let tail = done.words.1 & !0xff | Kind::Repetition as u64;
     record.tail.store(tail, Ordering::Release);
-    let members = (streak.end.get() - streak.start.get()) / (2 * STEP);
-    let joins =
-        streak.goes_on(done) && members < MOST_MEMBERS as u64 && !lasts_too_long(streak, done.tsc);
     if !joins {
         streak.start.set(done.at);
     }
@@ -365,12 +409,6 @@ fn begin(state: &ThreadState, cursor: u64, alike: Option<(u32, u64)>, done: &Don
     streak.remember(state, alike, done);
     state.repeated.end.set(end);
     Some(cursor)
-}
-
-/// Returns whether a streak would hold too much time if it had sections of several mutexes until a moment.
-fn lasts_too_long(streak: &Streak, tsc: u64) -> bool {
-    let began = record_at(streak.start.get()).tsc.load(Ordering::Relaxed);
-    tsc.wrapping_sub(began) > LONGEST
 }
 
 /// Takes the latest one out of those counted again. Returns the last eight bytes of its acquisition.

@@ -358,8 +358,8 @@ fn nothing_is_lost_of_a_program_that_records_much() {
     let environment = TestEnvironment::new();
     let source = include_str!("../../../../traces/programs/lock_cost.c");
     environment.compile("lock_cost", source, &["-O2", "-pthread"]);
-    // 58 megabytes of records, of four threads with two mutexes each.
-    let program = ["./lock_cost", "300000", "2", "4"];
+    // 29 megabytes of records, of four threads with sixteen mutexes each.
+    let program = ["./lock_cost", "300000", "16", "4"];
     assert!(
         output(&mut record(&environment, &["--quiet"], &program))
             .status
@@ -376,7 +376,7 @@ fn a_limit_for_files_ends_the_recording_and_neither_the_program_nor_foretrace() 
     let environment = TestEnvironment::new();
     let source = include_str!("../../../../traces/programs/lock_cost.c");
     environment.compile("lock_cost", source, &["-O2", "-pthread"]);
-    let command = record(&environment, &[], &["./lock_cost", "300000", "2", "4"]);
+    let command = record(&environment, &[], &["./lock_cost", "300000", "16", "4"]);
     let mut limited = Command::new("sh");
     limited
         .args(["-c", "ulimit -f 8000; exec \"$@\"", "sh"])

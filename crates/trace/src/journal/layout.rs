@@ -359,7 +359,7 @@ pub const REPETITIONS_RECORDED: u32 = 256;
 /// It is two records. The first is as of the first section, but for the kind and but for `tsc`, which is the first
 /// acquisition's; of failed tries the outcome byte is [`OUTCOME_BUSY`]. In the second, an [`Kind::Extension`], `tsc`
 /// is the counter at the last release or try for which it was read, and the object's place holds the ticks of the sections for which it was read. Of the bits above the kind's byte, 40 tell how
-/// many sections or tries there were, the next 15 for how many of the sections the counter was read, 0 for all, and the uppermost whether a further one has begun. In this order they are stored.
+/// many sections or tries there were, the next 14 for how many of the sections the counter was read, 0 for all, the next whether they are of the same streak as the ones of the repetition right before, and the uppermost whether a further section has begun. In this order they are stored.
 ///
 /// The acquisition of a section for which the counter is read is recorded behind them as always, and becomes an extension that belongs to nothing when its
 /// release was counted. A program that is killed in between leaves one that is older than the last release: it was
@@ -368,17 +368,21 @@ pub const REPETITIONS_RECORDED: u32 = 256;
 pub struct Repetition;
 
 impl Repetition {
-    /// How many sections are counted one after the other without reading the counter.
-    pub const MOST_UNTIMED: u32 = 7;
+    /// How many sections are counted one after the other without reading the counter. With the one for which it is read, so many that this is not always
+    /// the same one of two, three or four in turn.
+    pub const MOST_UNTIMED: u32 = 6;
 
     /// For how many the counter is said to have been read, at most.
-    pub const MOST_TIMED: u64 = (1 << 15) - 1;
+    pub const MOST_TIMED: u64 = (1 << 14) - 1;
 
     /// Added to the second record's last eight bytes, counts one more.
     pub const COUNTED: u64 = 1 << 8;
 
     /// Says that the counter was read for one more.
     pub const TIMED: u64 = 1 << 48;
+
+    /// Says that its sections are of the same streak as those of the repetition right before it.
+    pub const JOINED: u64 = 1 << 62;
 
     /// Says that a further section has begun.
     pub const ACQUIRED: u64 = 1 << 63;
@@ -405,6 +409,12 @@ impl Repetition {
     #[inline]
     pub const fn timed(tail: u64) -> u64 {
         (tail / Self::TIMED) & Self::MOST_TIMED
+    }
+
+    /// Returns whether it is of the same streak as the one before.
+    #[inline]
+    pub const fn is_joined(tail: u64) -> bool {
+        tail & Self::JOINED != 0
     }
 
     /// Returns whether a further section has begun.

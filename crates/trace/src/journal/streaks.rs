@@ -17,6 +17,8 @@ pub(super) struct Member {
     timed: u64,
     /// How many ticks these took.
     held: u64,
+    /// Whether they are of the same streak as those of the repetition right before.
+    is_joined: bool,
     /// Whether another one has begun.
     pub has_begun: bool,
 }
@@ -46,6 +48,7 @@ impl Member {
             count,
             timed: Repetition::timed(tail),
             held: counts.object,
+            is_joined: Repetition::is_joined(tail),
             has_begun: Repetition::has_begun(tail),
         })
     }
@@ -78,19 +81,17 @@ const MOST_IN_TURN: u64 = 1 << 16;
 /// Takes those that took turns with the first one, which stand right behind it.
 pub(super) fn take_others(first: Member, records: &mut Records<'_>) -> Vec<Member> {
     let mut members = vec![first];
-    let (mut until, mut all) = (first.until, first.count);
+    let mut all = first.count;
     loop {
         let mut ahead = records.clone();
         let next = ahead
             .following(Kind::Repetition)
-            .filter(|next| next.outcome != OUTCOME_BUSY && next.tsc < until)
             .and_then(|next| Member::read(next, &mut ahead))
-            .filter(|next| all.saturating_add(next.count) <= MOST_IN_TURN);
+            .filter(|next| next.is_joined && all.saturating_add(next.count) <= MOST_IN_TURN);
         let Some(member) = next else {
             return members;
         };
         *records = ahead;
-        until = until.max(member.until);
         all += member.count;
         members.push(member);
     }
@@ -170,6 +171,7 @@ mod tests {
             count,
             timed: 1,
             held: 20,
+            is_joined: false,
             has_begun: false,
         }
     }

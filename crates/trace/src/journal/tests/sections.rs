@@ -138,7 +138,7 @@ fn a_section_in_which_something_else_was_done_begins_behind_those_that_were_coun
 
 #[test]
 fn sections_of_several_mutexes_in_turn_are_spread_over_their_time() {
-    let of = |draft: Draft, object: u64, (from, until): (u64, u64), count: u64| {
+    let of = |draft: Draft, object: u64, (from, until): (u64, u64), count: u64, joined: u64| {
         let section = Section::new(object, (1000, 1007), 20).expect("it fits");
         let outcome = Kind::MutexLock as u8;
         let mut draft = draft
@@ -151,17 +151,17 @@ fn sections_of_several_mutexes_in_turn_are_spread_over_their_time() {
             )
             .record(until, Kind::Extension, 20, 0, 0);
         let extension = draft.cursor - layout::RECORD_BYTES;
-        let tail = Repetition::tail(count) + Repetition::TIMED;
+        let tail = Repetition::tail(count) + Repetition::TIMED + joined;
         draft.long(extension + 16, tail);
         draft
     };
     let draft = Draft::new(7, 0)
         .thread(0, 7, 70)
         .record(0, Kind::Sync, 500, 0, 0);
-    let draft = of(draft, 64, (100, 600), 3);
-    let draft = of(draft, 128, (250, 700), 2);
+    let draft = of(draft, 64, (100, 600), 3, 0);
+    let draft = of(draft, 128, (250, 700), 2, Repetition::JOINED);
     // This one came behind, alone.
-    let trace = read(&[of(draft, 64, (800, 900), 1)]);
+    let trace = read(&[of(draft, 64, (800, 900), 1, 0)]);
     let address = |event: &crate::Event| {
         let object = trace.call(event).operation.object()?;
         trace.objects[object.index()].address
