@@ -173,7 +173,7 @@ pub struct RecordArgs {
     /// Look for loops that spin on memory all the time, and warn of them with their lines
     ///
     /// Samples the program four times a millisecond of CPU time, which makes it some percent slower; the time that this takes is
-    /// taken out. Without it there are samples for 20 ms now and then, ten times in the first second and once a second later, until
+    /// taken out. Without it there are samples for 20 ms now and then, seven times in the first second and once a second later, until
     /// such a loop is found: what was spun before counts as work in predictions, where it is a wait otherwise. Programs that run for
     /// less than a tenth of a second may escape. What spins by calls (tries, spin locks) is always found.
     #[arg(long)]
