@@ -39,7 +39,7 @@ const LONGEST: u64 = 1 << 18;
 const INTERRUPTION: u32 = 8;
 
 /// Where they were not, so many are not compared: the next one that is, is another one of few that take turns.
-const UNLIKE: u32 = 6;
+const UNLIKE: u32 = 22;
 
 /// Sections that follow each other quickly are believed to go on doing so for as many of others, at most.
 const MOST_CREDIT: u32 = 2 * REPETITIONS_RECORDED;
@@ -278,18 +278,20 @@ pub(crate) fn count_release(
 #[inline]
 pub(crate) fn count(state: &ThreadState, cursor: u64, done: &Done) -> Option<u64> {
     let streak = &state.streak;
-    let is_quick = streak.follows_quickly(done.tsc);
-    streak.latest.set(done.tsc);
     let unlike = streak.unlike.get();
     if unlike > 0 && done.times <= REPETITIONS_RECORDED {
         streak.unlike.set(unlike - 1);
+        streak.latest.set(done.tsc);
         return None;
     }
-    look_at(state, cursor, is_quick, done)
+    look_at(state, cursor, done)
 }
 
-fn look_at(state: &ThreadState, cursor: u64, is_quick: bool, done: &Done) -> Option<u64> {
+#[inline(never)]
+fn look_at(state: &ThreadState, cursor: u64, done: &Done) -> Option<u64> {
     let streak = &state.streak;
+    let is_quick = streak.follows_quickly(done.tsc);
+    streak.latest.set(done.tsc);
     let known = streak.find(state.chunk.get(), done.object(), done.words.1);
     let has_words = |at: u64| record_at(at).object.load(Ordering::Relaxed) == done.words.0;
     let alike = known.filter(|&(_, at)| has_words(at));
