@@ -38,7 +38,8 @@ const LONGEST: u64 = 1 << 18;
 /// What is recorded between the sections of those that otherwise follow each other quickly counts as so many that do not.
 const INTERRUPTION: u32 = 8;
 
-/// Where they were not, so many are not compared: the next one that is, is another one of few that take turns.
+/// After one that is unlike those before, so many are not compared. With the next one, which is, that is no multiple of two, three or four: of so few that take
+/// turns, another one is compared each time.
 const UNLIKE: u32 = 22;
 
 /// Sections that follow each other quickly are believed to go on doing so for as many of others, at most.
@@ -345,7 +346,7 @@ fn count_timed(
     Some(counts)
 }
 
-/// Counts a section to those that are counted already, and takes its record back.
+/// Counts a section to those like it that the streak has, if there are any and, beside others, it fits; and takes its record back.
 fn add(
     state: &ThreadState,
     cursor: u64,
@@ -383,7 +384,7 @@ fn add(
     Some(at + STEP)
 }
 
-/// Makes the record of a section one of many; what belongs to it comes behind.
+/// Makes the record of a section the first of a repetition, whose counts come behind; it joins those of the streak where it fits.
 fn begin(
     state: &ThreadState,
     cursor: u64,
