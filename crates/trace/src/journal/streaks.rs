@@ -105,44 +105,50 @@ pub(super) struct Turn {
 }
 
 /// Returns the sections of a streak, spread evenly over its time. Where there were as many of each mutex, these took turns; else they come in no order, the
-/// same each time, as no order is known.
+/// same each time, as no order is known but that of the first ones: none is told before its mutex was locked at all.
 pub(super) fn turns(members: &[Member]) -> Vec<Turn> {
     let from = members.iter().map(|member| member.acquisition.tsc).min();
     let until = members.iter().map(|member| member.until).max();
     let (Some(from), Some(until)) = (from, until) else {
         return Vec::new();
     };
-    let mut left: Vec<u64> = members.iter().map(|member| member.count).collect();
-    let all: u64 = left.iter().sum();
+    let counts = || members.iter().map(|member| member.count);
+    let all: u64 = counts().sum();
     let time = u128::from(until.saturating_sub(from));
-    let (least, most) = (left.iter().min(), left.iter().max());
-    let in_order = least
-        .zip(most)
+    let in_order = counts()
+        .min()
+        .zip(counts().max())
         .is_some_and(|(least, most)| most - least <= 1);
+    let mut left: Vec<u64> = counts().collect();
+    let mut begun = 0;
     let mut random = from;
     let turn = |index: u64| {
+        let passed = time * u128::from(index + 1) / u128::from(all);
+        let tsc = from + u64::try_from(passed).ok()?;
+        let among = left.get(..begun)?;
+        let choices: u64 = among.iter().sum();
+        let begins = |next: &Member| choices == 0 || next.acquisition.tsc <= tsc;
         let member = if in_order {
             let next = (index % left.len() as u64) as usize;
             let mut others = (next..left.len()).chain(0..next);
             others.find(|&member| left[member] > 0)?
+        } else if members.get(begun).is_some_and(begins) {
+            begun += 1;
+            begun - 1
         } else {
             // Any of those that are left.
             random = random
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
-            let mut nth = (random >> 33) % (all - index);
-            left.iter().position(|&left| {
+            let mut nth = (random >> 33) % choices;
+            among.iter().position(|&left| {
                 let is_here = nth < left;
                 nth = nth.saturating_sub(left);
                 is_here
             })?
         };
         *left.get_mut(member)? -= 1;
-        let passed = time * u128::from(index + 1) / u128::from(all);
-        Some(Turn {
-            member,
-            tsc: from + u64::try_from(passed).ok()?,
-        })
+        Some(Turn { member, tsc })
     };
     (0..all).filter_map(turn).collect()
 }
@@ -200,6 +206,28 @@ mod tests {
         // Of those that come in no order, some follow others like them, on either side.
         for index in 0..2 {
             assert!(unequal.windows(2).any(|two| two == [index, index]));
+        }
+    }
+
+    #[test]
+    fn none_is_told_before_its_mutex_was_locked_at_all() {
+        let members = [
+            member(0, 1000, 500),
+            member(100, 1000, 400),
+            member(800, 990, 20),
+        ];
+        let turns = turns(&members);
+        let first = |member| turns.iter().find(|turn| turn.member == member);
+        for (member, from) in [(0, 0), (1, 100), (2, 800)] {
+            let tsc = first(member).map(|turn| turn.tsc);
+            assert!(
+                tsc.is_some_and(|tsc| tsc.abs_diff(from) <= 2),
+                "{member}: {tsc:?}"
+            );
+        }
+        for member in 0..3 {
+            let told = turns.iter().filter(|turn| turn.member == member);
+            assert_eq!(told.count() as u64, members[member].count);
         }
     }
 }
