@@ -7,7 +7,7 @@ use foretrace_recorder::{KnownCosts, clock, process, stack, sys, turns};
 
 use crate::{
     adopted, characters, children, closing, environment, exit, exports, file_locks, foreign, io,
-    lent, mpi, next, openmp, pipes, poll, queues, sleep, sockets, stdio, successors, thread,
+    lent, mpi, mutex, next, openmp, pipes, poll, queues, sleep, sockets, stdio, successors, thread,
 };
 
 #[used]
@@ -115,7 +115,14 @@ fn wake_up() -> bool {
         // SAFETY: the process has one thread, or its others do not change the environment while libraries are set up.
         unsafe { environment::restore() };
     }
-    if !process::start(directory, cpus, area, falls, began, &known_costs()) {
+    if !process::start(
+        directory,
+        cpus,
+        area,
+        falls,
+        began,
+        (&known_costs(), &mutex::COMPARED),
+    ) {
         return false;
     }
     if !clock_known.is_null() && clock::notices() {

@@ -1,9 +1,10 @@
 //! Mutexes.
 
+use core::cell::UnsafeCell;
 use core::ffi::c_int;
 
-use foretrace_recorder::Kind;
-use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
+use foretrace_recorder::{Calls, Compared, Kind};
+use libc::{PTHREAD_MUTEX_INITIALIZER, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 
 use crate::hook::{acquire, attempt, give, recording, refuses, refuses_clock, release, try_mutex};
 use crate::next;
@@ -121,4 +122,37 @@ pub unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, site: u64) -
         return call();
     }
     release(Kind::MutexUnlock, mutex as u64, site, call)
+}
+
+/// Mutexes by which it is measured what recording costs, before anything else is recorded.
+pub static COMPARED: Compared = Compared {
+    alone: Calls {
+        // SAFETY: one of the mutexes below, which no other thread uses.
+        lock: |which| _ = unsafe { next::pthread_mutex_lock(OWN.get(which)) },
+        // SAFETY: it was locked right before.
+        unlock: |which| _ = unsafe { next::pthread_mutex_unlock(OWN.get(which)) },
+    },
+    recorded: Calls {
+        // SAFETY: as above.
+        lock: |which| _ = unsafe { lock(OWN.get(which), LOCKED_AT) },
+        // SAFETY: as above.
+        unlock: |which| _ = unsafe { unlock(OWN.get(which), UNLOCKED_AT) },
+    },
+};
+
+/// Where these are said to be locked, and unlocked.
+const LOCKED_AT: u64 = 16;
+const UNLOCKED_AT: u64 = 32;
+
+static OWN: Own = Own([const { UnsafeCell::new(PTHREAD_MUTEX_INITIALIZER) }; 2]);
+
+struct Own([UnsafeCell<pthread_mutex_t>; 2]);
+
+// SAFETY: mutexes are for several threads.
+unsafe impl Sync for Own {}
+
+impl Own {
+    fn get(&self, which: usize) -> *mut pthread_mutex_t {
+        self.0[which % self.0.len()].get()
+    }
 }

@@ -19,10 +19,19 @@ struct Costs {
     section: AtomicU64,
     /// A lock and its unlock that are counted.
     repetition: AtomicU64,
+    /// The same where several mutexes take turns.
+    turn: AtomicU64,
     /// A look of a library that passes messages, which is counted.
     look: AtomicU64,
     /// A call of such a library, between its return and the next call.
     message: AtomicU64,
+}
+
+impl Costs {
+    /// Returns what does not depend on a library that passes messages.
+    fn of_calls(&self) -> [&AtomicU64; 4] {
+        [&self.record, &self.section, &self.repetition, &self.turn]
+    }
 }
 
 /// As measured by this process, or by the one that it was forked from, or by foretrace before the program ran.
@@ -30,6 +39,7 @@ static COSTS: Costs = Costs {
     record: AtomicU64::new(0),
     section: AtomicU64::new(0),
     repetition: AtomicU64::new(0),
+    turn: AtomicU64::new(0),
     look: AtomicU64::new(0),
     message: AtomicU64::new(0),
 };
@@ -43,17 +53,18 @@ pub struct KnownCosts {
     pub forking: u64,
     /// The clock by which the rest was measured, one of the `CLOCK_` constants of the journal's layout.
     clock: u32,
-    /// What a record costs, a lock and its unlock in one record, and such a pair that is counted, each in sixteenths of a tick.
-    sixteenths: [u64; 3],
+    /// What a record costs, a lock and its unlock in one record, such a pair that is counted, and one of several mutexes in turn that is, each in
+    /// sixteenths of a tick.
+    sixteenths: [u64; 4],
 }
 
 impl KnownCosts {
-    /// Reads them as foretrace writes them: six numbers, in this order, with commas between. `None` for anything else.
+    /// Reads them as foretrace writes them: seven numbers, in this order, with commas between. `None` for anything else.
     ///
     /// ```
     /// use foretrace_recorder::KnownCosts;
     ///
-    /// let known = KnownCosts::parse("250000,90000,1,85,230,340");
+    /// let known = KnownCosts::parse("250000,90000,1,85,230,70,140");
     /// assert_eq!(known.map(|known| (known.loading, known.forking)), Some((250_000, 90_000)));
     /// assert_eq!(KnownCosts::parse("250000,90000"), None);
     /// ```
@@ -64,8 +75,47 @@ impl KnownCosts {
             loading: next()?,
             forking: next()?,
             clock: u32::try_from(next()?).ok()?,
-            sixteenths: [next()?, next()?, next()?],
+            sixteenths: [next()?, next()?, next()?, next()?],
         })
+    }
+}
+
+/// What is done with one of two mutexes, number 0 and 1, that nobody else uses.
+#[derive(Clone, Copy, Debug)]
+pub struct Calls {
+    /// Locks it.
+    pub lock: fn(usize),
+    /// Unlocks it.
+    pub unlock: fn(usize),
+}
+
+/// Calls by which it is measured what they cost more when they are recorded: what records them costs, and what comes with that.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared {
+    /// As without a recorder.
+    pub alone: Calls,
+    /// The same, recorded.
+    pub recorded: Calls,
+}
+
+/// Returns the address of a mutex that there is not.
+fn made_up(which: usize) -> u64 {
+    0x1000 * (which as u64 + 1)
+}
+
+/// Mutexes that do nothing but be recorded.
+impl Default for Compared {
+    fn default() -> Self {
+        Self {
+            alone: Calls {
+                lock: |_| (),
+                unlock: |_| (),
+            },
+            recorded: Calls {
+                lock: |which| record_acquisition(Kind::MutexLock, made_up(which), 16),
+                unlock: |which| record_release(Kind::MutexUnlock, made_up(which), 32).done(),
+            },
+        }
     }
 }
 
@@ -81,8 +131,7 @@ pub(crate) fn of_forking() -> u64 {
 pub(crate) fn know(known: &KnownCosts, clock: u32) {
     FORKING.store(known.forking, Ordering::Relaxed);
     if known.clock == clock {
-        let costs = [&COSTS.record, &COSTS.section, &COSTS.repetition];
-        for (cost, &known) in costs.into_iter().zip(&known.sixteenths) {
+        for (cost, &known) in COSTS.of_calls().into_iter().zip(&known.sixteenths) {
             cost.store(known, Ordering::Relaxed);
         }
     }
@@ -109,15 +158,16 @@ pub(crate) fn is_known() -> bool {
 }
 
 /// Measures what recording costs, unless that was done, and tells the journal. The records made for it are taken back.
-pub(crate) fn note(state: &ThreadState, header: &Header) {
+pub(crate) fn note(state: &ThreadState, header: &Header, compared: &Compared) {
     let relaxed = Ordering::Relaxed;
     if !is_known() {
-        measure(state);
+        measure(state, compared);
     }
     let costs = [
         (&header.record_cost, &COSTS.record),
         (&header.section_cost, &COSTS.section),
         (&header.repetition_cost, &COSTS.repetition),
+        (&header.turn_cost, &COSTS.turn),
         (&header.message_cost, &COSTS.message),
     ];
     for (noted, measured) in costs {
@@ -125,7 +175,7 @@ pub(crate) fn note(state: &ThreadState, header: &Header) {
     }
 }
 
-fn measure(state: &ThreadState) {
+fn measure(state: &ThreadState, compared: &Compared) {
     let _signals = sys::block_signals();
     let start = state.cursor.get();
     if state.end.get() < start + 4 * RECORDS * STEP {
@@ -135,13 +185,12 @@ fn measure(state: &ThreadState) {
     // it is measured between locked additions, which hide nothing, and between work that hides much; the truth for a
     // program lies between.
     let word = AtomicU64::new(0);
-    let exposed = costs_between(state, start, &|| {
+    let exposed = costs_between(state, (start, compared), &|| {
         word.fetch_add(1, Ordering::SeqCst);
     });
     let product = Cell::new(3);
-    let hidden = costs_between(state, start, &|| multiply(&product));
-    let costs = [&COSTS.record, &COSTS.section, &COSTS.repetition];
-    for ((cost, exposed), hidden) in costs.into_iter().zip(exposed).zip(hidden) {
+    let hidden = costs_between(state, (start, compared), &|| multiply(&product));
+    for ((cost, exposed), hidden) in COSTS.of_calls().into_iter().zip(exposed).zip(hidden) {
         cost.store(u64::midpoint(exposed, hidden), Ordering::Relaxed);
     }
 }
@@ -254,9 +303,12 @@ fn multiply(product: &Cell<u64>) {
     product.set(value);
 }
 
-/// Returns what recording costs between such work: a record, a section, a repetition.
-fn costs_between(state: &ThreadState, start: u64, between: &dyn Fn()) -> [u64; 3] {
-    let (object, lock, unlock) = (0x1000, 16, 32);
+/// Returns what recording costs between such work: a record, a section, a repetition, a section of one of two mutexes in turn.
+fn costs_between(
+    state: &ThreadState,
+    (start, compared): (u64, &Compared),
+    between: &dyn Fn(),
+) -> [u64; 4] {
     let took = |begin: &dyn Fn(), each: &dyn Fn()| {
         let begin = || {
             state.repeated.forget();
@@ -268,13 +320,19 @@ fn costs_between(state: &ThreadState, start: u64, between: &dyn Fn()) -> [u64; 3
         state.streak.begin_anew();
         least
     };
-    let section = || {
+    let pair = |calls: &Calls, which| {
         between();
-        record_acquisition(Kind::MutexLock, object, lock);
+        (calls.lock)(which);
         between();
-        record_release(Kind::MutexUnlock, object, unlock);
+        (calls.unlock)(which);
     };
-    let neither = took(&|| (), &|| {
+    let section = || pair(&compared.recorded, 0);
+    let next = Cell::new(0);
+    let turn = |calls: &Calls| {
+        pair(calls, next.get());
+        next.set(1 - next.get());
+    };
+    let nothing = took(&|| (), &|| {
         between();
         between();
     });
@@ -284,6 +342,7 @@ fn costs_between(state: &ThreadState, start: u64, between: &dyn Fn()) -> [u64; 3
         between();
         record(Kind::Stamp, 0, 0, 0);
     });
+    let alone = took(&|| (), &|| pair(&compared.alone, 0));
     let sections = took(&|| (), &section);
     let repetitions = took(
         &|| {
@@ -292,10 +351,24 @@ fn costs_between(state: &ThreadState, start: u64, between: &dyn Fn()) -> [u64; 3
         },
         &section,
     );
-    [(records, 2), (sections, 1), (repetitions, 1)].map(|(ticks, calls)| {
-        if neither == 0 || ticks == 0 {
+    let in_turn_alone = took(&|| (), &|| turn(&compared.alone));
+    let in_turn = took(
+        &|| {
+            state.streak.expect_more();
+            (0..4).for_each(|_| turn(&compared.recorded));
+        },
+        &|| turn(&compared.recorded),
+    );
+    let differences = [
+        (records, nothing, 2),
+        (sections, alone, 1),
+        (repetitions, alone, 1),
+        (in_turn, in_turn_alone, 1),
+    ];
+    differences.map(|(ticks, without, calls)| {
+        if without == 0 || ticks == 0 {
             return 0;
         }
-        ticks.saturating_sub(neither) * 16 / (RECORDS * calls)
+        ticks.saturating_sub(without) * 16 / (RECORDS * calls)
     })
 }

@@ -5,10 +5,11 @@
 //! moments of a thread.
 //!
 //! ```no_run
-//! use foretrace_recorder::{process, record, Kind, KnownCosts, OUTCOME_SUCCESS};
+//! use foretrace_recorder::{Compared, process, record, Kind, KnownCosts, OUTCOME_SUCCESS};
 //!
 //! let began = process::own_cpu_nanos();
-//! if process::start(c"/tmp/journal", 0, None, false, began, &KnownCosts::default()) {
+//! let costs = (&KnownCosts::default(), &Compared::default());
+//! if process::start(c"/tmp/journal", 0, None, false, began, costs) {
 //!     record(Kind::MutexLock, 0x1234, OUTCOME_SUCCESS, 0x5678);
 //! }
 //! ```
@@ -68,7 +69,7 @@ pub mod vfork;
 
 pub use {
     buffer::{Slot, record, record_extended, returned, spun},
-    cost::KnownCosts,
+    cost::{Calls, Compared, KnownCosts},
     foretrace_trace::IoKind,
     foretrace_trace::journal::layout::{
         CPU_DIRECTORY, Kind, OUTCOME_BEGINS, OUTCOME_BUSY, OUTCOME_CHOSEN, OUTCOME_FAILED,

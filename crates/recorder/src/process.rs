@@ -19,7 +19,7 @@ use foretrace_trace::journal::layout::{
 };
 
 use crate::clock::{self, RseqArea};
-use crate::cost::KnownCosts;
+use crate::cost::{Compared, KnownCosts};
 use crate::state::ThreadState;
 use crate::{buffer, chunk, cost, file, file_locks, maps, pipes, sys, unread, vfork};
 
@@ -150,14 +150,15 @@ pub fn confined() -> bool {
 /// Begins recording into a directory, and returns whether that worked.
 ///
 /// `rseq` is what there is for the best clock, `falls` whether another process found that it works. `began` is the
-/// thread's CPU time when the recorder's own work began, which is not the program's; `known` is what is known of such work.
+/// thread's CPU time when the recorder's own work began, which is not the program's; `known` is what is known of such work, and `compared` tells what else
+/// is to be known.
 pub fn start(
     directory: &CStr,
     pretended_cpus: u32,
     rseq: Option<RseqArea>,
     falls: bool,
     began: u64,
-    known: &KnownCosts,
+    (known, compared): (&KnownCosts, &Compared),
 ) -> bool {
     let bytes = directory.to_bytes_with_nul();
     // SAFETY: no thread records yet, so nobody reads the directory.
@@ -176,7 +177,7 @@ pub fn start(
         STATE.store(page, Ordering::Release);
     }
     cost::know(known, CLOCK.load(Ordering::Relaxed));
-    open((0, None), began, known.loading)
+    open((0, None), (began, known.loading), compared)
 }
 
 /// Begins recording anew, in the child of a fork.
@@ -195,7 +196,11 @@ pub fn restart() -> bool {
     pipes::doubt_all();
     file_locks::inherited();
     file::abandon();
-    let recorded = open((FLAG_FORKED, parent), began, cost::of_forking());
+    let recorded = open(
+        (FLAG_FORKED, parent),
+        (began, cost::of_forking()),
+        &Compared::default(),
+    );
     if recorded {
         chunk::hold_back(thread);
     }
@@ -226,7 +231,11 @@ pub fn own_cpu_nanos() -> u64 {
 
 /// Begins a journal, with the flags that apply and, in a forked child, its parent's header. The recorder's own work are the thread's CPU
 /// time since `began`, and so many nanoseconds before.
-fn open((flags, parent): (u64, Option<&'static Header>), began: u64, before: u64) -> bool {
+fn open(
+    (flags, parent): (u64, Option<&'static Header>),
+    (began, before): (u64, u64),
+    compared: &Compared,
+) -> bool {
     // SAFETY: the directory was written before recording first began, and not since.
     let buffer = unsafe { &*DIRECTORY.0.get() };
     let birth = file::Birth {
@@ -248,7 +257,7 @@ fn open((flags, parent): (u64, Option<&'static Header>), began: u64, before: u64
     let thread = ThreadState::current();
     buffer::synchronize(thread);
     if let Some(header) = file::header() {
-        cost::note(thread, header);
+        cost::note(thread, header, compared);
     }
     buffer::put_overhead(thread, began, before);
     // The measurement armed the clock anew without a record: had the thread left its CPU before, in a page fault or a

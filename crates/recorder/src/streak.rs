@@ -113,6 +113,11 @@ impl Streak {
         self.credit.set(0);
     }
 
+    /// Believes that sections will follow each other quickly.
+    pub fn expect_more(&self) {
+        self.credit.set(MOST_CREDIT);
+    }
+
     /// Returns a number that changes with each section that is counted.
     pub fn counted(&self) -> u32 {
         self.counted.get()

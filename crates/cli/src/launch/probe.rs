@@ -29,7 +29,7 @@ const IDLE: [&str; 1] = ["true"];
 /// A program that makes a copy of itself, which becomes the one above, and waits for it: two into which the library is loaded, and a copy.
 const FORKING: [&str; 3] = ["sh", "-c", "(exec true); :"];
 
-/// How often both are run, alone and recorded in turn; what is in the middle counts.
+/// How often both are run, alone and recorded in turn.
 const ROUNDS: usize = 5;
 
 /// Who takes longer than this does something else.
@@ -39,35 +39,46 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// cannot be measured: then what it costs that the library is loaded counts as the program's own. The programs start with `mask`.
 pub fn costs(launch: &Launch, mask: SignalMask) -> Option<String> {
     let journals = launch.journal?.join("probe");
-    let (mut loading, mut forking, mut records) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut idle, mut both) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let idle = beyond(launch, mask, &IDLE, &journals)?;
-        loading.push(idle.used);
-        records.push(idle.records);
-        if let Some(both) = beyond(launch, mask, &FORKING, &journals) {
-            forking.push(both.used.since(idle.used + idle.used));
-        }
+        idle.push(measured(launch, mask, &IDLE, &journals)?);
+        both.extend(measured(launch, mask, &FORKING, &journals));
     }
-    let Nanos(loading) = middle_of(loading);
-    let Nanos(forking) = middle_of(forking);
+    let records: Vec<_> = idle.iter().map(|run| run.records).collect();
+    let loading = beyond_alone(&idle);
+    let Nanos(forking) = beyond_alone(&both).since(loading + loading);
+    let Nanos(loading) = loading;
     let RecordingCosts {
         clock,
-        sixteenths: [record, section, repetition],
+        sixteenths: [record, section, repetition, turn],
     } = middle(&records)?;
     Some(format!(
-        "{loading},{forking},{clock},{record},{section},{repetition}"
+        "{loading},{forking},{clock},{record},{section},{repetition},{turn}"
     ))
 }
 
 /// What is measured of one program.
-struct Beyond {
-    /// What it uses more of the CPU when it is recorded, beyond what the recorder itself takes out.
-    used: Nanos,
+struct Measured {
+    /// What it uses of the CPU.
+    alone: Nanos,
+    /// What it uses when it is recorded, without what the recorder itself takes out.
+    recorded: Nanos,
     /// What the recorder itself found that a record costs.
     records: RecordingCosts,
 }
 
-fn beyond(launch: &Launch, mask: SignalMask, words: &[&str], journals: &Path) -> Option<Beyond> {
+/// Returns what a program uses more when it is recorded: of both what it used least, since what disturbs it adds to that.
+fn beyond_alone(runs: &[Measured]) -> Nanos {
+    let least = |of: fn(&Measured) -> Nanos| runs.iter().map(of).min().unwrap_or_default();
+    least(|run| run.recorded).since(least(|run| run.alone))
+}
+
+fn measured(
+    launch: &Launch,
+    mask: SignalMask,
+    words: &[&str],
+    journals: &Path,
+) -> Option<Measured> {
     let search_path = Some(OsStr::new(resolve::DEFAULT_PATH));
     let program = resolve::resolve(words.first()?.as_ref(), search_path).ok()?;
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
@@ -86,8 +97,9 @@ fn beyond(launch: &Launch, mask: SignalMask, words: &[&str], journals: &Path) ->
         command.env("LD_PRELOAD", launch.preload);
         let whole = run(launch, mask, command).ok()?;
         let (trace, _) = read_recording(journals, whole).ok()?;
-        Some(Beyond {
-            used: trace.total_cpu().since(alone),
+        Some(Measured {
+            alone,
+            recorded: trace.total_cpu(),
             records: read_costs(journals).ok()?,
         })
     })
@@ -101,7 +113,7 @@ fn middle(measured: &[RecordingCosts]) -> Option<RecordingCosts> {
     };
     Some(RecordingCosts {
         clock: measured.first()?.clock,
-        sixteenths: [0, 1, 2].map(of),
+        sixteenths: [0, 1, 2, 3].map(of),
     })
 }
 

@@ -560,7 +560,7 @@ fn what_recording_costs_is_measured_before_the_program_runs() {
     );
     let numbers = text(&recorded.stdout);
     let numbers: Vec<u64> = numbers.trim().split(',').flat_map(str::parse).collect();
-    assert_eq!(numbers.len(), 6, "{recorded:?}");
+    assert_eq!(numbers.len(), 7, "{recorded:?}");
     assert!(
         numbers[0] > 0,
         "loading the library takes time: {numbers:?}"

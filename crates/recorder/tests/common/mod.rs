@@ -3,7 +3,9 @@
 use std::ffi::{CString, c_void};
 use std::sync::OnceLock;
 
-use foretrace_recorder::{Kind, KnownCosts, OUTCOME_SUCCESS, clock, process, record, sys};
+use foretrace_recorder::{
+    Compared, Kind, KnownCosts, OUTCOME_SUCCESS, clock, process, record, sys,
+};
 use foretrace_trace::Trace;
 use foretrace_trace::journal::read_dir;
 
@@ -21,8 +23,9 @@ pub fn start(with_rseq: bool) {
         };
         let area = clock::rseq_area(symbol).filter(|_| with_rseq);
         let began = process::own_cpu_nanos();
+        let costs = (&KnownCosts::default(), &Compared::default());
         assert!(
-            process::start(&path, 0, area, false, began, &KnownCosts::default()),
+            process::start(&path, 0, area, false, began, costs),
             "recording does not begin"
         );
         directory

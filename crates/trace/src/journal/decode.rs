@@ -68,9 +68,10 @@ pub(super) struct Decoder<'a> {
     overhead: f64,
     /// What each event adds to that.
     overhead_per_event: f64,
-    /// What a section and a section that was counted add to that.
+    /// What a section, a section that was counted, and one that was counted where several mutexes take turns add to that.
     overhead_per_section: f64,
     overhead_per_repetition: f64,
+    overhead_per_turn: f64,
     /// What the recorder takes between the return of a call of MPI and the next call.
     overhead_per_message: f64,
     /// The counter at the record before, for those that hold only a part of it.
@@ -110,6 +111,7 @@ impl<'a> Decoder<'a> {
             overhead_per_event: scale.exact_nanos(journal.record_cost),
             overhead_per_section: scale.exact_nanos(journal.section_cost),
             overhead_per_repetition: scale.exact_nanos(journal.repetition_cost),
+            overhead_per_turn: scale.exact_nanos(journal.turn_cost.max(journal.repetition_cost)),
             overhead_per_message: scale.exact_nanos(journal.message_cost),
             near: thread.tsc,
             counted_until: None,
@@ -428,6 +430,10 @@ impl<'a> Decoder<'a> {
             .iter()
             .map(|member| (self.held(member) / self.scale.exact_nanos(1.0)) as u64)
             .collect();
+        let cost = match members {
+            [_] => self.overhead_per_repetition,
+            _ => self.overhead_per_turn,
+        };
         for turn in streaks::turns(members) {
             let member = &members[turn.member];
             let acquisition = RawRecord {
@@ -442,7 +448,7 @@ impl<'a> Decoder<'a> {
                 site: member.release_site,
                 ..acquisition
             };
-            let event = self.decode_at_cost(release, self.overhead_per_repetition);
+            let event = self.decode_at_cost(release, cost);
             self.emit(event);
         }
     }

@@ -57,6 +57,8 @@ pub(super) struct Journal {
     pub section_cost: f64,
     /// What counting a lock and its unlock cost, in ticks.
     pub repetition_cost: f64,
+    /// The same where several mutexes take turns.
+    pub turn_cost: f64,
     /// What recording a call of MPI costs between its return and the next call, as `record_cost`.
     pub message_cost: f64,
     pub program: String,
@@ -254,6 +256,7 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         record_cost: ticks(offset_of!(Header, record_cost)),
         section_cost: ticks(offset_of!(Header, section_cost)),
         repetition_cost: ticks(offset_of!(Header, repetition_cost)),
+        turn_cost: ticks(offset_of!(Header, turn_cost)),
         message_cost: ticks(offset_of!(Header, message_cost)),
         program: String::from_utf8_lossy(&bytes[program..end]).into_owned(),
         threads: Vec::new(),

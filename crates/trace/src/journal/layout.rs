@@ -159,6 +159,8 @@ pub struct Header {
     pub message_cost: AtomicU64,
     /// Byte 1456: at exit, the CPU time of the children that were waited for, and of theirs, in nanoseconds.
     pub end_children_nanos: AtomicU64,
+    /// Byte 1464: what counting a lock and its unlock costs where several mutexes take turns, as `record_cost`; 0 in older journals.
+    pub turn_cost: AtomicU64,
 }
 
 impl Header {

@@ -77,9 +77,9 @@ pub fn read_dir_and_start(
 pub struct RecordingCosts {
     /// The clock by which it recorded, one of the `CLOCK_` constants of [`layout`].
     pub clock: u32,
-    /// A record, a lock and its unlock in one record, and such a pair that is counted, each in sixteenths of a tick of the counter; 0 where
-    /// that could not be told.
-    pub sixteenths: [u64; 3],
+    /// A record, a lock and its unlock in one record, such a pair that is counted, and one that is counted where several mutexes take turns, each in
+    /// sixteenths of a tick of the counter; 0 where that could not be told.
+    pub sixteenths: [u64; 4],
 }
 
 /// Returns what recording cost the process that the first journal of a directory is of, by the files' names.
@@ -96,6 +96,7 @@ pub fn read_costs(dir: &Path) -> Result<RecordingCosts, JournalError> {
         journal.record_cost,
         journal.section_cost,
         journal.repetition_cost,
+        journal.turn_cost,
     ];
     Ok(RecordingCosts {
         clock: journal.clock,

@@ -155,9 +155,10 @@ fn sections_of_several_mutexes_in_turn_are_spread_over_their_time() {
         draft.long(extension + 16, tail);
         draft
     };
-    let draft = Draft::new(7, 0)
+    let mut draft = Draft::new(7, 0)
         .thread(0, 7, 70)
         .record(0, Kind::Sync, 500, 0, 0);
+    draft.long(offset_of!(Header, turn_cost), 9 * 16);
     let draft = of(draft, 64, (100, 600), 3, 0);
     let draft = of(draft, 128, (250, 700), 2, Repetition::JOINED);
     // This one came behind, alone.
@@ -186,4 +187,8 @@ fn sections_of_several_mutexes_in_turn_are_spread_over_their_time() {
     ];
     let expected = expected.map(|(line, address)| (line.to_owned(), Some(address)));
     assert_eq!(told, expected);
+    // What these cost is taken out behind each: of those in turn more than of the one alone.
+    let cpu = |event: &crate::Event| event.cpu().map_or(0, |Nanos(cpu)| cpu);
+    assert_eq!(cpu(&trace.events[9]), 500 + 700 - 4 * 9);
+    assert_eq!(cpu(&trace.events[11]), 500 + 900 - 5 * 9);
 }
