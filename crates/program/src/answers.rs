@@ -13,6 +13,10 @@ use foretrace_trace::{Object, ObjectId, ObjectKind, ThreadId, Trace};
 
 use crate::{Action, Operations, Thread, links::Links, served};
 
+/// Who tells that it waits so soon after a section, in nanoseconds, may have noted it there, in a list of those that wait. In recordings it often lost its CPU in
+/// between.
+const AT_ONCE: u64 = 100_000;
+
 /// The threads that do something with an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Who {
@@ -175,7 +179,12 @@ fn answers_who_waits(
             let action = operations.action(position);
             matches!(action, Action::GiveToken(queue) if telling.contains(&queue))
         });
-        let told = told.map(|position| operations.event(position));
+        let told = told.map(|position| {
+            let list =
+                operations.section_before(position, threads[thread as usize].operations.start);
+            let at_once = |_: &u32| operations.work_nanos(position) <= AT_ONCE;
+            operations.event(list.filter(at_once).unwrap_or(position))
+        });
         waiting.insert(
             thread,
             Waiting {
@@ -193,12 +202,15 @@ fn answers_who_waits(
     };
     // Of whom it was taken last that they wait, of those not answered since, and how many there are.
     let (mut asking, mut open) = (None, 0_usize);
+    // How many tokens that were there at first it took for such as wait from the beginning.
+    let mut initial = 0_usize;
     let (mut always_the_last, mut unasked) = (true, false);
     let mut answered: Vec<u32> = Vec::new();
     for position in of_server {
         match operations.action(position) {
             Action::TakeToken(queue) if telling.contains(&queue) => {
                 let Some(thread) = teller(position) else {
+                    initial += usize::from(requirements.of(position).is_empty());
                     continue;
                 };
                 if unasked {
@@ -215,14 +227,19 @@ fn answers_who_waits(
                     continue;
                 };
                 let is_first = !std::mem::replace(&mut known.begun, true);
-                if open > 0 && known.waits(operations.event(position)) {
+                if open + initial > 0 && known.waits(operations.event(position)) {
                     known.answers += 1;
                     always_the_last &= asking.take() == Some(thread);
-                    open -= 1;
+                    // Which of the tokens it took is for whom is not known.
+                    match open.checked_sub(1) {
+                        Some(left) => open = left,
+                        None => initial -= 1,
+                    }
                     answered.push(thread);
                 } else {
                     // The first need not be asked for.
                     unasked |= !is_first;
+                    initial = initial.saturating_sub(1);
                 }
             }
             _ => {}

@@ -126,6 +126,17 @@ impl Operations {
         self.work_of(self.words[index as usize])
     }
 
+    /// Returns the beginning of the section of a lock that ends right before an operation, if one does; not of those before `first`.
+    pub(crate) fn section_before(&self, index: u32, first: u32) -> Option<u32> {
+        let end = index.checked_sub(1).filter(|&end| end >= first)?;
+        let Action::Unlock(mutex) = self.action(end) else {
+            return None;
+        };
+        let rouses = |&place: &u32| matches!(self.action(place), Action::Rouse(_));
+        let begin = (first..end).rev().find(|place| !rouses(place))?;
+        (self.action(begin) == Action::Lock(mutex)).then_some(begin)
+    }
+
     /// Asks the memory for an operation that is looked at soon, if there is one.
     #[inline]
     pub fn fetch(&self, index: u32) {

@@ -127,6 +127,46 @@ fn of_those_that_wait_whoever_is_first_gets_the_next_answer() {
     assert_eq!(queues(&listed(&rounds)), 2);
 }
 
+/// S takes a token, of which there are two at first, before it gives B or C a task. Who has done its task puts the token back only when S has given the next
+/// already; before, it notes itself in a list under a lock, or does not.
+fn with_tokens(listed: bool) -> Program {
+    let mut rows = vec![
+        "recording cpu 0".to_owned(),
+        "returns explicit".to_owned(),
+        "process S".to_owned(),
+        "process B".to_owned(),
+        "process C".to_owned(),
+        "semaphore idle 2".to_owned(),
+        "0 S create B cpu=0".to_owned(),
+        "0 S create C cpu=0".to_owned(),
+    ];
+    let order = ["B", "B", "C", "C", "B", "C", "B", "B", "C"];
+    for (index, next) in order.into_iter().enumerate() {
+        let now = 1_000_000 * (index + 1);
+        let mut row = |call: String| rows.push(format!("{now} {call} cpu={now}"));
+        let done = index.checked_sub(1).map(|before| order[before]);
+        if let Some(done) = done.filter(|_| listed) {
+            row(format!("{done} lock m"));
+            row(format!("{done} unlock m"));
+        }
+        row("S sem_wait idle".to_owned());
+        row(format!("S sem_post to_{next}"));
+        if let Some(done) = done {
+            row(format!("{done} sem_post idle"));
+        }
+        row(format!("{next} sem_wait to_{next}"));
+    }
+    let end = 20_000_000;
+    rows.extend(["B", "C", "S"].map(|thread| format!("{end} {thread} terminate cpu={end}")));
+    Program::from_trace(&foretrace_testkit::trace(&(rows.join("\n") + "\n")))
+}
+
+#[test]
+fn who_notes_itself_in_a_list_waits_from_then_on() {
+    assert_eq!(queues(&with_tokens(true)), 2);
+    assert_eq!(queues(&with_tokens(false)), 3);
+}
+
 #[test]
 fn those_that_are_answered_by_turns_may_have_to_be() {
     assert_eq!(queues(&listed(&[["C", "B"]; 4])), 3);

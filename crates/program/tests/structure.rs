@@ -695,6 +695,30 @@ fn who_comes_to_a_barrier_at_one_call_may_wait_at_another() {
 }
 
 #[test]
+fn who_comes_to_a_barrier_again_may_wait_until_all_have_left() {
+    let mut rows = Rows::new();
+    rows.waits("A", "10", "c").waits("B", "10", "c");
+    rows.section("C", "10", &["cond_broadcast c"]);
+    rows.goes_on("A", &[]);
+    // A comes again before B has left, which lets it go on and arrive.
+    rows.waits("A", "10", "c");
+    rows.goes_on("B", &["cond_broadcast c"]);
+    rows.row("A return", None).row("A cond_wait c m", None);
+    rows.waits("B", "10", "c");
+    rows.section("C", "10", &["cond_broadcast c"]);
+    rows.goes_on("B", &[]).goes_on("A", &["cond_broadcast c"]);
+    assert_eq!(rows.patterns(), [Some(Pattern::Barrier { threads: 3 })]);
+    let program = rows.program();
+    for thread in 0..3 {
+        assert_eq!(count(&program, thread, "barrier_wait"), 2);
+        assert_eq!(count(&program, thread, "cond_broadcast"), 0);
+    }
+    // One that leaves before all have come did something else there.
+    rows.section("A", "10", &[]);
+    assert_ne!(rows.patterns(), [Some(Pattern::Barrier { threads: 3 })]);
+}
+
+#[test]
 fn what_some_do_together_and_others_alone_is_under_a_readers_writer_lock() {
     let rows = readers_and_a_writer();
     assert_eq!(rows.patterns(), [Some(Pattern::ReadersWriter); 2]);

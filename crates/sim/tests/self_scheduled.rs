@@ -33,8 +33,12 @@ enum Work {
     Taken,
     /// Each has five of these for itself.
     Dealt,
+    /// As taken, but of each fifth round the thread that begins takes all.
+    TakenByOne,
     /// One of them, another each time, works; the others come to wait.
     Alone,
+    /// In every second round the first does alone what all take in the others.
+    TakenAndAlone,
 }
 
 /// Where they meet.
@@ -68,10 +72,16 @@ fn recording(work: Work, meeting: Meeting) -> (Program, u64) {
             .map(|thread| match work {
                 Work::Dealt => list.iter().skip(thread).step_by(THREADS).sum(),
                 Work::Alone if thread == round % THREADS => 3_000_000,
-                Work::Taken | Work::Alone => 0,
+                Work::TakenAndAlone if thread == 0 && round % 2 == 1 => list.iter().sum(),
+                _ => 0,
             })
             .collect();
-        if work != Work::Taken {
+        let is_taken = match work {
+            Work::Taken | Work::TakenByOne => true,
+            Work::TakenAndAlone => round % 2 == 0,
+            Work::Dealt | Work::Alone => false,
+        };
+        if !is_taken {
             list.clear();
         }
         // They take turns, by chance who begins, until each has come.
@@ -82,6 +92,9 @@ fn recording(work: Work, meeting: Meeting) -> (Program, u64) {
         while !ready.is_empty() {
             let thread = ready.remove(0);
             let mut slice = SLICE / 2 + chance.below(SLICE);
+            if work == Work::TakenByOne && round % 5 == 0 {
+                slice = u64::MAX;
+            }
             while slice > 0 {
                 if own[thread] == 0 {
                     let Some(iteration) = list.pop() else {
@@ -149,6 +162,21 @@ fn iterations_that_threads_take_are_dealt_out_evenly() {
         let speedup = speedup(&program, all);
         assert!((3.5..3.85).contains(&speedup), "{speedup}");
     }
+}
+
+#[test]
+fn who_takes_all_iterations_of_a_round_does_so_by_chance() {
+    let (program, all) = recording(Work::TakenByOne, Meeting::Barrier);
+    let speedup = speedup(&program, all);
+    assert!((3.5..3.85).contains(&speedup), "{speedup}");
+}
+
+#[test]
+fn who_alone_does_as_much_again_and_again_has_it_for_itself() {
+    let (program, all) = recording(Work::TakenAndAlone, Meeting::Barrier);
+    assert!(!program.warnings.is_empty(), "every second round is taken");
+    let speedup = speedup(&program, all);
+    assert!((1.5..1.62).contains(&speedup), "{speedup}");
 }
 
 #[test]

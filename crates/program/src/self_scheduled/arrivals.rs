@@ -12,6 +12,8 @@ use crate::{Action, Operations, Pattern, Structure, Thread};
 struct Arrival {
     event: u32,
     thread: u32,
+    /// The event of the call by which it came: where it did so by a section of a lock, that locked.
+    call: u32,
     /// The operation whose work it did before.
     operation: u32,
     /// All that it did since it met others before, in nanoseconds.
@@ -77,10 +79,13 @@ pub(super) fn collect(
                 }
                 *taken = (*taken + 1) % own.size;
             } else {
+                let section = operations.section_before(position, thread.operations.start);
+                let outside = section.filter(|&lock| operations.work_nanos(lock) > work);
                 own.come.push(Arrival {
                     event,
                     thread: number as u32,
-                    operation: before_section(operations, position, thread.operations.start),
+                    call: section.map_or(event, |lock| operations.event(lock)),
+                    operation: outside.unwrap_or(position),
                     all,
                 });
                 all = 0;
@@ -180,7 +185,7 @@ impl Arrivals {
     ) -> bool {
         let come = &self.come[number * self.size..(number + 1) * self.size];
         places.clear();
-        places.extend(come.iter().map(|arrival| site(trace, arrival.event)));
+        places.extend(come.iter().map(|arrival| site(trace, arrival.call)));
         places.sort_unstable();
         places.dedup();
         parts.clear();
@@ -211,14 +216,4 @@ fn time(trace: &Trace, event: u32) -> u64 {
 /// Returns where an event's call was made.
 fn site(trace: &Trace, event: u32) -> Option<SiteId> {
     trace.call(trace.events.get(event as usize)?).site
-}
-
-/// Returns the operation that holds the work before threads meet: where they come by a section of a lock, its beginning.
-fn before_section(operations: &Operations, position: u32, first: u32) -> u32 {
-    let is_section = position >= first + 2
-        && matches!(operations.action(position - 1), Action::Unlock(_))
-        && matches!(operations.action(position - 2), Action::Lock(_));
-    let outside =
-        is_section && operations.work_nanos(position - 2) > operations.work_nanos(position);
-    if outside { position - 2 } else { position }
 }

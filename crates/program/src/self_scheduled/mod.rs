@@ -26,9 +26,6 @@ use self::{
 };
 use crate::{Operation, Operations, Structure, Thread};
 
-/// A thread that did so many times less than another, at least, may have come to wait only.
-const LITTLE: u64 = 4;
-
 /// What a thread did before it met others.
 #[derive(Clone, Copy)]
 struct Part {
@@ -90,8 +87,8 @@ pub(crate) fn deal_out(
             tally.add(round.iter());
         }
         if let Some(left) = tally.left_when_none_is() {
-            let shared = rounds.iter().filter(|round| is_shared(round));
-            for (number, round) in shared.enumerate() {
+            let taken = rounds.iter().filter(|round| tally.is_taken(round));
+            for (number, round) in taken.enumerate() {
                 even_out(round, (number, left), operations);
             }
             found.push(Crew::new(meeting, &tally));
@@ -119,12 +116,12 @@ fn deal_out_at(
         }
     }
     // How much is left, whether those that wait have no part, and how many rounds there were so far.
-    let mut holds: BTreeMap<Vec<Option<SiteId>>, (u64, bool, usize)> = BTreeMap::new();
-    for (places, tallies) in tallies {
+    let mut holds: BTreeMap<&[Option<SiteId>], (&Tally, u64, bool, usize)> = BTreeMap::new();
+    for (places, tallies) in &tallies {
         let tally = tallies.of_takers();
         if let Some(left) = tally.left_when_none_is() {
             found.push(Crew::new(Meeting::At(id, places.clone()), tally));
-            holds.insert(places, (left, tallies.leaves_waiting_out(), 0));
+            holds.insert(places, (tally, left, tallies.leaves_waiting_out(), 0));
         }
     }
     if holds.is_empty() {
@@ -132,21 +129,15 @@ fn deal_out_at(
     }
     for number in 0..arrivals.rounds() {
         let is_one_each = arrivals.round(number, (trace, operations), &mut parts, &mut places);
-        if let Some((left, without, count)) = holds.get_mut(&places).filter(|_| is_one_each) {
+        let known = holds.get_mut(places.as_slice()).filter(|_| is_one_each);
+        if let Some((tally, left, without, count)) = known {
             parts.retain(|part| !(*without && part.waits));
-            if is_shared(&parts) {
+            if tally.is_taken(&parts) {
                 even_out(&parts, (*count, *left), operations);
                 *count += 1;
             }
         }
     }
-}
-
-/// Returns whether two threads had part in a round, at least: one that works alone has no iterations that others could take.
-fn is_shared(round: &[Part]) -> bool {
-    let most = round.iter().map(|part| part.all).max().unwrap_or(0);
-    let those = round.iter().filter(|part| LITTLE * part.all >= most);
-    those.count() >= 2
 }
 
 /// Shares out a round's work so that all come at a time, but for what each still has to do when no iterations are left: from nothing up to an iteration.

@@ -1,6 +1,14 @@
 //! Whether threads share out what they do in rounds.
 
+use std::collections::BTreeMap;
+
 use super::Part;
+
+/// A thread that did so many times less than another, at least, may have come to wait only.
+const LITTLE: u64 = 4;
+
+/// Of so many rounds one thread may do one alone by chance, though it is the same one each time.
+const SELDOM: usize = 5;
 
 /// Fewer rounds may be so by chance.
 pub(super) const LEAST_ROUNDS: usize = 8;
@@ -18,7 +26,7 @@ const MUCH_LESS: u64 = 75;
 const UNEVEN: u64 = 5;
 
 /// What rounds tell of the hypothesis. Times are in nanoseconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub rounds: usize,
     /// How many threads the first one had.
@@ -38,6 +46,10 @@ pub(super) struct Tally {
     much_less: usize,
     /// Who came behind the first.
     others: u64,
+    /// The least and the most work of a round in which several had part.
+    shared: Option<(u64, u64)>,
+    /// How often one did all, by who that is in its round.
+    alone: BTreeMap<usize, usize>,
 }
 
 impl Tally {
@@ -53,6 +65,13 @@ impl Tally {
         self.work += round.clone().map(|part| part.work).sum::<u64>();
         self.all += sum;
         self.uneven += most * threads as u64 - sum;
+        match alone(round.clone()) {
+            Some(who) => *self.alone.entry(who).or_default() += 1,
+            None => {
+                let (less, more) = self.shared.unwrap_or((sum, sum));
+                self.shared = Some((less.min(sum), more.max(sum)));
+            }
+        }
         let busy = round.filter(|part| 2 * part.all >= most);
         let came = busy.clone().map(|part| part.came);
         let (Some(first), Some(until)) = (came.clone().min(), came.max()) else {
@@ -82,8 +101,32 @@ impl Tally {
     }
 }
 
+impl Tally {
+    /// Returns whether a round's work is taken by whoever is free. Where one alone did it, it is a serial part, unless there is as much of it as in other
+    /// rounds, and such rounds are few, or now this thread did it alone and now that: then one had the CPU until none was left.
+    pub fn is_taken(&self, round: &[Part]) -> bool {
+        if alone(round.iter()).is_none() {
+            return true;
+        }
+        let all: u64 = round.iter().map(|part| part.all).sum();
+        let is_like = |(least, most)| 2 * all >= least && all <= 2 * most;
+        let rounds: usize = self.alone.values().sum();
+        let most = self.alone.values().max().copied().unwrap_or(0);
+        let by_chance = 2 * most <= rounds || SELDOM * rounds <= self.rounds;
+        by_chance && self.shared.is_some_and(is_like)
+    }
+}
+
+/// Returns who did a round's work alone, counted from its first thread; `None` where several had part in it.
+fn alone<'a>(round: impl Iterator<Item = &'a Part> + Clone) -> Option<usize> {
+    let most = round.clone().max_by_key(|part| part.all)?;
+    let those = round.clone().filter(|part| LITTLE * part.all >= most.all);
+    let first = round.clone().map(|part| part.thread).min()?;
+    (those.count() < 2).then_some(most.thread - first)
+}
+
 /// The same where some may only wait for the others.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tallies {
     with_waiting: Tally,
     without: Tally,

@@ -174,6 +174,7 @@ pub(crate) fn recognize(trace: &Trace, sweep: &Sweep) -> (Vec<Structure>, Plan) 
             Some(uses) => tokens::test_signals(trace, uses, &mut plan),
             None => regular.and_then(|uses| {
                 barrier::test(uses, &mut plan)
+                    .or_else(|| barrier::test_leaving(uses, &mut plan))
                     .or_else(|| barrier::test_apart(trace, uses, &mut plan))
                     .or_else(|| tokens::test(trace, uses, &mut plan))
             }),
