@@ -65,12 +65,11 @@ impl Tally {
         self.work += round.clone().map(|part| part.work).sum::<u64>();
         self.all += sum;
         self.uneven += most * threads as u64 - sum;
-        match alone(round.clone()) {
-            Some(who) => *self.alone.entry(who).or_default() += 1,
-            None => {
-                let (less, more) = self.shared.unwrap_or((sum, sum));
-                self.shared = Some((less.min(sum), more.max(sum)));
-            }
+        if let Some(who) = alone(&round) {
+            *self.alone.entry(who).or_default() += 1;
+        } else {
+            let (least, most) = self.shared.unwrap_or((sum, sum));
+            self.shared = Some((least.min(sum), most.max(sum)));
         }
         let busy = round.filter(|part| 2 * part.all >= most);
         let came = busy.clone().map(|part| part.came);
@@ -105,7 +104,7 @@ impl Tally {
     /// Returns whether a round's work is taken by whoever is free. Where one alone did it, it is a serial part, unless there is as much of it as in other
     /// rounds, and such rounds are few, or now this thread did it alone and now that: then one had the CPU until none was left.
     pub fn is_taken(&self, round: &[Part]) -> bool {
-        if alone(round.iter()).is_none() {
+        if alone(&round.iter()).is_none() {
             return true;
         }
         let all: u64 = round.iter().map(|part| part.all).sum();
@@ -118,7 +117,7 @@ impl Tally {
 }
 
 /// Returns who did a round's work alone, counted from its first thread; `None` where several had part in it.
-fn alone<'a>(round: impl Iterator<Item = &'a Part> + Clone) -> Option<usize> {
+fn alone<'a>(round: &(impl Iterator<Item = &'a Part> + Clone)) -> Option<usize> {
     let most = round.clone().max_by_key(|part| part.all)?;
     let those = round.clone().filter(|part| LITTLE * part.all >= most.all);
     let first = round.clone().map(|part| part.thread).min()?;
