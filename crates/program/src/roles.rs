@@ -129,6 +129,10 @@ impl Lowering<'_> {
                     let arrival = self.push(index, thread, Action::Barrier(barrier));
                     self.set_waited(arrival, waited);
                 }
+                Need::Looked(mutex) => {
+                    let poll = self.push(index, thread, Action::Poll(mutex));
+                    self.set_waited(poll, true);
+                }
                 Need::Light(light) => {
                     self.push(index, thread, Action::TakeToken(light));
                 }

@@ -719,6 +719,30 @@ fn who_comes_to_a_barrier_again_may_wait_until_all_have_left() {
 }
 
 #[test]
+fn who_comes_to_such_a_barrier_may_look_in_between_without_the_mutex() {
+    let mut rows = Rows::new();
+    rows.section("A", "10", &[]).waits("A", "20", "c");
+    rows.section("B", "10", &[]);
+    rows.section("C", "10", &["cond_broadcast c"]);
+    // B sees without waiting that all have come.
+    rows.section("B", "20", &[]);
+    // It comes again before A has left, and sees by itself when that is so.
+    rows.section("B", "10", &[]);
+    rows.goes_on("A", &["cond_broadcast c"]);
+    rows.section("B", "30", &[]).waits("B", "20", "c");
+    rows.section("C", "10", &[]).waits("C", "20", "c");
+    rows.section("A", "10", &["cond_broadcast c"]);
+    rows.goes_on("B", &[]).goes_on("C", &["cond_broadcast c"]);
+    assert_eq!(rows.patterns(), [Some(Pattern::Barrier { threads: 3 })]);
+    let program = rows.program();
+    let comes = ["lock", "unlock", "barrier_wait"];
+    assert_eq!(operations(&program, 1)[..3], comes);
+    for thread in 0..3 {
+        assert_eq!(count(&program, thread, "barrier_wait"), 2);
+    }
+}
+
+#[test]
 fn what_some_do_together_and_others_alone_is_under_a_readers_writer_lock() {
     let rows = readers_and_a_writer();
     assert_eq!(rows.patterns(), [Some(Pattern::ReadersWriter); 2]);

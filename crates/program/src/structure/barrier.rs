@@ -1,6 +1,6 @@
 //! Barriers: k threads wait, one more comes and wakes them all, again and again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use foretrace_trace::Trace;
 
@@ -52,70 +52,6 @@ pub(super) fn test(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
             plan.arrive(section, uses.cond);
         } else {
             plan.give(uses, section, Gift::Arrival(uses.cond));
-        }
-    }
-    let pattern = Pattern::Barrier { threads };
-    plan.found(uses, pattern);
-    Some(pattern)
-}
-
-/// What happens at a barrier that threads also leave one by one, in order.
-#[derive(Clone, Copy)]
-enum Step {
-    Waits,
-    Tells { all: bool },
-    Ends,
-}
-
-/// Tests whether the last to come lets all go on, and the last of these to leave those who came again meanwhile: they wait until all have left, and arrive
-/// then; and plans what becomes of it then.
-///
-/// Source: `parsec_barrier_wait` of the PARSEC benchmarks.
-pub(super) fn test_leaving(uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
-    if !uses.bare.is_empty() || uses.runs_out {
-        return None;
-    }
-    let mut steps = Vec::new();
-    for (index, section) in uses.sections.iter().enumerate() {
-        let waits = section.waits.iter().map(|&(wait, _)| (wait, Step::Waits));
-        let told = uses.signals(section);
-        let told = told.map(|(signal, all)| (signal, Step::Tells { all }));
-        let end = (section.unlock != NONE).then_some((section.unlock, Step::Ends))?;
-        let all = waits.chain(told).chain([end]);
-        steps.extend(all.map(|(event, step)| (event, index, step)));
-    }
-    steps.sort_unstable_by_key(|&(event, ..)| event);
-    // Sections that have come, and those that have not left yet.
-    let (mut here, mut leaving) = (BTreeSet::new(), BTreeSet::new());
-    let mut all_have_come = false;
-    let (mut size, mut generations) = (None, 0);
-    for (_, section, step) in steps {
-        match step {
-            // Who comes again waits until all have left.
-            Step::Waits if all_have_come && !leaving.contains(&section) => {}
-            Step::Waits if !all_have_come => _ = here.insert(section),
-            Step::Tells { all: true } if !all_have_come => {
-                if !here.insert(section) || *size.get_or_insert(here.len()) != here.len() {
-                    return None;
-                }
-                leaving = std::mem::take(&mut here);
-                generations += 1;
-                all_have_come = true;
-            }
-            Step::Tells { all: true } if leaving.len() == 1 && leaving.contains(&section) => {
-                all_have_come = false;
-            }
-            Step::Ends if leaving.remove(&section) => {}
-            _ => return None,
-        }
-    }
-    let is_over = here.is_empty() && !all_have_come && generations > 1;
-    let threads = u32::try_from(size?).ok().filter(|_| is_over)?;
-    for section in &uses.sections {
-        if section.waits.is_empty() {
-            plan.give(uses, section, Gift::Arrival(uses.cond));
-        } else {
-            plan.arrive(section, uses.cond);
         }
     }
     let pattern = Pattern::Barrier { threads };

@@ -19,6 +19,7 @@ mod counts;
 mod futex_barriers;
 mod helpers;
 mod holds;
+mod left_barrier;
 mod lightswitches;
 mod looks;
 mod parts;
@@ -174,7 +175,11 @@ pub(crate) fn recognize(trace: &Trace, sweep: &Sweep) -> (Vec<Structure>, Plan) 
             Some(uses) => tokens::test_signals(trace, uses, &mut plan),
             None => regular.and_then(|uses| {
                 barrier::test(uses, &mut plan)
-                    .or_else(|| barrier::test_leaving(uses, &mut plan))
+                    .or_else(|| left_barrier::test(trace, uses, &uses.sections, &mut plan))
+                    .or_else(|| {
+                        let all = sections.of_the_mutex(uses);
+                        left_barrier::test(trace, uses, &all, &mut plan)
+                    })
                     .or_else(|| barrier::test_apart(trace, uses, &mut plan))
                     .or_else(|| tokens::test(trace, uses, &mut plan))
             }),

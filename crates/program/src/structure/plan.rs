@@ -59,6 +59,8 @@ pub(crate) enum Need {
     Step(ObjectId, u32),
     /// A lightswitch, which somebody had in the recording.
     Light(ObjectId),
+    /// Nothing: up to it the thread looked, without the mutex, and waited for something else.
+    Looked(ObjectId),
 }
 
 /// What a section gives.

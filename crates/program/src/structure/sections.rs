@@ -178,6 +178,14 @@ impl Sections {
         })
     }
 
+    /// Returns all sections of the mutex that a condition variable is used with.
+    pub fn of_the_mutex(&self, uses: &Uses<'_>) -> Vec<&Section> {
+        let mutex = self.mutex_of.get(&uses.cond);
+        let positions = mutex.and_then(|mutex| self.of_mutex.get(mutex));
+        let positions = positions.into_iter().flatten();
+        positions.map(|&place| &self.all[place as usize]).collect()
+    }
+
     /// Returns where sections begin that wait on it.
     pub fn waiting_sites(&self, cond: ObjectId) -> Vec<SiteId> {
         let waits = self.waits.get(&cond);
