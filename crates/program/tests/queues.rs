@@ -244,3 +244,64 @@ fn who_looks_and_takes_nothing_though_something_is_there_does_not_help() {
     let program = helped(true).program();
     assert!(program.helpers.is_empty());
 }
+
+/// B and C take from a list, to which both add two things now and then in the section in which they take the next: one is there at first. They do so by these
+/// calls. With `in_vain` C waits once though something is there.
+fn added_to(adds: &[&str], in_vain: bool) -> Recording {
+    let mut recording = Recording::new(["77", "77"]);
+    let again = |recording: &mut Recording, thread: &str, calls: &[&str]| {
+        recording.locks(thread, "50");
+        for call in calls {
+            recording.does(&format!("{thread} {call}"));
+        }
+        recording.does(&format!("{thread} unlock m"));
+    };
+    let waits = |recording: &mut Recording, thread: &str, site: &str| {
+        recording.locks(thread, site);
+        recording.does(&format!("{thread} cond_wait c m"));
+    };
+    recording.takes("B");
+    waits(&mut recording, "C", TAKE);
+    again(&mut recording, "B", adds);
+    recording.goes_on("C");
+    again(&mut recording, "B", adds);
+    if in_vain {
+        waits(&mut recording, "C", "50");
+        recording.goes_on("C");
+    } else {
+        again(&mut recording, "C", &[]);
+    }
+    for (thread, other) in [("B", "C"), ("C", "B")] {
+        waits(&mut recording, thread, "50");
+        again(&mut recording, other, adds);
+        recording.goes_on(thread);
+    }
+    waits(&mut recording, "B", "50");
+    again(&mut recording, "C", &["cond_broadcast c"]);
+    recording.goes_on("B");
+    recording
+}
+
+#[test]
+fn who_takes_from_a_list_may_add_to_it_at_once() {
+    for adds in [
+        &["cond_broadcast c"][..],
+        &["cond_signal c", "cond_signal c"],
+    ] {
+        let recording = added_to(adds, false);
+        let semaphore = Some(Pattern::Semaphore { initial: 1 });
+        assert_eq!(recording.patterns(), [semaphore], "{adds:?}");
+        let program = recording.program();
+        let count = |thread: usize, name: &str| {
+            let operations = program.threads[thread].operations.clone();
+            let names = operations.map(|position| program.operation_name(position));
+            names.filter(|&other| other == name).count()
+        };
+        let of_both = |name| [1, 2].map(|thread| count(thread, name));
+        assert_eq!(of_both("sem_post"), [6, 2]);
+        assert_eq!(of_both("sem_wait"), [5, 4]);
+        // Whoever comes to the end waits for the other.
+        assert_eq!(of_both("barrier_wait"), [1, 1]);
+    }
+    assert_eq!(added_to(&["cond_broadcast c"], true).patterns(), [None]);
+}

@@ -285,7 +285,8 @@ fn puts_cover_takes(
     }
     gives.sort_unstable();
     let initial = object.initial.unwrap_or(0) as usize;
-    let given_before = |event: u32| initial + gives.partition_point(|&give| give < event);
+    // A section that puts something there, and takes something then, does so by one event.
+    let given_before = |event: u32| initial + gives.partition_point(|&give| give <= event);
     let mut count = 0;
     let mut first = None;
     for &position in &takes.in_order {

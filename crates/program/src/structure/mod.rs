@@ -34,6 +34,7 @@ mod token_locks;
 mod tokens;
 mod turnstiles;
 mod wakers;
+mod work_list;
 
 use std::collections::BTreeSet;
 
@@ -140,6 +141,25 @@ fn recognize_without_conditions(
     }
 }
 
+/// Tests a condition variable against what it may be whatever others are.
+fn test(trace: &Trace, sections: &Sections, uses: &Uses<'_>, plan: &mut Plan) -> Option<Pattern> {
+    if uses.repeats {
+        return None;
+    }
+    match uses.beyond {
+        None => barrier::test(uses, plan)
+            .or_else(|| left_barrier::test(trace, uses, &uses.sections, plan))
+            .or_else(|| left_barrier::test(trace, uses, &sections.of_the_mutex(uses), plan))
+            .or_else(|| barrier::test_apart(trace, uses, plan))
+            .or_else(|| tokens::test(trace, uses, plan))
+            .or_else(|| work_list::test(trace, uses, plan)),
+        Some(Beyond::SignalOften) => {
+            tokens::test_signals(trace, uses, plan).or_else(|| work_list::test(trace, uses, plan))
+        }
+        Some(Beyond::WaitForOthers) => None,
+    }
+}
+
 /// Looks at every condition variable of a trace that says who waited, and from where.
 pub(crate) fn recognize(trace: &Trace, sweep: &Sweep) -> (Vec<Structure>, Plan) {
     let mut plan = Plan::new(trace.objects.len());
@@ -166,24 +186,9 @@ pub(crate) fn recognize(trace: &Trace, sweep: &Sweep) -> (Vec<Structure>, Plan) 
     let known = |cond: &ObjectId| held.contains(cond) || helped.contains(cond);
     for cond in sections.conditions().filter(|cond| !known(cond)) {
         let uses = sections.uses_of(cond);
-        let regular = uses
+        let found = uses
             .as_ref()
-            .filter(|uses| uses.beyond.is_none() && !uses.repeats);
-        let often = uses.as_ref();
-        let often = often.filter(|uses| uses.beyond == Some(Beyond::SignalOften) && !uses.repeats);
-        let found = match often {
-            Some(uses) => tokens::test_signals(trace, uses, &mut plan),
-            None => regular.and_then(|uses| {
-                barrier::test(uses, &mut plan)
-                    .or_else(|| left_barrier::test(trace, uses, &uses.sections, &mut plan))
-                    .or_else(|| {
-                        let all = sections.of_the_mutex(uses);
-                        left_barrier::test(trace, uses, &all, &mut plan)
-                    })
-                    .or_else(|| barrier::test_apart(trace, uses, &mut plan))
-                    .or_else(|| tokens::test(trace, uses, &mut plan))
-            }),
-        };
+            .and_then(|uses| test(trace, &sections, uses, &mut plan));
         if let (Some(Pattern::Semaphore { .. }), Some(uses)) = (found, &uses) {
             takers.push(uses.threads_that(trace, |section| uses.is_waiting_site(section)));
         }
