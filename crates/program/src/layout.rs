@@ -8,7 +8,7 @@ use std::{
 use foretrace_trace::{Object, ObjectId, ObjectKind, Operation as Call, ThreadId};
 
 use crate::{
-    Action, Operation, Operations, PositionSet, Program, Thread, answers, asides, found,
+    Action, Operation, Operations, PositionSet, Program, Thread, answers, asides, found, guarded,
     idle::Busy,
     links::{Links, LinksBuilder},
     lower::{Lowering, ObjectLog},
@@ -52,6 +52,7 @@ impl Lowering<'_> {
         let mut operations = self.lay_out_operations();
         // A listing by hand is replayed as it stands.
         if with_pools && self.trace.recording.is_some() {
+            guarded::take_first(&threads, &objects, &mut operations);
             answers::join(
                 self.trace,
                 &threads,

@@ -30,6 +30,7 @@ mod events;
 mod found;
 mod futex_locks;
 mod futexes;
+mod guarded;
 mod held;
 mod idle;
 mod layout;
