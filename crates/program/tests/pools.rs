@@ -95,6 +95,34 @@ fn workers_that_take_tasks_by_a_shared_index_are_a_pool() {
 }
 
 #[test]
+fn loops_that_workers_share_out_one_after_the_other_are_of_one_pool() {
+    const LOOPS: [&str; 11] = [
+        "lock m|site=a+0x20",
+        "unlock m|site=a+0x28",
+        "barrier_wait b 3",
+        "lock m|site=a+0x40",
+        "unlock m|site=a+0x48",
+        "work 1000",
+        "lock m|site=a+0x40",
+        "unlock m|site=a+0x48",
+        "work 1000",
+        "lock m|site=a+0x40",
+        "unlock m|site=a+0x48",
+    ];
+    let with = |last| program(&Worker { last, ..INDEX });
+    let found = with(&LOOPS);
+    let [pool] = &found.pools[..] else {
+        panic!("{:?}", found.no_pools)
+    };
+    assert_eq!(work(&found, pool), [1000; 12]);
+    let epochs: Vec<u32> = pool.tasks(&found).map(|task| task.epoch).collect();
+    assert_eq!(epochs.iter().filter(|&&epoch| epoch == 0).count(), 6);
+    // Without a barrier in between nobody knows which of them somebody takes.
+    let mixed = with(&LOOPS[3..]);
+    assert!(mixed.pools.iter().all(|pool| pool.task_count() < 12));
+}
+
+#[test]
 fn threads_of_one_routine_may_be_several_pools() {
     let mut text = TOKENS
         .replace(

@@ -12,7 +12,7 @@ use super::{
     cuts::{Sums, TakePoint, Takes, depth_after},
     groups::Group,
     looking::looks_elsewhere,
-    median,
+    median, safety,
 };
 use crate::{Action, lower::WAKING_UP};
 
@@ -37,12 +37,15 @@ struct Users {
     count: u64,
 }
 
+/// Where tasks may be taken: how often it is done there, and by whom.
+type Candidate = (Kind, u64, TakePoint, BTreeSet<ThreadId>);
+
 /// Finds where the threads of a group take tasks; says why they do not, where so.
 pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes, String> {
     let mut threads = group.threads.clone();
     threads.push(group.creator);
     let (sites, tokens) = users(program, &threads);
-    let mut points: Vec<(Kind, u64, TakePoint, BTreeSet<ThreadId>)> = Vec::new();
+    let mut points: Vec<Candidate> = Vec::new();
     for (semaphore, users) in tokens {
         if users.threads.values().any(|users| group.shares(users)) {
             let point = TakePoint::Token(semaphore);
@@ -62,20 +65,21 @@ pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes,
         let (kind, point) = if mutexes.is_empty() && own.len() > 1 && is_looked_into {
             (Kind::OwnLock, TakePoint::OwnLock(site, own))
         } else if !mutexes.is_empty() && mutexes.len() <= 2 * threads.len() {
-            (Kind::Lock, TakePoint::Lock(site, mutexes))
+            (Kind::Lock, TakePoint::Lock(vec![site], mutexes))
         } else {
             continue;
         };
         points.push((kind, users.count, point, users.all()));
     }
     points.sort_by_key(|(kind, count, ..)| (*kind, std::cmp::Reverse(*count)));
+    points.truncate(TRIED);
     // Of several places, the one that is used most is what one would look at.
     let mut reason = None;
-    for (_, _, point, users) in points.into_iter().take(TRIED) {
+    for (_, _, point, users) in &points {
         // Threads of C++ all start at the same place, whatever they do. A worker looks for a task once at least.
         let workers = group.threads.iter().copied();
         let workers: Vec<ThreadId> = workers.filter(|thread| users.contains(thread)).collect();
-        let mut takes = Takes::of(program, &workers, point);
+        let mut takes = Takes::of(program, &workers, point.clone());
         let found = is_pool(program, &takes).and_then(|()| {
             takes.put_in_order(program);
             if let TakePoint::Token(semaphore) = takes.point
@@ -87,7 +91,7 @@ pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes,
             looks_elsewhere(program, &takes)
         });
         match found {
-            Ok(()) => return Ok(takes),
+            Ok(()) => return Ok(with_other_places(program, &workers, takes, &points)),
             Err(no) => {
                 reason.get_or_insert(no);
             }
@@ -96,6 +100,77 @@ pub(super) fn take_points(program: &LaidOut<'_>, group: &Group) -> Result<Takes,
     Err(reason.unwrap_or_else(|| {
         "no lock or semaphore that two or more of them take, holding no other lock".to_owned()
     }))
+}
+
+/// Returns the takes of workers that take at other places in other phases, as well: each of these is a loop that they share out.
+fn with_other_places(
+    program: &LaidOut<'_>,
+    workers: &[ThreadId],
+    mut takes: Takes,
+    candidates: &[Candidate],
+) -> Takes {
+    for (_, _, point, users) in candidates {
+        let (TakePoint::Lock(places, mutexes), TakePoint::Lock(others, of_others)) =
+            (&takes.point, point)
+        else {
+            continue;
+        };
+        let is_new = others.iter().all(|other| !places.contains(other));
+        if !is_new || !workers.iter().all(|worker| users.contains(worker)) {
+            continue;
+        }
+        let places = [&places[..], others].concat();
+        let mut mutexes = [&mutexes[..], of_others].concat();
+        mutexes.sort_unstable();
+        mutexes.dedup();
+        if !are_of_different_phases(program, workers, &places, &mutexes) {
+            continue;
+        }
+        let mut more = Takes::of(program, workers, TakePoint::Lock(places, mutexes));
+        let is_same_crew = more.workers.len() == takes.workers.len();
+        if !is_same_crew || is_pool(program, &more).is_err() {
+            continue;
+        }
+        more.put_in_order(program);
+        let is_safe = |takes: &Takes| safety::check(program, takes).is_ok();
+        if is_safe(&more) || !is_safe(&takes) {
+            takes = more;
+        }
+    }
+    takes
+}
+
+/// Returns whether between two barriers all workers lock these mutexes, holding no other lock, from the same one of the places.
+fn are_of_different_phases(
+    program: &LaidOut<'_>,
+    workers: &[ThreadId],
+    places: &[SiteId],
+    mutexes: &[ObjectId],
+) -> bool {
+    let mut of_phases: Vec<Option<SiteId>> = Vec::new();
+    for &worker in workers {
+        let (mut depth, mut phase) = (0, 0);
+        for (_, operation) in program.operations_of(worker) {
+            match operation.action {
+                Action::Barrier(_) => phase += 1,
+                Action::Lock(mutex) if depth == 0 && mutexes.contains(&mutex) => {
+                    let event = program.trace.events.get(operation.event as usize);
+                    let site = event.and_then(|event| program.trace.call(event).site);
+                    if let Some(site) = site.filter(|site| places.contains(site)) {
+                        if of_phases.len() <= phase {
+                            of_phases.resize(phase + 1, None);
+                        }
+                        if *of_phases[phase].get_or_insert(site) != site {
+                            return false;
+                        }
+                    }
+                }
+                _ => {}
+            }
+            depth = depth_after(operation.action, depth);
+        }
+    }
+    true
 }
 
 /// Collects who locks at which place, holding no other lock, and who takes tokens of which semaphore.

@@ -10,8 +10,8 @@ use crate::{Action, Opener, PositionSet, lower::NONE};
 /// Where tasks are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TakePoint {
-    /// By locking one of these mutexes from one place, holding no other lock.
-    Lock(SiteId, Vec<ObjectId>),
+    /// By locking one of these mutexes from these places, one between two barriers, holding no other lock.
+    Lock(Vec<SiteId>, Vec<ObjectId>),
     /// The same where each thread locks one of its own there, and looks under those of others, from other places, when it finds nothing.
     OwnLock(SiteId, Vec<ObjectId>),
     /// By taking a token of a semaphore.
@@ -24,20 +24,19 @@ pub(super) enum TakePoint {
 struct Looker<'a> {
     program: &'a LaidOut<'a>,
     semaphore: Option<ObjectId>,
-    /// Whether each object is one of the mutexes, and whether each call is made from the place.
+    /// Whether each object is one of the mutexes, and whether each call is made from one of the places.
     is_mutex: Vec<bool>,
     from_there: Vec<bool>,
 }
 
 impl<'a> Looker<'a> {
     fn new(program: &'a LaidOut<'_>, point: &TakePoint) -> Self {
-        let (semaphore, mutexes, place) = match point {
+        let (semaphore, mutexes, places) = match point {
             TakePoint::Token(semaphore) | TakePoint::LockToken(semaphore) => {
-                (Some(*semaphore), &[][..], None)
+                (Some(*semaphore), &[][..], &[][..])
             }
-            TakePoint::Lock(place, mutexes) | TakePoint::OwnLock(place, mutexes) => {
-                (None, &mutexes[..], Some(*place))
-            }
+            TakePoint::Lock(places, mutexes) => (None, &mutexes[..], &places[..]),
+            TakePoint::OwnLock(place, mutexes) => (None, &mutexes[..], std::slice::from_ref(place)),
         };
         let mut is_mutex = vec![false; program.objects.len()];
         for mutex in mutexes {
@@ -49,7 +48,7 @@ impl<'a> Looker<'a> {
             semaphore,
             is_mutex,
             from_there: calls
-                .map(|call| place.is_some() && call.site == place)
+                .map(|call| call.site.is_some_and(|site| places.contains(&site)))
                 .collect(),
         }
     }
