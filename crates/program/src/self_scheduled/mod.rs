@@ -14,6 +14,7 @@
 
 mod arrivals;
 mod ends;
+mod period;
 mod tally;
 
 use std::collections::BTreeMap;
@@ -105,32 +106,31 @@ fn deal_out_at(
     found: &mut Vec<Crew>,
 ) {
     let (mut parts, mut places) = (Vec::new(), Vec::new());
-    // By the places of the calls. Mostly a round's are those of the one before.
-    let mut tallies: BTreeMap<Vec<Option<SiteId>>, Tallies> = BTreeMap::new();
-    for number in 0..arrivals.rounds() {
+    let kinds = kinds_of_rounds(trace, arrivals, operations);
+    let mut tallies: BTreeMap<usize, (Vec<Option<SiteId>>, Tallies)> = BTreeMap::new();
+    for (number, &kind) in kinds.iter().enumerate() {
         if arrivals.round(number, (trace, operations), &mut parts, &mut places) {
-            match tallies.get_mut(&places) {
-                Some(tallies) => tallies.add(&parts),
-                None => tallies.entry(places.clone()).or_default().add(&parts),
-            }
+            let (_, tallies) = tallies
+                .entry(kind)
+                .or_insert_with(|| (places.clone(), Tallies::default()));
+            tallies.add(&parts);
         }
     }
     // How much is left, whether those that wait have no part, and how many rounds there were so far.
-    let mut holds: BTreeMap<&[Option<SiteId>], (&Tally, u64, bool, usize)> = BTreeMap::new();
-    for (places, tallies) in &tallies {
+    let mut holds: BTreeMap<usize, (&Tally, u64, bool, usize)> = BTreeMap::new();
+    for (&kind, (places, tallies)) in &tallies {
         let tally = tallies.of_takers();
         if let Some(left) = tally.left_when_none_is() {
             found.push(Crew::new(Meeting::At(id, places.clone()), tally));
-            holds.insert(places, (tally, left, tallies.leaves_waiting_out(), 0));
+            holds.insert(kind, (tally, left, tallies.leaves_waiting_out(), 0));
         }
     }
     if holds.is_empty() {
         return;
     }
-    for number in 0..arrivals.rounds() {
+    for (number, kind) in kinds.iter().enumerate() {
         let is_one_each = arrivals.round(number, (trace, operations), &mut parts, &mut places);
-        let known = holds.get_mut(places.as_slice()).filter(|_| is_one_each);
-        if let Some((tally, left, without, count)) = known {
+        if let Some((tally, left, without, count)) = holds.get_mut(kind).filter(|_| is_one_each) {
             parts.retain(|part| !(*without && part.waits));
             if tally.is_taken(&parts) {
                 even_out(&parts, (*count, *left), operations);
@@ -138,6 +138,33 @@ fn deal_out_at(
             }
         }
     }
+}
+
+/// Returns of what kind each round is. Those of a kind end by calls of the same places; and where all of these are in one function that stands for a
+/// barrier, they are each so many rounds apart, as the work tells that is done before.
+fn kinds_of_rounds(trace: &Trace, arrivals: &Arrivals, operations: &Operations) -> Vec<usize> {
+    let (mut parts, mut places) = (Vec::new(), Vec::new());
+    // Mostly a round's places are those of the one before.
+    let mut known: BTreeMap<Vec<Option<SiteId>>, Vec<(usize, u64)>> = BTreeMap::new();
+    for number in 0..arrivals.rounds() {
+        let _ = arrivals.round(number, (trace, operations), &mut parts, &mut places);
+        let all = parts.iter().map(|part| part.all).sum();
+        match known.get_mut(&places) {
+            Some(rounds) => rounds.push((number, all)),
+            None => _ = known.insert(places.clone(), vec![(number, all)]),
+        }
+    }
+    let mut kinds = vec![0; arrivals.rounds()];
+    let mut first = 0;
+    for rounds in known.values() {
+        let work: Vec<u64> = rounds.iter().map(|&(_, work)| work).collect();
+        let period = period::of(&work);
+        for (place, &(number, _)) in rounds.iter().enumerate() {
+            kinds[number] = first + place % period;
+        }
+        first += period;
+    }
+    kinds
 }
 
 /// Shares out a round's work so that all come at a time, but for what each still has to do when no iterations are left: from nothing up to an iteration.
