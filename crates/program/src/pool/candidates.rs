@@ -19,6 +19,9 @@ use crate::{Action, lower::WAKING_UP};
 /// As many lock sites as are tried; those that most threads use come first.
 const TRIED: usize = 8;
 
+/// A loop that is shared out at another place is one part in so many of the work, at least.
+const MUCH: u64 = 20;
+
 /// Fewer takes of each may be as many as those of the others by chance.
 const LEAST_COUNTED: usize = 4;
 
@@ -128,7 +131,10 @@ fn with_other_places(
         }
         let mut more = Takes::of(program, workers, TakePoint::Lock(places, mutexes));
         let is_same_crew = more.workers.len() == takes.workers.len();
-        if !is_same_crew || is_pool(program, &more).is_err() {
+        // Who only numbers itself at the beginning, say, shares nothing out.
+        let (before, now) = (takes.sums.group_task_work, more.sums.group_task_work);
+        let is_loop = MUCH * now.saturating_sub(before) >= more.sums.group_work;
+        if !is_same_crew || !is_loop || is_pool(program, &more).is_err() {
             continue;
         }
         more.put_in_order(program);
