@@ -108,7 +108,6 @@ fn steps(sections: &[&Section]) -> Vec<(usize, Step)> {
         let waits = section.waits.iter().map(|&(wait, _)| (wait, Step::Waits));
         let told = section.signals.iter();
         let told = told.map(|&(_, signal, all)| (signal, Step::Tells { all }));
-        // Who tells after the unlocking tells of what it did before.
         let end = [(section.unlock, Step::Ends)];
         let all = waits.chain(told).chain(end);
         steps.extend(all.map(|(event, step)| (event, number, step)));
