@@ -67,11 +67,14 @@ pub(super) fn test(trace: &Trace, uses: &Uses<'_>, plan: &mut Plan) -> Option<Pa
         return None;
     }
     let threads = u32::try_from(last.len()).ok()?;
+    let initial = u32::try_from(amounts.initial).ok()?;
+    let batch = u32::try_from(amounts.batch).ok()?;
     let end = plan.new_end(uses.object, threads);
     for (number, (section, put)) in sections.iter().zip(puts).enumerate() {
-        let gifts = match amounts.of(put) {
-            0 => Vec::new(),
-            count => vec![Gift::Tokens(uses.object, u32::try_from(count).ok()?)],
+        let gifts = match put {
+            Put::Nothing | Put::End => Vec::new(),
+            Put::Signalled(count) => vec![Gift::Tokens(uses.object, count)],
+            Put::Broadcast => vec![Gift::Tokens(uses.object, batch)],
         };
         let need = if finds_nothing(number) {
             Need::All(end)
@@ -80,7 +83,6 @@ pub(super) fn test(trace: &Trace, uses: &Uses<'_>, plan: &mut Plan) -> Option<Pa
         };
         plan.give_and_take(section, gifts, vec![need]);
     }
-    let initial = u32::try_from(amounts.initial).ok()?;
     let pattern = Pattern::Semaphore { initial };
     plan.found(uses, pattern);
     Some(pattern)
@@ -117,31 +119,22 @@ fn amounts(sections: &[&Section], puts: &[Put], threads: usize) -> Option<Amount
         .filter_map(|section| section.waits.first())
         .map(|&(wait, _)| wait)
         .min()?;
+    // What was signalled and broadcast by sections that began up to an event.
+    let put_until = |event: u32| {
+        let begun = sections.iter().zip(puts);
+        let begun = begun.filter(|(section, _)| section.held <= event);
+        begun.fold((0, 0), |(signalled, batches), (_, put)| match put {
+            Put::Signalled(count) => (signalled + i64::from(*count), batches),
+            Put::Broadcast => (signalled, batches + 1),
+            Put::Nothing | Put::End => (signalled, batches),
+        })
+    };
     let signed = |count: usize| i64::try_from(count).ok();
-    // Of the sections up to a wait the one that waits has put something, too, and not taken.
-    let (mut signalled, mut batches, mut taken) = (0_i64, 0_i64, 0_i64);
-    let mut at_first = None;
-    let mut by_begin: Vec<(u32, usize)> = (0..sections.len())
-        .map(|number| (sections[number].held, number))
-        .collect();
-    by_begin.sort_unstable();
-    for (held, number) in by_begin {
-        if held > first && at_first.is_none() {
-            at_first = Some((signalled, batches));
-        }
-        match puts[number] {
-            Put::Signalled(count) => signalled += i64::from(count),
-            Put::Broadcast => batches += 1,
-            Put::Nothing | Put::End => {}
-        }
-    }
-    taken += signed(
-        sections
-            .iter()
-            .filter(|section| section.unlock < first)
-            .count(),
-    )?;
-    let (signalled_at_first, batches_at_first) = at_first?;
+    // Who waits has put something by then, too, and not taken.
+    let (signalled_at_first, batches_at_first) = put_until(first);
+    let ended = sections.iter().filter(|section| section.unlock < first);
+    let taken = signed(ended.count())?;
+    let (signalled, batches) = put_until(NONE);
     let all = signed(sections.len())? - signed(threads)?;
     // initial + batch * batches = taken - signalled, at both moments.
     let rest = (all - signalled) - (taken - signalled_at_first);
