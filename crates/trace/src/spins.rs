@@ -122,6 +122,7 @@ impl Found<'_> {
         let (mut owed, mut waited) = (Nanos(0), waited);
         let (mut last_time, mut last_cpu) = (began, Nanos(0));
         let mut turns = turns;
+        let mut is_at_barrier = false;
         for &number in events {
             let event = trace.events[number as usize];
             let (time, Some(cpu)) = (event.time, event.cpu()) else {
@@ -137,8 +138,12 @@ impl Found<'_> {
                 to: (time, cpu),
             };
             let mut looked = Nanos(0);
-            let is_return = trace.call(&event).operation == Operation::Return;
-            if !is_return {
+            let operation = trace.call(&event).operation;
+            // Who comes to its end from a barrier had waited there still: so do the threads of a team when the process ends.
+            let is_within_call = operation == Operation::Return
+                || operation == Operation::Terminate && is_at_barrier;
+            is_at_barrier = matches!(operation, Operation::BarrierWait(_));
+            if !is_within_call {
                 (looked, at) = self.spins_in(trace, gap, here, (taken, at));
             }
             let before = waited.partition_point(|&seen| seen <= time);
@@ -147,7 +152,7 @@ impl Found<'_> {
             let seeing = seeing(gap, here, looked);
             let left = cpu.since(last_cpu).since(looked + seeing);
             // Within a call, and between events of one instant, there is no place for it.
-            let waits = if is_return || time.since(last_time).0 < 2 {
+            let waits = if is_within_call || time.since(last_time).0 < 2 {
                 Nanos(0)
             } else {
                 whole(owed.min(left))
@@ -182,13 +187,17 @@ impl Found<'_> {
         (before, mut at): (Nanos, Nanos),
     ) -> (Nanos, Nanos) {
         let ((from, from_cpu), (to, to_cpu)) = (gap.from, gap.to);
-        let mut left: Nanos = turns
-            .iter()
-            .map(|turn| turn.within(from, to))
-            .fold(Nanos(0), |sum, time| sum + time);
+        let within = turns.iter().map(|turn| turn.within(from, to));
+        let all = within.fold(Nanos(0), |sum, time| sum + time);
+        // Interrupts take some of a turn, which is none of the thread's CPU time.
+        let own = to_cpu.since(from_cpu).min(all);
+        let own_of = |time: Nanos| {
+            Nanos((u128::from(time.0) * u128::from(own.0) / u128::from(all.0.max(1))) as u64)
+        };
+        let mut left = own;
         let (mut taken, mut seeing) = (Nanos(0), Nanos(0));
         for (place, turn) in turns.iter().enumerate() {
-            left = left.since(turn.within(from, to));
+            left = left.since(own_of(turn.within(from, to)));
             seeing = seeing + turn.seeing_within(from, to);
             let Some(next) = turns.get(place + 1).filter(|next| next.on < to) else {
                 continue;
@@ -196,7 +205,7 @@ impl Found<'_> {
             let begin = turn.off.since(turn.looked).max(Nanos(from.0 + 1));
             let looks = turn.looked.0 > 0 && turn.off > begin && next.on > begin;
             let (begin, looked) = if looks {
-                (begin, turn.off.since(begin))
+                (begin, own_of(turn.off.since(begin)))
             } else {
                 (turn.off, Nanos(0))
             };

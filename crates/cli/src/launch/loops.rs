@@ -8,6 +8,8 @@
 //! A loop with a `pause` in it may compare what it counts: it waits until it has waited long enough, and goes on by itself then.
 
 mod decode;
+pub mod processor;
+pub mod rehearsal;
 mod symbols;
 
 use self::{
@@ -69,11 +71,11 @@ fn loop_from(code: &[u8], start: usize) -> Option<Loop> {
     let (mut boundaries, mut pauses) = (0, false);
     while at < start + LONGEST {
         boundaries |= 1 << (at - start);
-        let instruction = decode(code.get(at..)?)?;
+        let instruction = decode(code, at)?;
         pauses |= instruction.effect == Effect::Pause;
-        at += instruction.bytes;
-        if let Some(distance) = instruction.jump {
-            if at.checked_add_signed(distance) == Some(start) {
+        at = instruction.end;
+        if let Some(target) = instruction.jump {
+            if target == start as u64 {
                 return Some(Loop {
                     end: at,
                     boundaries,
@@ -107,15 +109,12 @@ fn waits(code: &[u8], start: usize, mut machine: Machine) -> Option<bool> {
 fn round(code: &[u8], start: usize, machine: &mut Machine) -> bool {
     let mut at = start;
     loop {
-        let Some(instruction) = code.get(at..).and_then(decode) else {
+        let Some(instruction) = decode(code, at) else {
             return false;
         };
-        at += instruction.bytes;
-        machine.run(&instruction, at as u64);
-        let target = instruction
-            .jump
-            .and_then(|distance| at.checked_add_signed(distance));
-        if target == Some(start) {
+        at = instruction.end;
+        machine.run(&instruction);
+        if instruction.jump == Some(start as u64) {
             return true;
         }
     }

@@ -22,6 +22,7 @@ mod samples;
 pub mod spins;
 pub mod system;
 pub mod turns;
+mod waiting;
 mod watched;
 
 use std::{

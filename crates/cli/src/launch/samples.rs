@@ -106,9 +106,18 @@ const CONTEXT_SWITCHES: u64 = 3;
 /// `PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME`.
 const WHERE_WHO_AND_WHEN: u64 = 1 | 2 | 4;
 
-/// `PERF_SAMPLE_REGS_USER`, and `PERF_REG_X86_IP` as the only one.
+/// `PERF_SAMPLE_REGS_USER`; `PERF_REG_X86_IP` as the only one; and the general ones, that, and the flags.
 const USER_REGISTERS: u64 = 1 << 12;
 const INSTRUCTION: u64 = 1 << 8;
+const REGISTERS: u64 = 0xff_03ff;
+
+/// Where the kernel tells the general registers, in the order of their numbers in instructions, the instruction's address and the flags.
+const GENERAL: [u64; 16] = [0, 2, 3, 1, 7, 6, 4, 5, 10, 11, 12, 13, 14, 15, 16, 17];
+const ADDRESS: u64 = 8;
+const FLAGS: u64 = 9;
+
+/// `PERF_SAMPLE_REGS_ABI_64`.
+const WIDE: u64 = 2;
 
 /// `exclude_kernel`.
 const NO_KERNEL: u64 = 1 << 5;
@@ -131,9 +140,10 @@ const CLOSE_ON_EXEC: u64 = 8;
 /// `PERF_EVENT_IOC_SET_OUTPUT`.
 const SET_OUTPUT: libc::c_ulong = 0x2405;
 
-/// The sizes of samples without and with a register.
+/// The sizes of samples up to their registers, and with one and all of these.
 const SAMPLE_BYTES: u64 = 32;
 const LEAVING_BYTES: u64 = SAMPLE_BYTES + 16;
+const FULL_BYTES: u64 = SAMPLE_BYTES + 8 + 8 * REGISTERS.count_ones() as u64;
 
 /// `PERF_RECORD_SAMPLE` and `PERF_RECORD_SWITCH`.
 const SAMPLE: u64 = 9;
@@ -160,6 +170,14 @@ pub enum Seen {
     Off(bool),
 }
 
+/// What a thread computes with: its general registers in the order of their numbers in instructions, its next instruction's address, and its flags.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    pub general: [u64; 16],
+    pub instruction: u64,
+    pub flags: u64,
+}
+
 /// A sight of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sight {
@@ -171,6 +189,8 @@ pub struct Sight {
     pub tid: u32,
     /// When, by `CLOCK_MONOTONIC`, in nanoseconds.
     pub at: u64,
+    /// What it computed with, of those at an instruction.
+    pub registers: Option<Registers>,
 }
 
 /// The samples of a program and all that it starts, or of some threads.
@@ -362,6 +382,16 @@ impl Samples {
         })
     }
 
+    /// Returns a thread's registers, which are told from here on, of a program of 64 bits.
+    fn registers(&self, position: u64) -> Option<Registers> {
+        let told = |place: u64| self.number(position + 8 * (1 + place), 8);
+        (self.number(position, 8) == WIDE).then(|| Registers {
+            general: GENERAL.map(told),
+            instruction: told(ADDRESS),
+            flags: told(FLAGS),
+        })
+    }
+
     /// Takes what was seen since it was last called.
     pub fn take(&mut self, mut visit: impl FnMut(Sight)) {
         let head = self.end(HEAD_AT).load(Ordering::Acquire);
@@ -377,14 +407,16 @@ impl Samples {
                     let instruction = self.number(at + LEAVING_BYTES - 8, 8);
                     (Some(Seen::Leaves(instruction)), at + 16)
                 }
-                SAMPLE if size == SAMPLE_BYTES => (Some(Seen::At(self.number(at + 8, 8))), at + 16),
+                SAMPLE => (Some(Seen::At(self.number(at + 8, 8))), at + 16),
                 SWITCH if misc & OUT != 0 => (Some(Seen::Off(misc & PREEMPTED != 0)), at + 8),
                 SWITCH => (Some(Seen::On), at + 8),
                 _ => (None, at),
             };
             if let Some(seen) = seen {
+                let is_full = matches!(seen, Seen::At(_)) && size == FULL_BYTES;
                 visit(Sight {
                     seen,
+                    registers: is_full.then(|| self.registers(at + SAMPLE_BYTES)).flatten(),
                     pid: self.number(rest, 4) as u32,
                     tid: self.number(rest + 4, 4) as u32,
                     at: self.number(rest + 8, 8),
@@ -427,7 +459,8 @@ fn open_with(
     let attributes = Attributes {
         config: event,
         period,
-        sample: WHERE_WHO_AND_WHEN,
+        sample: WHERE_WHO_AND_WHEN | USER_REGISTERS,
+        registers: REGISTERS,
         flags,
         ..Attributes::default()
     };

@@ -2,9 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    fs::{self, File},
     io,
-    os::unix::fs::FileExt as _,
     sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -17,11 +15,11 @@ use foretrace_trace::{
 };
 
 use super::{
-    loops::waiting_loop,
     metronome::{Metronome, cost_of_beat},
     naps::{Napping, Naps, samples_of_all},
     running::{LongTurns, all_threads},
     samples::{Pace, Samples, Seen, Sight, cost_of_turn, share_of_samples},
+    waiting::{Loops, Place},
     watched::{self, Turns},
 };
 
@@ -41,9 +39,6 @@ const SEEN_OFTEN: u32 = 3;
 
 /// A program in which no thread was seen in such a loop for so many intervals is not looked at closely any longer.
 const QUIET: u32 = 50;
-
-/// As many bytes on both sides of a sample are looked at.
-const AROUND: u64 = 128;
 
 /// A loop that waits, and for how long it did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,6 +217,7 @@ impl Watch {
         let thread = thread::Builder::new().spawn(move || {
             let mut tally = Tally::on(cpu);
             watch(&asked, &mut tally);
+            tally.found.turns.find_short_works();
             tally.measure_costs();
             tally
         })?;
@@ -245,7 +241,7 @@ pub fn stays(on: &Receiver<()>, time: Duration) -> bool {
 struct Tally {
     /// The CPU that is looked at.
     cpu: u32,
-    by_address: HashMap<(u32, u64), Option<usize>>,
+    loops: Loops,
     found: Found,
     /// Ends turns while threads spin.
     metronome: Option<Metronome>,
@@ -257,7 +253,7 @@ impl Tally {
     fn on(cpu: u32) -> Self {
         Self {
             cpu,
-            by_address: HashMap::new(),
+            loops: Loops::default(),
             found: Found::default(),
             metronome: None,
             quiet: 0,
@@ -281,6 +277,7 @@ impl Tally {
 
     /// Takes samples and turns. While some of the former are in loops of the program's out of which nothing but others leads, a metronome beats.
     fn take_closely(&mut self, samples: &mut Samples) {
+        self.loops.begin();
         let (mut seen, mut stuck) = (0, 0);
         let mut processes = BTreeSet::new();
         samples.take(|sight| {
@@ -321,6 +318,7 @@ impl Tally {
 
     /// Takes samples, each of which stands for so much time; returns how many were in a loop of the program's.
     fn take(&mut self, samples: &mut Samples, nanos: u64) -> u32 {
+        self.loops.begin();
         let mut count = 0;
         samples.take(|sight| count += u32::from(self.add(sight, nanos).is_some()));
         count
@@ -331,13 +329,10 @@ impl Tally {
         let (Seen::At(address) | Seen::Leaves(address)) = sight.seen else {
             return None;
         };
-        let key = (sight.pid, address);
-        let known = self.by_address.get(&key).copied();
-        let place = known.unwrap_or_else(|| {
-            let place = find(sight.pid, address).map(|found| self.place(found));
-            self.by_address.insert(key, place);
-            place
-        })?;
+        let places = &mut self.found.places;
+        let place = self
+            .loops
+            .at(&sight, address, |place| number_of(places, place))?;
         let found = &mut self.found.places[place];
         if matches!(sight.seen, Seen::At(_)) {
             found.cpu = found.cpu + Nanos(nanos);
@@ -345,47 +340,21 @@ impl Tally {
         }
         found.is_of_program().then_some(place)
     }
+}
 
-    fn place(&mut self, (module, offset, is_bounded): (String, u64, bool)) -> usize {
-        let places = &mut self.found.places;
-        let known = |found: &WaitingLoop| found.offset == offset && found.module == module;
-        if let Some(place) = places.iter().position(known) {
-            return place;
-        }
-        places.push(WaitingLoop {
-            module,
-            offset,
+/// Returns the number of the loop at a place.
+fn number_of(loops: &mut Vec<WaitingLoop>, place: Place) -> usize {
+    let known = |found: &WaitingLoop| found.offset == place.offset && found.module == place.module;
+    loops.iter().position(known).unwrap_or_else(|| {
+        loops.push(WaitingLoop {
+            module: place.module,
+            offset: place.offset,
             cpu: Nanos(0),
             samples: 0,
-            is_bounded,
+            is_bounded: place.is_bounded,
         });
-        places.len() - 1
-    }
-}
-
-/// Returns the file and offset of the waiting loop that an instruction of a process is in, and whether it goes on by itself.
-fn find(pid: u32, address: u64) -> Option<(String, u64, bool)> {
-    let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
-    let first = address.checked_sub(AROUND)?;
-    let mut code = [0; 2 * AROUND as usize];
-    let length = memory.read_at(&mut code, first).ok()?;
-    let found = waiting_loop(&code[..length], AROUND as usize)?;
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
-    let begin = first + found.begin as u64;
-    let (module, offset) = maps.lines().find_map(|line| module_of(line, begin))?;
-    Some((module, offset, found.is_bounded))
-}
-
-/// Takes a line such as `55d0-55d4 r-xp 00002000 fe:01 1234  /usr/bin/prog`.
-fn module_of(line: &str, address: u64) -> Option<(String, u64)> {
-    let mut fields = line.splitn(6, ' ');
-    let (start, end) = fields.next()?.split_once('-')?;
-    let number = |text: &str| u64::from_str_radix(text, 16).ok();
-    let (start, end) = (number(start)?, number(end)?);
-    let offset = number(fields.nth(1)?)?;
-    let path = fields.last()?.trim_start();
-    (path.starts_with('/') && (start..end).contains(&address))
-        .then(|| (path.to_owned(), address - start + offset))
+        loops.len() - 1
+    })
 }
 
 /// Adds the loops to a trace's call sites, so that it is known where they are in the source.
@@ -433,14 +402,5 @@ mod tests {
         assert!(!told("/usr/bin/prog", SEEN_OFTEN - 1));
         assert!(!told("/usr/lib/libmpich.so.12.2.2", SEEN_OFTEN));
         assert!(!told("/usr/lib/openmpi/lib/libmpi.so.40", SEEN_OFTEN));
-    }
-
-    #[test]
-    fn an_address_is_found_in_the_file_that_was_mapped_there() {
-        let line = "55d000-55d400 r-xp 00002000 fe:01 1234                       /usr/bin/my prog";
-        let found = module_of(line, 0x55_d010);
-        assert_eq!(found, Some(("/usr/bin/my prog".to_owned(), 0x2010)));
-        assert_eq!(module_of(line, 0x55_d400), None);
-        assert_eq!(module_of("7ff000-7ff400 rw-p 0 00:00 0 ", 0x7f_f010), None);
     }
 }

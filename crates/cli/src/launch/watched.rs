@@ -52,7 +52,40 @@ struct Watched {
     looks: Option<(u64, usize)>,
     /// The loop that the one before ended in.
     looked: Option<usize>,
+    /// In how many samples of this turn it was seen to do something else than to wait.
+    works: u64,
+    /// What it did in turns that ended in a loop.
+    between: Between,
 }
+
+/// What a thread did in turns that ended in a loop: a work that is much shorter than the time between samples, before the thread looks again, is in few of
+/// them, and yet as many samples are in such works as they are long together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Between {
+    /// How many samples were in works.
+    samples: u64,
+    /// How long these works were taken to be, in nanoseconds.
+    told: u64,
+    /// In how many turns none was seen.
+    unseen: u64,
+}
+
+impl Between {
+    /// Returns how long works were, on the average, in turns in which none was seen; zero where that may be chance.
+    fn unseen_work(self) -> u64 {
+        let period = Pace::Closely.period();
+        let owed = (self.samples * period).saturating_sub(self.told);
+        let is_chance = owed as f64 <= SURE * (self.samples as f64).sqrt() * period as f64;
+        if is_chance {
+            0
+        } else {
+            owed / self.unseen.max(1)
+        }
+    }
+}
+
+/// What is no more than so many standard deviations may be chance.
+const SURE: f64 = 3.0;
 
 impl Turns {
     /// Adds what was seen of a thread; of an instruction, also which waiting loop it is in, and whether that one goes on by itself.
@@ -62,6 +95,7 @@ impl Turns {
             Seen::On => {
                 thread.on = Some(sight.at);
                 thread.is_fresh = true;
+                thread.works = 0;
                 thread.looks = None;
                 thread.worked = sight.at;
             }
@@ -71,6 +105,7 @@ impl Turns {
             }
             Seen::At(_) => {
                 thread.was_at(sight.at, place.filter(|_| !is_bounded));
+                thread.works += u64::from(place.is_none());
                 if is_bounded && self.count < MOST {
                     thread.waited.push(sight.at);
                     self.count += 1;
@@ -101,6 +136,18 @@ impl Turns {
     /// Notes whether samples are taken from now on.
     pub fn set_samples(&mut self, samples: bool) {
         self.samples = samples;
+    }
+
+    /// Takes works that are too short to be seen in each turn out of the time that threads looked at memory.
+    pub fn find_short_works(&mut self) {
+        for thread in self.threads.values_mut() {
+            let work = thread.between.unseen_work();
+            let whole = thread.turns.iter_mut();
+            for turn in whole.filter(|turn| turn.looked > 0 && turn.looked >= turn.off - turn.on) {
+                turn.looked -= work.min(turn.looked / 2);
+            }
+            thread.between = Between::default();
+        }
     }
 
     /// Forgets what the threads are in the midst of: they are not looked at for a while.
@@ -170,6 +217,11 @@ impl Watched {
         let looks = self.looks.take();
         let looks = looks.filter(|&(since, _)| could_go_on && is_long(since));
         self.looked = looks.map(|(_, place)| place);
+        if let Some((since, _)) = looks {
+            self.between.samples += self.works;
+            self.between.told += since.saturating_sub(on);
+            self.between.unseen += u64::from(since <= on);
+        }
         Some(Turn {
             on,
             off: at,
@@ -185,11 +237,20 @@ impl Watched {
 mod tests {
     use super::*;
 
+    fn sight(seen: Seen, at: u64) -> Sight {
+        Sight {
+            seen,
+            pid: 1,
+            tid: 2,
+            at,
+            registers: None,
+        }
+    }
+
     fn turns(sights: &[(u64, Seen, Option<usize>)]) -> Vec<Turn> {
         let mut turns = Turns::default();
         for &(at, seen, place) in sights {
-            let (pid, tid) = (1, 2);
-            turns.add(Sight { seen, pid, tid, at }, place, false);
+            turns.add(sight(seen, at), place, false);
         }
         let all = turns.of_threads().flat_map(|(_, turns)| turns);
         all.copied().collect()
@@ -234,6 +295,27 @@ mod tests {
     }
 
     #[test]
+    fn works_too_short_to_be_seen_in_each_turn_are_told_by_how_often_they_are() {
+        let mut turns = Turns::default();
+        let place = Some(3);
+        // A work of ten microseconds in each turn of a hundred, of which samples see one in twenty-five.
+        for round in 0..2_500 {
+            let on = 1_000_000 + 200_000 * round;
+            turns.add(sight(Seen::On, on), None, false);
+            if round % 25 == 7 {
+                turns.add(sight(Seen::At(1), on + 5_000), None, false);
+            }
+            turns.add(sight(Seen::Leaves(9), on + 100_000), place, false);
+            turns.add(sight(Seen::Off(true), on + 100_000), None, false);
+        }
+        turns.find_short_works();
+        let all = turns.of_threads().flat_map(|(_, turns)| turns);
+        let works = all.map(|turn| turn.off - turn.on - turn.looked);
+        let mean = works.sum::<u64>() / 2_500;
+        assert!((9_000..11_000).contains(&mean), "{mean} ns a turn");
+    }
+
+    #[test]
     fn loops_that_end_by_themselves_are_counted_by_their_samples() {
         let mut turns = Turns::default();
         let seen = [
@@ -245,8 +327,7 @@ mod tests {
             (6, Seen::Off(true), None),
         ];
         for (at, seen, place) in seen {
-            let (pid, tid) = (1, 2);
-            turns.add(Sight { seen, pid, tid, at }, place, place.is_some());
+            turns.add(sight(seen, at), place, place.is_some());
         }
         let waited: Vec<_> = turns.waited().collect();
         assert_eq!(waited, [(2, &[2, 3, 5][..])]);
@@ -260,8 +341,7 @@ mod tests {
         let mut turns = Turns::default();
         let seen = [Seen::On, Seen::At(1), Seen::Off(true)];
         for (at, seen) in (1..).zip(seen) {
-            let (pid, tid) = (1, 2);
-            turns.add(Sight { seen, pid, tid, at }, None, false);
+            turns.add(sight(seen, at), None, false);
         }
         assert!(!turns.any_spins());
     }

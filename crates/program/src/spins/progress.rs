@@ -258,8 +258,8 @@ impl Lowering<'_> {
         let own = &self.spins.events[thread as usize];
         let used = |event: u32| self.trace.events[event as usize].cpu();
         let next = own.partition_point(|&event| used(event).is_some_and(|used| used.0 < cpu));
-        let event = *own.get(next)?;
-        // Where that is one of several looks, it came to the first.
+        let mut event = *own.get(next)?;
+        // Where that is one of several looks, it came to the first; within a call that took some time, to that.
         let row = self.spins.row_around(thread, event);
         if let Some(row) = row.filter(|row| row.begin < event) {
             return Some(Place {
@@ -268,7 +268,11 @@ impl Lowering<'_> {
                 is_within: false,
             });
         }
-        let is_within = true;
+        let call = self.trace.call(&self.trace.events[event as usize]);
+        let is_within = call.operation != Op::Return;
+        if !is_within {
+            event = *own.get(next.checked_sub(1)?)?;
+        }
         Some(Place {
             event,
             cpu,

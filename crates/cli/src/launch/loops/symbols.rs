@@ -5,12 +5,14 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher as _},
 };
 
+use iced_x86::Register;
+
 use super::decode::{Effect, Instruction, Operand};
 
 /// Registers, and the memory that was written to.
 #[derive(Debug, Default)]
 pub struct Machine {
-    registers: BTreeMap<u8, u64>,
+    registers: BTreeMap<Register, u64>,
     memory: BTreeMap<u64, u64>,
     compared: u64,
     /// The places in memory that it looked at or wrote to, and what it compared before it jumped or went on, in order.
@@ -42,56 +44,56 @@ impl Machine {
         std::mem::take(&mut self.seen)
     }
 
-    /// Runs an instruction that ends at an address.
-    pub fn run(&mut self, instruction: &Instruction, end: u64) {
+    /// Runs an instruction.
+    pub fn run(&mut self, instruction: &Instruction) {
         let Instruction { target, source, .. } = *instruction;
         if self.ignores_counts && instruction.counts() {
-            self.compared = symbol(("count", self.get(target, end)));
+            self.compared = symbol(("count", self.get(target)));
             return;
         }
         match instruction.effect {
             Effect::None if instruction.conditional => self.seen.push(self.compared),
             Effect::None | Effect::Pause => {}
             Effect::Compare => {
-                self.compared = symbol((self.get(target, end), self.get(source, end)));
+                self.compared = symbol((self.get(target), self.get(source)));
             }
             Effect::Move => {
-                let value = self.get(source, end);
-                self.set(target, end, value);
+                let value = self.get(source);
+                self.set(target, value);
             }
             Effect::Address => {
-                let value = self.address(source, end);
-                self.set(target, end, value);
+                let value = self.address(source);
+                self.set(target, value);
             }
             Effect::Compute(operation) => {
-                let value = symbol((operation, self.get(target, end), self.get(source, end)));
-                self.set(target, end, value);
+                let value = symbol((operation as u32, self.get(target), self.get(source)));
+                self.set(target, value);
                 self.compared = value;
             }
             Effect::Exchange => {
-                let (first, second) = (self.get(target, end), self.get(source, end));
-                self.set(target, end, second);
-                self.set(source, end, first);
+                let (first, second) = (self.get(target), self.get(source));
+                self.set(target, second);
+                self.set(source, first);
             }
             Effect::CompareExchange => {
-                let value = self.get(target, end);
+                let value = self.get(target);
                 self.compared = value;
-                self.set(Operand::Register(0), end, value);
+                self.set(Operand::Register(Register::RAX), value);
             }
             Effect::Condition(condition) => {
-                self.set(target, end, symbol((condition, self.compared)));
+                self.set(target, symbol((condition as u32, self.compared)));
             }
         }
     }
 
-    fn register(&self, register: u8) -> u64 {
+    fn register(&self, register: Register) -> u64 {
         let value = self.registers.get(&register);
         value
             .copied()
-            .unwrap_or_else(|| symbol(("register", register)))
+            .unwrap_or_else(|| symbol(("register", register as u32)))
     }
 
-    fn address(&self, operand: Operand, end: u64) -> u64 {
+    fn address(&self, operand: Operand) -> u64 {
         let Operand::Memory {
             base,
             index,
@@ -101,24 +103,24 @@ impl Machine {
             return 0;
         };
         match (base, index) {
-            // Relative to the instruction: the same place is at another distance from another instruction.
-            (None, _) => symbol(("absolute", end.wrapping_add_signed(i64::from(distance)))),
+            (None, None) => symbol(("absolute", distance)),
             // So that what an address was made of is where it is.
             (Some(base), None) if distance == 0 => self.register(base),
-            (Some(base), index) => {
-                let index = index.map(|(register, power)| (self.register(register), power));
-                symbol((self.register(base), index, distance))
+            (base, index) => {
+                let base = base.map(|base| self.register(base));
+                let index = index.map(|(register, times)| (self.register(register), times));
+                symbol((base, index, distance))
             }
         }
     }
 
-    fn get(&mut self, operand: Operand, end: u64) -> u64 {
+    fn get(&mut self, operand: Operand) -> u64 {
         match operand {
             Operand::Register(register) => self.register(register),
             Operand::Number(number) => symbol(("number", number)),
             Operand::Memory { .. } => {
                 self.looked = true;
-                let address = self.address(operand, end);
+                let address = self.address(operand);
                 self.seen.push(address);
                 let value = self.memory.get(&address);
                 value
@@ -128,13 +130,13 @@ impl Machine {
         }
     }
 
-    fn set(&mut self, operand: Operand, end: u64, value: u64) {
+    fn set(&mut self, operand: Operand, value: u64) {
         match operand {
             Operand::Register(register) => {
                 self.registers.insert(register, value);
             }
             Operand::Memory { .. } => {
-                let address = self.address(operand, end);
+                let address = self.address(operand);
                 self.seen.push(address);
                 self.memory.insert(address, value);
             }

@@ -1,0 +1,193 @@
+//! In which loop that waits for memory to change a sample of a process is: told by the loop's code alone (`loops.rs`), or by running that on from the sample
+//! (`loops/rehearsal.rs`).
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::{self, File},
+    os::unix::fs::FileExt as _,
+};
+
+use super::{
+    loops::{
+        processor::Memory,
+        rehearsal::{MOST_STEPS, rehearse},
+        waiting_loop,
+    },
+    samples::{Registers, Sight},
+};
+
+/// As many bytes on both sides of a sample are looked at.
+const AROUND: u64 = 128;
+
+/// From samples of one instruction, code is run so often in vain, as what was waited for may have come since: the sample is some milliseconds old.
+const TRIES: u8 = 6;
+
+/// So many steps may be run for samples that are taken together.
+const STEPS: u32 = 4 * MOST_STEPS;
+
+/// Where a loop is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub module: String,
+    /// Its first instruction's offset in that file.
+    pub offset: u64,
+    /// Whether it goes on by itself when it has waited long enough.
+    pub is_bounded: bool,
+}
+
+/// What is known of instructions, by process and address.
+#[derive(Debug, Default)]
+pub struct Loops {
+    known: HashMap<(u32, u64), Known>,
+    /// Loops that one sample showed to wait: memory may have changed in between, and so another is needed.
+    shown_once: HashSet<(u32, u64)>,
+    /// How many steps may still be run.
+    steps: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Known {
+    /// It is in this loop.
+    In(usize),
+    /// Nothing was found in so many tries.
+    Tried(u8),
+}
+
+impl Loops {
+    /// Begins with samples that are taken together.
+    pub fn begin(&mut self) {
+        self.steps = STEPS;
+    }
+
+    /// Returns the number of the loop that a sample at an address is in, as `number` numbers them.
+    pub fn at(
+        &mut self,
+        sight: &Sight,
+        address: u64,
+        mut number: impl FnMut(Place) -> usize,
+    ) -> Option<usize> {
+        let pid = sight.pid;
+        let key = (pid, address);
+        let known = self.known.entry(key).or_insert_with(|| {
+            let found = by_code(pid, address);
+            found.map_or(Known::Tried(0), |place| Known::In(number(place)))
+        });
+        let tries = match known {
+            Known::In(loop_number) => return Some(*loop_number),
+            Known::Tried(tries) => tries,
+        };
+        if *tries >= TRIES || self.steps == 0 {
+            return None;
+        }
+        let registers = sight.registers?;
+        *tries += 1;
+        self.rehearse(pid, registers, number)
+    }
+
+    fn rehearse(
+        &mut self,
+        pid: u32,
+        registers: Registers,
+        mut number: impl FnMut(Place) -> usize,
+    ) -> Option<usize> {
+        let mut pages = Pages::of(pid)?;
+        let most = MOST_STEPS.min(self.steps);
+        let (round, steps) = rehearse(registers, &mut pages, most);
+        self.steps = self.steps.saturating_sub(steps);
+        let round = round?;
+        if self.shown_once.insert((pid, round.begin)) {
+            return None;
+        }
+        let (module, offset) = module_at(pid, round.begin)?;
+        let loop_number = number(Place {
+            module,
+            offset,
+            is_bounded: false,
+        });
+        let all = round.addresses.into_iter();
+        self.known
+            .extend(all.map(|address| ((pid, address), Known::In(loop_number))));
+        Some(loop_number)
+    }
+}
+
+/// The pages of a process that were read.
+struct Pages {
+    memory: File,
+    read: HashMap<u64, Option<Box<[u8; PAGE]>>>,
+}
+
+const PAGE: usize = 4096;
+
+impl Pages {
+    fn of(pid: u32) -> Option<Self> {
+        Some(Self {
+            memory: memory_of(pid)?,
+            read: HashMap::new(),
+        })
+    }
+}
+
+impl Memory for Pages {
+    fn byte(&mut self, address: u64) -> Option<u8> {
+        let number = address / PAGE as u64;
+        let page = self.read.entry(number).or_insert_with(|| {
+            let mut page = Box::new([0; PAGE]);
+            let read = self.memory.read_exact_at(&mut *page, number * PAGE as u64);
+            read.is_ok().then_some(page)
+        });
+        let page = page.as_ref()?;
+        page.get(address as usize % PAGE).copied()
+    }
+}
+
+fn memory_of(pid: u32) -> Option<File> {
+    File::open(format!("/proc/{pid}/mem")).ok()
+}
+
+/// Returns the waiting loop that an instruction of a process is in, as far as its code tells.
+fn by_code(pid: u32, address: u64) -> Option<Place> {
+    let first = address.checked_sub(AROUND)?;
+    let mut code = [0; 2 * AROUND as usize];
+    let length = memory_of(pid)?.read_at(&mut code, first).ok()?;
+    let found = waiting_loop(&code[..length], AROUND as usize)?;
+    let (module, offset) = module_at(pid, first + found.begin as u64)?;
+    Some(Place {
+        module,
+        offset,
+        is_bounded: found.is_bounded,
+    })
+}
+
+/// Returns the file that a process has at an address, and the offset in it.
+fn module_at(pid: u32, address: u64) -> Option<(String, u64)> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    maps.lines().find_map(|line| module_of(line, address))
+}
+
+/// Takes a line such as `55d0-55d4 r-xp 00002000 fe:01 1234  /usr/bin/prog`.
+fn module_of(line: &str, address: u64) -> Option<(String, u64)> {
+    let mut fields = line.splitn(6, ' ');
+    let (start, end) = fields.next()?.split_once('-')?;
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    let (start, end) = (number(start)?, number(end)?);
+    let offset = number(fields.nth(1)?)?;
+    let path = fields.last()?.trim_start();
+    (path.starts_with('/') && (start..end).contains(&address))
+        .then(|| (path.to_owned(), address - start + offset))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_found_in_the_file_that_was_mapped_there() {
+        let line = "55d000-55d400 r-xp 00002000 fe:01 1234                       /usr/bin/my prog";
+        let found = module_of(line, 0x55_d010);
+        assert_eq!(found, Some(("/usr/bin/my prog".to_owned(), 0x2010)));
+        assert_eq!(module_of(line, 0x55_d400), None);
+        assert_eq!(module_of("7ff000-7ff400 rw-p 0 00:00 0 ", 0x7f_f010), None);
+    }
+}
