@@ -277,17 +277,16 @@ impl Tally {
 
     /// Takes samples and turns. While some of the former are in loops of the program's out of which nothing but others leads, a metronome beats.
     fn take_closely(&mut self, samples: &mut Samples) {
-        self.loops.begin();
         let (mut seen, mut stuck) = (0, 0);
         let mut processes = BTreeSet::new();
-        samples.take(|sight| {
+        for sight in self.sights(samples) {
             processes.insert(sight.pid);
             let place = self.add(sight, Pace::Closely.period());
             let is_bounded = place.is_some_and(|place| self.found.places[place].is_bounded);
             seen += u32::from(place.is_some());
             stuck += u32::from(place.is_some() && !is_bounded);
             self.found.turns.add(sight, place, is_bounded);
-        });
+        }
         self.quiet = if seen == 0 { self.quiet + 1 } else { 0 };
         if stuck > 0 && self.metronome.is_none() {
             let threads: BTreeSet<u32> = processes.into_iter().flat_map(all_threads).collect();
@@ -318,10 +317,18 @@ impl Tally {
 
     /// Takes samples, each of which stands for so much time; returns how many were in a loop of the program's.
     fn take(&mut self, samples: &mut Samples, nanos: u64) -> u32 {
-        self.loops.begin();
-        let mut count = 0;
-        samples.take(|sight| count += u32::from(self.add(sight, nanos).is_some()));
-        count
+        let sights = self.sights(samples).into_iter();
+        let found = sights.filter_map(|sight| self.add(sight, nanos));
+        found.count() as u32
+    }
+
+    /// Takes what was seen, and finds the loops in that which wait.
+    fn sights(&mut self, samples: &mut Samples) -> Vec<Sight> {
+        let mut sights = Vec::new();
+        samples.take(|sight| sights.push(sight));
+        let places = &mut self.found.places;
+        self.loops.find(&sights, |place| number_of(places, place));
+        sights
     }
 
     /// Adds a sample that stands for so much time; returns the loop of the program's that it is in.
@@ -332,7 +339,7 @@ impl Tally {
         let places = &mut self.found.places;
         let place = self
             .loops
-            .at(&sight, address, |place| number_of(places, place))?;
+            .at((sight.pid, address), |place| number_of(places, place))?;
         let found = &mut self.found.places[place];
         if matches!(sight.seen, Seen::At(_)) {
             found.cpu = found.cpu + Nanos(nanos);

@@ -2,7 +2,7 @@
 //! (`loops/rehearsal.rs`).
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fs::{self, File},
     os::unix::fs::FileExt as _,
 };
@@ -13,14 +13,17 @@ use super::{
         rehearsal::{MOST_STEPS, rehearse},
         waiting_loop,
     },
-    samples::{Registers, Sight},
+    samples::{Registers, Seen, Sight},
 };
 
 /// As many bytes on both sides of a sample are looked at.
 const AROUND: u64 = 128;
 
-/// From samples of one instruction, code is run so often in vain, as what was waited for may have come since: the sample is some milliseconds old.
-const TRIES: u8 = 6;
+/// From samples of one instruction, code is run so often in vain: what was waited for may have come since.
+const TRIES: u8 = 8;
+
+/// Of each thread so many samples are run on from, those that were taken last: before that, it may have waited for what has come since.
+const LAST: usize = 3;
 
 /// So many steps may be run for samples that are taken together.
 const STEPS: u32 = 4 * MOST_STEPS;
@@ -42,8 +45,6 @@ pub struct Loops {
     known: HashMap<(u32, u64), Known>,
     /// Loops that one sample showed to wait: memory may have changed in between, and so another is needed.
     shown_once: HashSet<(u32, u64)>,
-    /// How many steps may still be run.
-    steps: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -55,60 +56,77 @@ enum Known {
 }
 
 impl Loops {
-    /// Begins with samples that are taken together.
-    pub fn begin(&mut self) {
-        self.steps = STEPS;
+    /// Finds loops that waited when these samples were taken, which are the last ones; `number` numbers them.
+    pub fn find(&mut self, sights: &[Sight], mut number: impl FnMut(Place) -> usize) {
+        let mut last: BTreeMap<(u32, u32), Vec<Registers>> = BTreeMap::new();
+        for sight in sights.iter().rev() {
+            let Seen::At(address) = sight.seen else {
+                continue;
+            };
+            let found = self.at((sight.pid, address), &mut number);
+            let of_thread = last.entry((sight.pid, sight.tid)).or_default();
+            if found.is_none() && of_thread.len() < LAST {
+                of_thread.extend(sight.registers);
+            }
+        }
+        let mut steps = STEPS;
+        for ((pid, _), samples) in last {
+            for registers in samples {
+                let known = self.known.get_mut(&(pid, registers.instruction));
+                if let Some(Known::Tried(tries)) = known
+                    && *tries < TRIES
+                    && steps > 0
+                {
+                    *tries += 1;
+                    self.rehearse(pid, registers, (&mut steps, &mut number));
+                }
+            }
+        }
     }
 
-    /// Returns the number of the loop that a sample at an address is in, as `number` numbers them.
+    /// Returns the number of the loop that an address of a process is in.
     pub fn at(
         &mut self,
-        sight: &Sight,
-        address: u64,
+        (pid, address): (u32, u64),
         mut number: impl FnMut(Place) -> usize,
     ) -> Option<usize> {
-        let pid = sight.pid;
-        let key = (pid, address);
-        let known = self.known.entry(key).or_insert_with(|| {
+        let known = self.known.entry((pid, address)).or_insert_with(|| {
             let found = by_code(pid, address);
             found.map_or(Known::Tried(0), |place| Known::In(number(place)))
         });
-        let tries = match known {
-            Known::In(loop_number) => return Some(*loop_number),
-            Known::Tried(tries) => tries,
-        };
-        if *tries >= TRIES || self.steps == 0 {
-            return None;
+        match known {
+            Known::In(loop_number) => Some(*loop_number),
+            Known::Tried(_) => None,
         }
-        let registers = sight.registers?;
-        *tries += 1;
-        self.rehearse(pid, registers, number)
     }
 
+    /// Runs on from here, and notes what loop that shows.
     fn rehearse(
         &mut self,
         pid: u32,
         registers: Registers,
-        mut number: impl FnMut(Place) -> usize,
-    ) -> Option<usize> {
-        let mut pages = Pages::of(pid)?;
-        let most = MOST_STEPS.min(self.steps);
-        let (round, steps) = rehearse(registers, &mut pages, most);
-        self.steps = self.steps.saturating_sub(steps);
-        let round = round?;
-        if self.shown_once.insert((pid, round.begin)) {
-            return None;
+        (steps, number): (&mut u32, &mut impl FnMut(Place) -> usize),
+    ) {
+        let Some(mut pages) = Pages::of(pid) else {
+            return;
+        };
+        let (round, taken) = rehearse(registers, &mut pages, MOST_STEPS.min(*steps));
+        *steps = steps.saturating_sub(taken);
+        let Some(round) = round else {
+            return;
+        };
+        let is_first = self.shown_once.insert((pid, round.begin));
+        if !is_first && let Some((module, offset)) = module_at(pid, round.begin) {
+            let is_bounded = false;
+            let loop_number = number(Place {
+                module,
+                offset,
+                is_bounded,
+            });
+            let all = round.addresses.into_iter();
+            let known = all.map(|address| ((pid, address), Known::In(loop_number)));
+            self.known.extend(known);
         }
-        let (module, offset) = module_at(pid, round.begin)?;
-        let loop_number = number(Place {
-            module,
-            offset,
-            is_bounded: false,
-        });
-        let all = round.addresses.into_iter();
-        self.known
-            .extend(all.map(|address| ((pid, address), Known::In(loop_number))));
-        Some(loop_number)
     }
 }
 

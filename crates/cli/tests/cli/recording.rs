@@ -465,10 +465,14 @@ fn a_loop_that_waits_for_memory_is_found_with_its_line() {
 fn who_looks_at_memory_waits_for_the_others_and_does_not_work() {
     let environment = TestEnvironment::new();
     let source = include_str!("../../../../traces/programs/meets.c");
-    environment.compile("meets", source, &["-O2", "-g", "-pthread", "-DLOOKS"]);
-    // On two CPUs the longer parts of the work follow each other. On one, who looks does so until the clock ticks, which the recording did not wait for: the
-    // quicker the machine works, the longer that is beside the work.
-    looking_is_no_work(&environment, "./meets", (2.0..12.0, 0.5..1.1));
+    // By a loop of its own, and by a function that looks at several places.
+    for (name, more) in [("meets", "-DLOOKS"), ("meets_in_calls", "-DPLACES=8")] {
+        let options = ["-O2", "-g", "-pthread", "-DLOOKS", more];
+        environment.compile(name, source, &options);
+        // On two CPUs the longer parts of the work follow each other. On one, who looks does so until the clock ticks, which the recording did not wait for: the
+        // quicker the machine works, the longer that is beside the work.
+        looking_is_no_work(&environment, &format!("./{name}"), (2.0..12.0, 0.5..1.1));
+    }
 }
 
 #[test]
