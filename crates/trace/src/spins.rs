@@ -413,6 +413,49 @@ mod tests {
     }
 
     #[test]
+    fn who_ends_with_the_process_at_a_barrier_has_come_no_further() {
+        let listing = "foretrace-text 1\nunit 1us\nreturns explicit\nprocess A\nprocess B\n0 A create B cpu=0\n\
+                       500 B barrier_wait b 2 cpu=500\n1000 A terminate cpu=10\n1000 B terminate cpu=600\n";
+        let mut trace = text::parse(listing, "test").expect("it is well formed");
+        trace.threads[1].tid = Some(7);
+        let turns = vec![turn(0, 200, 100), turn(300, 600, 0), turn(900, 920, 0)];
+        let seen = Seen {
+            turns: BTreeMap::from([(7, turns)]),
+            ..Seen::default()
+        };
+        take_out(&mut trace, &seen);
+        let names = trace.events.iter().map(|event| trace.call(event));
+        let own = names.filter(|call| call.thread.0 == 1);
+        let told: Vec<&str> = own.map(|call| call.operation.name()).collect();
+        assert_eq!(told, ["spin", "return", "barrier_wait", "terminate"]);
+    }
+
+    #[test]
+    fn what_interrupts_take_of_turns_is_shared_out() {
+        // The turns are a tenth longer than the CPU time that the thread had.
+        let listing = "foretrace-text 1\nunit 1us\nreturns explicit\nprocess A\nprocess B\n0 A create B cpu=0\n\
+                       2000 A terminate cpu=10\n2100 B terminate cpu=1000\n";
+        let mut trace = text::parse(listing, "test").expect("it is well formed");
+        trace.threads[1].tid = Some(7);
+        let turns = vec![
+            turn(0, 550, 440),
+            turn(1_000, 1_440, 220),
+            turn(1_600, 1_710, 0),
+        ];
+        let seen = Seen {
+            turns: BTreeMap::from([(7, turns)]),
+            ..Seen::default()
+        };
+        assert_eq!(take_out(&mut trace, &seen), Nanos(600 * MICRO));
+        let own = trace.events.iter().filter(|event| {
+            let call = trace.call(event);
+            call.thread.0 == 1 && call.operation.is_spin()
+        });
+        let cpu = own.filter_map(|event| Some(event.cpu()?.0 / MICRO));
+        assert_eq!(cpu.collect::<Vec<_>>(), [100, 300]);
+    }
+
+    #[test]
     fn what_is_within_a_call_that_blocks_stays() {
         let listing = "foretrace-text 1\nunit 1us\nreturns explicit\nprocess A\nprocess B\n0 A create B cpu=0\n\
                        100 B barrier_wait b 2 cpu=100\n900 B return cpu=500\n1000 A terminate cpu=10\n1000 B terminate cpu=600\n";
