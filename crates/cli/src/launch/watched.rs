@@ -31,7 +31,7 @@ pub struct Turns {
     samples: bool,
 }
 
-/// Less time than so much in a loop is not told by samples, in nanoseconds.
+/// Less time than so much in a loop is not told by samples, in nanoseconds; and others that have the CPU have it for longer.
 const LEAST: u64 = 50_000;
 
 /// A thread that is looked at closely.
@@ -60,29 +60,32 @@ struct Watched {
 
 /// What a thread did in turns that ended in a loop: a work that is much shorter than the time between samples, before the thread looks again, is in few of
 /// them, and yet as many samples are in such works as they are long together.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Between {
     /// How many samples were in works.
     samples: u64,
     /// How long these works were taken to be, in nanoseconds.
     told: u64,
+    /// In which turns any was seen, and how long that was at least, in nanoseconds.
+    seen: Vec<(usize, u64)>,
     /// In how many turns none was seen.
     unseen: u64,
 }
 
 impl Between {
-    /// Returns how long works were, on the average, in turns in which none was seen; zero where that may be chance.
-    fn unseen_work(self) -> u64 {
+    /// Returns how long all works were together, if they were so short that what samples tell of a single one is wrong.
+    fn short_works(&self) -> Option<u64> {
         let period = Pace::Closely.period();
-        let owed = (self.samples * period).saturating_sub(self.told);
+        let all = self.samples * period;
+        let owed = all.saturating_sub(self.told);
         let is_chance = owed as f64 <= SURE * (self.samples as f64).sqrt() * period as f64;
-        if is_chance {
-            0
-        } else {
-            owed / self.unseen.max(1)
-        }
+        let is_short = all < (self.seen.len() as u64 + self.unseen) * (period / SHORT);
+        (is_short && !is_chance).then_some(all)
     }
 }
+
+/// Works are short that are in less than one in so many samples' time.
+const SHORT: u64 = 4;
 
 /// What is no more than so many standard deviations may be chance.
 const SURE: f64 = 3.0;
@@ -141,12 +144,7 @@ impl Turns {
     /// Takes works that are too short to be seen in each turn out of the time that threads looked at memory.
     pub fn find_short_works(&mut self) {
         for thread in self.threads.values_mut() {
-            let work = thread.between.unseen_work();
-            let whole = thread.turns.iter_mut();
-            for turn in whole.filter(|turn| turn.looked > 0 && turn.looked >= turn.off - turn.on) {
-                turn.looked -= work.min(turn.looked / 2);
-            }
-            thread.between = Between::default();
+            thread.find_short_works();
         }
     }
 
@@ -206,6 +204,39 @@ impl Watched {
         }
     }
 
+    fn find_short_works(&mut self) {
+        let between = std::mem::take(&mut self.between);
+        let Some(all) = between.short_works() else {
+            return;
+        };
+        let turns = between.seen.len() as u64 + between.unseen;
+        let usual = all / turns.max(1);
+        let mut left = all;
+        for &(place, least) in &between.seen {
+            let Some(turn) = self.turns.get_mut(place) else {
+                continue;
+            };
+            let work = least.max(usual).min(turn.off - turn.on);
+            turn.looked = turn.off - turn.on - work;
+            left = left.saturating_sub(work);
+        }
+        let work = left / between.unseen.max(1);
+        let mut last = 0;
+        for turn in &mut self.turns {
+            let is_whole = turn.looked > 0 && turn.looked >= turn.off - turn.on;
+            if is_whole && turn.on.saturating_sub(last) >= LEAST {
+                turn.looked -= work.min(turn.looked / 2);
+            }
+            last = turn.off;
+        }
+    }
+
+    /// Returns whether others may have had the CPU before a turn that begins now, and so may have ended the thread's wait.
+    fn others_ran_before(&self, on: u64) -> bool {
+        let last = self.turns.last();
+        last.is_none_or(|last| on.saturating_sub(last.off) >= LEAST)
+    }
+
     fn turn_until(&mut self, at: u64, could_go_on: bool) -> Option<Turn> {
         let on = self.on.take()?;
         let is_sure = std::mem::take(&mut self.is_sure);
@@ -220,7 +251,11 @@ impl Watched {
         if let Some((since, _)) = looks {
             self.between.samples += self.works;
             self.between.told += since.saturating_sub(on);
-            self.between.unseen += u64::from(since <= on);
+            if self.works > 0 {
+                let least = self.worked.saturating_sub(on);
+                self.between.seen.push((self.turns.len(), least));
+            }
+            self.between.unseen += u64::from(since <= on && self.others_ran_before(on));
         }
         Some(Turn {
             on,

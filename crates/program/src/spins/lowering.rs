@@ -144,9 +144,22 @@ impl Lowering<'_> {
 
     /// Returns whether another thread looks at memory between two events, and nothing tells what for.
     fn another_looks(&self, begin: usize, back: u32, thread: u32) -> bool {
-        (begin..back as usize).any(|event| {
+        let looks_then = (begin..back as usize).any(|event| {
             let call = self.trace.call(&self.trace.events[event]);
             call.thread.0 != thread && self.keeps_cpu(event)
+        });
+        let others = (0..self.spins.events.len() as u32).filter(|&other| other != thread);
+        looks_then
+            || others
+                .into_iter()
+                .any(|other| self.looks_still(other, begin as u32))
+    }
+
+    /// Returns whether a thread looked at memory before an event, until it lost the CPU, and had not come back by then.
+    fn looks_still(&self, thread: u32, event: u32) -> bool {
+        let row = self.spins.row_before(thread, event);
+        row.is_some_and(|row| {
+            self.keeps_cpu(row.end as usize) && row.back.is_none_or(|back| back > event)
         })
     }
 

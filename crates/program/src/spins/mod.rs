@@ -216,9 +216,15 @@ impl Spins {
 
     /// Returns the looks of a thread that an event lies among.
     fn row_around(&self, thread: u32, event: u32) -> Option<&Row> {
+        self.row_before(thread, event)
+            .filter(|row| event <= row.end)
+    }
+
+    /// Returns the last looks of a thread that had begun by an event.
+    fn row_before(&self, thread: u32, event: u32) -> Option<&Row> {
         let rows = self.rows.get(thread as usize)?;
         let after = rows.partition_point(|row| row.begin <= event);
-        rows[..after].last().filter(|row| event <= row.end)
+        rows[..after].last()
     }
 
     /// Puts rows of looks at one place together as far as they can have ended by the same: from the first one that is over on, those

@@ -109,6 +109,9 @@ fn row_at(
     (row, last)
 }
 
+/// How long threads looked that kept the CPU is told in whole microseconds: less than that many nanoseconds are no work.
+const LEAST_WORK: u64 = 1_000;
+
 /// A thread that loses the CPU works no more than so many nanoseconds, when it has it again, until it takes the nap that it was about to take: it had looked
 /// before.
 const ABOUT_TO: u64 = 12_000;
@@ -148,8 +151,13 @@ fn next_look(
     let event = |place: usize| own.get(place).map(|&event| &trace.events[event as usize]);
     let (began, back) = (event(nap)?, event(nap + 1)?);
     let from = back.cpu()?;
-    let allowed = SPIN.max(back.time.since(began.time).0 / POLL_RATIO);
-    let site = trace.call(began).site;
+    let call = trace.call(began);
+    let site = call.site;
+    let allowed = match call.operation {
+        // What it looked there has been taken out: what is left is work.
+        Op::Spin(_) => LEAST_WORK,
+        _ => SPIN.max(back.time.since(began.time).0 / POLL_RATIO),
+    };
     let mut held = Held::default();
     let mut place = nap + 2;
     loop {
