@@ -217,3 +217,22 @@ fn under_direct_each_worker_has_its_recorded_tasks_as_soon_as_they_are_there() {
     let pool = run(&program, &machine, ModelKind::Pool);
     assert!(pool.is_complete());
 }
+
+#[test]
+fn a_task_is_there_when_what_put_it_there_is_done() {
+    // A and B each put another task at their end: C, of a millisecond, and D, of three. On one CPU the long one of the first two was done first.
+    let text = "foretrace-text 1\nreturns explicit\nrecording command a\nmodule a /a\nsemaphore q 0\nthread main\n\
+                thread V start=a+0x10\nthread W start=a+0x10\n\
+                0 main create V cpu=0\n0 main create W cpu=0\n0 main sem_post q cpu=0\n0 main sem_post q cpu=0\n0 main join V cpu=0\n\
+                0 V sem_wait q cpu=0\n0 W sem_wait q cpu=0\n\
+                3000 V sem_post q cpu=3000\n3000 V sem_wait q cpu=3000\n4000 V sem_wait q cpu=4000\n\
+                5000 W sem_post q cpu=1000\n5000 W sem_wait q cpu=1000\n8000 W sem_post q cpu=4000\n8000 W sem_post q cpu=4000\n\
+                8000 V return cpu=4000\n8000 V terminate cpu=4000\n8000 W sem_wait q cpu=4000\n8000 W terminate cpu=4000\n\
+                8000 main return cpu=0\n8000 main join W cpu=0\n8000 main terminate cpu=0\n";
+    let program = Program::from_trace(&foretrace_testkit::trace(text));
+    assert_eq!(program.pools.len(), 1, "{:?}", program.no_pools);
+    assert_eq!(program.pools[0].puts.len(), 6);
+    let pool = run(&program, &machine(2, &program), ModelKind::Pool);
+    // B is done after one, and then D, as long as A and C; C alone would be taken for what B put there by who counts.
+    assert_eq!((pool.end.0, pool.is_complete()), (4_000_000, true));
+}

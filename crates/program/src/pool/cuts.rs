@@ -252,7 +252,41 @@ impl Takes {
         (take + 1..end).map(|position| (position, operations.action(position)))
     }
 
-    pub fn into_pool(self, routine: SiteId, joins: Vec<Join>, ordered: bool) -> WorkPool {
+    /// Returns which operation puts into the queue what which of the takes gets, in the order of the first, where several threads put something there: what is
+    /// put there first is taken first.
+    pub fn puts(&self, program: &LaidOut<'_>) -> Vec<(u32, u32)> {
+        let TakePoint::Token(semaphore) = self.point else {
+            return Vec::new();
+        };
+        let mut puts = Vec::new();
+        let mut putters = 0;
+        for thread in 0..program.threads.len() {
+            let before = puts.len();
+            let own = program.operations_of(ThreadId::from_index(thread));
+            let own = own.filter(|(_, put)| put.action == Action::GiveToken(semaphore));
+            puts.extend(own.map(|(position, put)| (put.event, position)));
+            putters += usize::from(puts.len() > before);
+        }
+        let takes = self.in_order.iter().copied();
+        let mut takes =
+            takes.filter(|&take| program.operations.action(take) == Action::TakeToken(semaphore));
+        let initial = program.objects[semaphore.index()].initial.unwrap_or(0);
+        let of_initial = takes.by_ref().take(initial as usize).count();
+        if putters < 2 || of_initial > 0 {
+            return Vec::new();
+        }
+        puts.sort_unstable();
+        let mut puts: Vec<(u32, u32)> = puts.into_iter().map(|(_, put)| put).zip(takes).collect();
+        puts.sort_unstable();
+        puts
+    }
+
+    pub fn into_pool(
+        self,
+        routine: SiteId,
+        (joins, puts): (Vec<Join>, Vec<(u32, u32)>),
+        ordered: bool,
+    ) -> WorkPool {
         WorkPool {
             routine,
             workers: self.workers,
@@ -265,6 +299,7 @@ impl Takes {
             },
             takes: self.in_order,
             taken_at: self.taken_at,
+            puts,
             joins,
             ordered,
         }

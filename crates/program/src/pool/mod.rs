@@ -42,6 +42,9 @@ pub struct WorkPool {
     pub takes: Vec<u32>,
     /// The operations at which any worker takes, those that were added, too.
     pub taken_at: PositionSet,
+    /// Which operation puts there what which of the takes gets, where several threads put tasks into the queue: both as positions in
+    /// [`Program::operations`](crate::Program::operations), in the order of the first. Nothing where one does, whose order is always the same.
+    pub puts: Vec<(u32, u32)>,
     /// Where the thread that puts the tasks there waits until they are done, though it did not have to in the recording; in order.
     pub joins: Vec<Join>,
     /// Whether the order of the tasks is known: all were there before the first was taken, or some wait for what those before them do.
@@ -286,7 +289,10 @@ fn find_in(program: &LaidOut<'_>, mut group: groups::Group, found: &mut Pools) {
             Err(reason) => found.others.push(no(true, workers.len(), reason)),
             Ok(ordered) => {
                 let joins = joins::find(program, &take);
-                found.pools.push(take.into_pool(routine, joins, ordered));
+                let puts = take.puts(program);
+                found
+                    .pools
+                    .push(take.into_pool(routine, (joins, puts), ordered));
             }
         }
         is_first = false;

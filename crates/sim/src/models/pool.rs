@@ -12,6 +12,7 @@ use std::collections::{BTreeSet, VecDeque};
 use foretrace_program::{Action, Join, Opener, Origin, Program, Queue, Task, WorkPool};
 use foretrace_schedule::WaitKind;
 use foretrace_trace::{ObjectId, ThreadId};
+use rustc_hash::FxHashMap;
 
 use super::{Direct, Model};
 use crate::{
@@ -72,6 +73,9 @@ struct State {
     leaves: Vec<Vec<u32>>,
     is_added: Vec<bool>,
     order: TaskOrder,
+    /// The tasks that are put into the queue by operations of several threads, by these, with their epochs; nothing where it does not matter
+    /// which puts what there.
+    puts: FxHashMap<u32, (u32, Pending)>,
     tokens: u64,
     /// How many tokens were given so far.
     given: u64,
@@ -173,7 +177,10 @@ impl Pool {
                 self.direct.perform(core, thread)
             }
             Action::GiveToken(id) => match self.pool_of(id) {
-                Some(pool) => self.pools[pool].give(core, thread),
+                Some(pool) => {
+                    self.pools[pool].put(core.program, pool, position);
+                    self.pools[pool].give(core, thread)
+                }
                 None => self.direct.perform(core, thread),
             },
             Action::Create(child) => {
@@ -276,14 +283,14 @@ impl Pool {
         let tail = self.tail_of(place, epoch);
         let state = &mut self.pools[place.pool as usize];
         let is_added = state.is_added[place.worker as usize];
-        if (state.tokens == 0 || state.epochs[epoch as usize].left == 0)
+        if (!state.has_task(epoch) || state.epochs[epoch as usize].left == 0)
             && let Some(leave) = state.leaves[place.worker as usize].pop()
         {
             core.move_to(thread, leave);
             return Flow::Next;
         }
         if state.epochs[epoch as usize].left > 0 {
-            if state.tokens == 0 {
+            if !state.has_task(epoch) {
                 return state.wait(thread);
             }
             state.tokens -= 1;
@@ -367,6 +374,7 @@ impl State {
                 .map(|worker| matches!(worker.origin, Origin::Added(_)))
                 .collect(),
             order: TaskOrder::Recorded,
+            puts: FxHashMap::default(),
             tokens: 0,
             given: 0,
             unwanted: 0,
@@ -382,10 +390,19 @@ impl State {
         if let [only] = &mut state.epochs[..] {
             only.pending.reserve_exact(pool.task_count());
         }
+        let puts: FxHashMap<u32, u32> = pool.puts.iter().map(|&(put, take)| (take, put)).collect();
+        let knows_puts = !puts.is_empty()
+            && pool
+                .tasks(program)
+                .all(|task| puts.contains_key(&task.take));
         for Task { take, epoch, rank } in pool.tasks(program) {
-            let epoch = &mut state.epochs[epoch as usize];
-            epoch.left += 1;
-            epoch.pending.push_back(Pending { take, rank });
+            let task = Pending { take, rank };
+            state.epochs[epoch as usize].left += 1;
+            if knows_puts {
+                state.puts.insert(puts[&take], (epoch, task));
+            } else {
+                state.epochs[epoch as usize].pending.push_back(task);
+            }
         }
         for worker in &pool.workers {
             for (epoch, tail) in state.epochs.iter_mut().zip(&worker.tails) {
@@ -406,7 +423,7 @@ impl State {
     fn next(&mut self, program: &Program, pool: u32, epoch: u32) -> Option<u32> {
         let epoch = &mut self.epochs[epoch as usize];
         epoch.left = epoch.left.saturating_sub(1);
-        if self.order == TaskOrder::Recorded {
+        if self.order == TaskOrder::Recorded && epoch.ready.is_empty() {
             return epoch.pending.pop_front().map(|task| task.take);
         }
         while let Some(task) = epoch.pending.front() {
@@ -414,19 +431,27 @@ impl State {
             if !is_there && !epoch.ready.is_empty() {
                 break;
             }
-            let rank = u64::from(task.rank);
-            let key = match self.order {
-                TaskOrder::Longest => {
-                    let pool = &program.pools[pool as usize];
-                    let work = pool.work_of(program, task.take);
-                    (work, u64::MAX - rank)
-                }
-                TaskOrder::Recorded | TaskOrder::Last => (rank, 0),
-            };
-            epoch.ready.insert((key.0, key.1, task.take));
+            epoch.ready.insert(key_of(*task, self.order, || {
+                program.pools[pool as usize].work_of(program, task.take)
+            }));
             epoch.pending.pop_front();
         }
         epoch.ready.pop_last().map(|(_, _, take)| take)
+    }
+
+    /// Returns whether there is a task that a worker may take.
+    fn has_task(&self, epoch: u32) -> bool {
+        self.tokens > 0 && (self.puts.is_empty() || !self.epochs[epoch as usize].ready.is_empty())
+    }
+
+    /// An operation puts something into the queue; this is the program's pool of that number.
+    fn put(&mut self, program: &Program, pool: usize, position: u32) {
+        if let Some(&(epoch, task)) = self.puts.get(&position) {
+            let key = key_of(task, self.order, || {
+                program.pools[pool].work_of(program, task.take)
+            });
+            self.epochs[epoch as usize].ready.insert(key);
+        }
     }
 
     fn wait(&mut self, thread: u32) -> Flow {
@@ -475,4 +500,15 @@ impl State {
             self.wake_all(core, thread);
         }
     }
+}
+
+/// Returns by which a task is ordered among those that are there, the one to be taken next being the last.
+fn key_of(task: Pending, order: TaskOrder, work: impl FnOnce() -> u64) -> (u64, u64, u32) {
+    let rank = u64::from(task.rank);
+    let (first, second) = match order {
+        TaskOrder::Recorded => (u64::MAX - rank, 0),
+        TaskOrder::Last => (rank, 0),
+        TaskOrder::Longest => (work(), u64::MAX - rank),
+    };
+    (first, second, task.take)
 }
