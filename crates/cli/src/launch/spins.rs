@@ -53,12 +53,25 @@ pub struct WaitingLoop {
     samples: u32,
     /// Whether it goes on by itself when it has waited long enough.
     is_bounded: bool,
+    /// Whether it was told by running its code on, which may be wrong.
+    is_likely: bool,
+    /// How often a thread was seen in it, and in or out of it at its next sample, with nobody else on the CPU in between.
+    stayed: u32,
+    left: u32,
 }
+
+/// A loop that threads leave by themselves in more than one in so many samples does not wait.
+const LEAVES: u32 = 8;
 
 impl WaitingLoop {
     /// Returns whether it is worth telling.
     fn is_told(&self) -> bool {
-        self.samples >= SEEN_OFTEN && self.is_of_program()
+        self.samples >= SEEN_OFTEN && self.is_of_program() && self.waits()
+    }
+
+    /// Returns whether it waits: on one CPU, nobody changes what a thread looks at while that has the CPU.
+    fn waits(&self) -> bool {
+        !self.is_likely || self.left.saturating_mul(LEAVES) <= self.stayed
     }
 
     /// Returns whether it is the program's. What libraries of MPI do while they wait is no work of it.
@@ -117,12 +130,15 @@ impl Found {
                 };
                 *sites.entry(place).or_insert_with(add)
             };
-            let turn = |turn: &watched::Turn| Turn {
-                on: Nanos(turn.on).since(start),
-                off: Nanos(turn.off).since(start),
-                looked: Nanos(turn.looked),
-                site: turn.place.and_then(&mut site_of),
-                seeing: self.costs.of(turn),
+            let turn = |turn: &watched::Turn| {
+                let place = turn.place.filter(|&place| self.places[place].waits());
+                Turn {
+                    on: Nanos(turn.on).since(start),
+                    off: Nanos(turn.off).since(start),
+                    looked: place.map_or(Nanos(0), |_| Nanos(turn.looked)),
+                    site: place.and_then(&mut site_of),
+                    seeing: self.costs.of(turn),
+                }
             };
             turns.insert(tid, own.iter().map(turn).collect());
         }
@@ -242,6 +258,8 @@ struct Tally {
     /// The CPU that is looked at.
     cpu: u32,
     loops: Loops,
+    /// When each thread was seen last, by its number, and in which loop.
+    last: HashMap<u32, (u64, Option<usize>)>,
     found: Found,
     /// Ends turns while threads spin.
     metronome: Option<Metronome>,
@@ -254,6 +272,7 @@ impl Tally {
         Self {
             cpu,
             loops: Loops::default(),
+            last: HashMap::new(),
             found: Found::default(),
             metronome: None,
             quiet: 0,
@@ -281,7 +300,7 @@ impl Tally {
         let mut processes = BTreeSet::new();
         for sight in self.sights(samples) {
             processes.insert(sight.pid);
-            let place = self.add(sight, Pace::Closely.period());
+            let place = self.add(sight, [Pace::Closely.period(); 2]);
             let is_bounded = place.is_some_and(|place| self.found.places[place].is_bounded);
             seen += u32::from(place.is_some());
             stuck += u32::from(place.is_some() && !is_bounded);
@@ -318,7 +337,7 @@ impl Tally {
     /// Takes samples, each of which stands for so much time; returns how many were in a loop of the program's.
     fn take(&mut self, samples: &mut Samples, nanos: u64) -> u32 {
         let sights = self.sights(samples).into_iter();
-        let found = sights.filter_map(|sight| self.add(sight, nanos));
+        let found = sights.filter_map(|sight| self.add(sight, [Pace::Loosely.period(), nanos]));
         found.count() as u32
     }
 
@@ -331,21 +350,45 @@ impl Tally {
         sights
     }
 
-    /// Adds a sample that stands for so much time; returns the loop of the program's that it is in.
-    fn add(&mut self, sight: Sight, nanos: u64) -> Option<usize> {
+    /// Adds a sample, of those that are so far apart and stand for so much time; returns the loop of the program's that it is in.
+    fn add(&mut self, sight: Sight, [period, nanos]: [u64; 2]) -> Option<usize> {
         let (Seen::At(address) | Seen::Leaves(address)) = sight.seen else {
             return None;
         };
         let places = &mut self.found.places;
         let place = self
             .loops
-            .at((sight.pid, address), |place| number_of(places, place))?;
+            .at((sight.pid, address), |place| number_of(places, place));
+        if matches!(sight.seen, Seen::At(_)) {
+            self.follow(sight, place, period);
+        }
+        let place = place.filter(|&place| self.found.places[place].waits())?;
         let found = &mut self.found.places[place];
         if matches!(sight.seen, Seen::At(_)) {
             found.cpu = found.cpu + Nanos(nanos);
             found.samples += 1;
         }
         found.is_of_program().then_some(place)
+    }
+}
+
+/// The last sample of a thread with nobody else on the CPU in between is no more than this percentage of the time between samples ago.
+const SAME_TURN: u64 = 110;
+
+impl Tally {
+    /// Notes whether a thread that was in a loop is there still, if it alone had the CPU in between.
+    fn follow(&mut self, sight: Sight, place: Option<usize>, period: u64) {
+        let last = self.last.insert(sight.tid, (sight.at, place));
+        if let Some((then, Some(before))) = last
+            && sight.at.saturating_sub(then) * 100 <= period * SAME_TURN
+        {
+            let found = &mut self.found.places[before];
+            if place == Some(before) {
+                found.stayed += 1;
+            } else {
+                found.left += 1;
+            }
+        }
     }
 }
 
@@ -359,6 +402,9 @@ fn number_of(loops: &mut Vec<WaitingLoop>, place: Place) -> usize {
             cpu: Nanos(0),
             samples: 0,
             is_bounded: place.is_bounded,
+            is_likely: place.is_likely,
+            stayed: 0,
+            left: 0,
         });
         loops.len() - 1
     })
@@ -396,6 +442,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_loop_that_threads_leave_by_themselves_does_not_wait() {
+        let told = |is_likely, (stayed, left)| {
+            let found = WaitingLoop {
+                module: "/usr/bin/prog".to_owned(),
+                offset: 0,
+                cpu: Nanos(1),
+                samples: SEEN_OFTEN,
+                is_bounded: false,
+                is_likely,
+                stayed,
+                left,
+            };
+            found.is_told()
+        };
+        assert!(told(true, (80, 0)) && told(true, (80, 10)));
+        assert!(!told(true, (80, 11)));
+        // Their code tells that they wait, whatever was seen.
+        assert!(told(false, (80, 11)));
+    }
+
+    #[test]
     fn loops_in_which_messages_are_waited_for_are_not_told() {
         let found = |module: &str, samples| WaitingLoop {
             module: module.to_owned(),
@@ -403,6 +470,9 @@ mod tests {
             cpu: Nanos(1),
             samples,
             is_bounded: false,
+            is_likely: false,
+            stayed: 0,
+            left: 0,
         };
         let told = |module, samples| found(module, samples).is_told();
         assert!(told("/usr/bin/prog", SEEN_OFTEN) && told("/usr/lib/libmpv.so.2", SEEN_OFTEN));

@@ -2,15 +2,16 @@
 //! (`loops/rehearsal.rs`).
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     fs::{self, File},
+    ops::RangeInclusive,
     os::unix::fs::FileExt as _,
 };
 
 use super::{
     loops::{
         processor::Memory,
-        rehearsal::{MOST_STEPS, rehearse},
+        rehearsal::{MOST_STEPS, Round, rehearse},
         waiting_loop,
     },
     samples::{Registers, Seen, Sight},
@@ -23,7 +24,10 @@ const AROUND: u64 = 128;
 const TRIES: u8 = 8;
 
 /// Of each thread so many samples are run on from, those that were taken last: before that, it may have waited for what has come since.
-const LAST: usize = 3;
+const RUN_ON: usize = 2;
+
+/// So many of each thread's last samples are looked for on the way.
+const LAST: usize = 8;
 
 /// So many steps may be run for samples that are taken together.
 const STEPS: u32 = 4 * MOST_STEPS;
@@ -37,14 +41,16 @@ pub struct Place {
     pub offset: u64,
     /// Whether it goes on by itself when it has waited long enough.
     pub is_bounded: bool,
+    /// Whether it was told by running its code on, with memory that may not have been the thread's at the sample.
+    pub is_likely: bool,
 }
 
 /// What is known of instructions, by process and address.
 #[derive(Debug, Default)]
 pub struct Loops {
     known: HashMap<(u32, u64), Known>,
-    /// Loops that one sample showed to wait: memory may have changed in between, and so another is needed.
-    shown_once: HashSet<(u32, u64)>,
+    /// From where to where loops go that were told by running their code on, by process.
+    found: Vec<(u32, RangeInclusive<u64>, usize)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -71,14 +77,21 @@ impl Loops {
         }
         let mut steps = STEPS;
         for ((pid, _), samples) in last {
-            for registers in samples {
+            for (place, registers) in samples.iter().enumerate().take(RUN_ON) {
                 let known = self.known.get_mut(&(pid, registers.instruction));
                 if let Some(Known::Tried(tries)) = known
                     && *tries < TRIES
                     && steps > 0
                 {
                     *tries += 1;
-                    self.rehearse(pid, registers, (&mut steps, &mut number));
+                    let others = samples.iter().enumerate();
+                    let others = others.filter(|(other, _)| *other != place);
+                    let round = run_on(pid, *registers, &mut steps);
+                    let round = round
+                        .filter(|round| others.into_iter().any(|(_, other)| round.comes_to(other)));
+                    if let Some(round) = round {
+                        self.note(pid, &round, &mut number);
+                    }
                 }
             }
         }
@@ -91,8 +104,13 @@ impl Loops {
         mut number: impl FnMut(Place) -> usize,
     ) -> Option<usize> {
         let known = self.known.entry((pid, address)).or_insert_with(|| {
-            let found = by_code(pid, address);
-            found.map_or(Known::Tried(0), |place| Known::In(number(place)))
+            let around = self
+                .found
+                .iter()
+                .find(|(process, around, _)| *process == pid && around.contains(&address));
+            let known = around.map(|(_, _, loop_number)| *loop_number);
+            let known = known.or_else(|| by_code(pid, address).map(&mut number));
+            known.map_or(Known::Tried(0), Known::In)
         });
         match known {
             Known::In(loop_number) => Some(*loop_number),
@@ -100,34 +118,35 @@ impl Loops {
         }
     }
 
-    /// Runs on from here, and notes what loop that shows.
-    fn rehearse(
-        &mut self,
-        pid: u32,
-        registers: Registers,
-        (steps, number): (&mut u32, &mut impl FnMut(Place) -> usize),
-    ) {
-        let Some(mut pages) = Pages::of(pid) else {
-            return;
-        };
-        let (round, taken) = rehearse(registers, &mut pages, MOST_STEPS.min(*steps));
-        *steps = steps.saturating_sub(taken);
-        let Some(round) = round else {
-            return;
-        };
-        let is_first = self.shown_once.insert((pid, round.begin));
-        if !is_first && let Some((module, offset)) = module_at(pid, round.begin) {
-            let is_bounded = false;
+    /// Notes a round that threads of a process wait in.
+    fn note(&mut self, pid: u32, round: &Round, mut number: impl FnMut(Place) -> usize) {
+        if let Some((module, offset)) = module_at(pid, round.begin) {
             let loop_number = number(Place {
                 module,
                 offset,
-                is_bounded,
+                is_bounded: false,
+                is_likely: true,
             });
-            let all = round.addresses.into_iter();
-            let known = all.map(|address| ((pid, address), Known::In(loop_number)));
+            let around = round.begin..=round.end;
+            for ((process, address), known) in &mut self.known {
+                if *process == pid && around.contains(address) {
+                    *known = Known::In(loop_number);
+                }
+            }
+            self.found.push((pid, around, loop_number));
+            let all = round.addresses.iter();
+            let known = all.map(|&address| ((pid, address), Known::In(loop_number)));
             self.known.extend(known);
         }
     }
+}
+
+/// Runs a thread of a process on from here, for no more than so many steps, of which those that it takes are taken away.
+fn run_on(pid: u32, registers: Registers, steps: &mut u32) -> Option<Round> {
+    let mut pages = Pages::of(pid)?;
+    let (round, taken) = rehearse(registers, &mut pages, MOST_STEPS.min(*steps));
+    *steps = steps.saturating_sub(taken);
+    round
 }
 
 /// The pages of a process that were read.
@@ -175,6 +194,7 @@ fn by_code(pid: u32, address: u64) -> Option<Place> {
         module,
         offset,
         is_bounded: found.is_bounded,
+        is_likely: false,
     })
 }
 

@@ -461,6 +461,55 @@ fn a_loop_that_waits_for_memory_is_found_with_its_line() {
     }
 }
 
+/// Two threads that make lists, go through them and throw them away: where one was, memory that is free is told of in lists without an end.
+const LISTS: &str = "#include <pthread.h>
+#include <stdlib.h>
+struct node { struct node *next; long value; };
+static long found[2];
+static void *makes(void *which) {
+    long *own = which;
+    for (int round = 0; round < 60; round++) {
+        struct node head = {&head, -1};
+        for (long i = 0; i < 4000; i++) {
+            struct node *node = malloc(sizeof *node);
+            node->value = i;
+            node->next = head.next;
+            head.next = node;
+        }
+        for (long value = 0; value < 30; value++)
+            for (struct node *node = head.next; node != &head; node = node->next)
+                *own += node->value == value;
+        while (head.next != &head) {
+            struct node *node = head.next;
+            head.next = node->next;
+            free(node);
+        }
+    }
+    return 0;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, makes, &found[0]);
+    makes(&found[1]);
+    pthread_join(thread, 0);
+    return found[0] + found[1] == 3600 ? 0 : 1;
+}
+";
+
+#[test]
+fn who_goes_through_lists_works() {
+    let environment = TestEnvironment::new();
+    for optimization in ["-O0", "-O2"] {
+        let name = format!("lists{optimization}");
+        environment.compile(&name, LISTS, &[optimization, "-g", "-pthread"]);
+        let options = &["--find-spins", "-f"];
+        let output = output(&mut record(&environment, options, &[&format!("./{name}")]));
+        let told = text(&output.stderr);
+        assert!(output.status.success(), "{told}");
+        assert!(!told.contains("waits for memory to change"), "{told}");
+    }
+}
+
 #[test]
 fn who_looks_at_memory_waits_for_the_others_and_does_not_work() {
     let environment = TestEnvironment::new();

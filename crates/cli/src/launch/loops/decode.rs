@@ -76,6 +76,10 @@ const NOTHING: Operand = Operand::Number(0);
 pub fn decode(code: &[u8], at: usize) -> Option<Instruction> {
     let rest = code.get(at..)?;
     let decoded = Decoder::with_ip(64, rest, at as u64, DecoderOptions::NONE).decode();
+    // What belongs to a thread alone, nobody else changes: such a loop, as in `free`, tries what it does until nobody else did the same meanwhile.
+    if matches!(decoded.segment_prefix(), Register::FS | Register::GS) {
+        return None;
+    }
     let effect = effect_of(&decoded)?;
     let is_jump = decoded.is_jcc_short_or_near() || decoded.is_jmp_short_or_near();
     let mut instruction = Instruction {

@@ -99,9 +99,9 @@ impl<'m, M: Memory> Processor<'m, M> {
         }
     }
 
-    /// Returns where its next instruction is.
-    pub fn address_of_next(&self) -> u64 {
-        self.registers.instruction
+    /// Returns its registers.
+    pub fn registers(&self) -> Registers {
+        self.registers
     }
 
     /// Returns everything that tells how it goes on.

@@ -2,6 +2,9 @@
 //!
 //! Where all registers and all memory come to be as they were before at the same instruction, the thread cannot go on by itself: it goes through the same instructions
 //! until somebody else changes what it looks at, however many loops and calls these are. Where an instruction is not known, nothing is.
+//!
+//! The memory is that of some milliseconds later, when the thread may have done much else: a list that it went through then may go round in circles by what is at its
+//! place now. So another sample of the thread has to be on the way, too, with the same registers.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +21,24 @@ pub const MOST_STEPS: u32 = 8_192;
 /// A way through instructions that comes back to where it began, with everything as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// The first instruction, by address, of the function that is in none of the calls.
+    /// The first instruction, by address, of the function that is in none of the calls, and the last.
     pub begin: u64,
+    pub end: u64,
     /// Where all instructions of it are.
     pub addresses: BTreeSet<u64>,
+    /// The registers before each of them.
+    registers: Vec<Registers>,
+}
+
+impl Round {
+    /// Returns whether a thread that goes through the round comes to these registers.
+    pub fn comes_to(&self, registers: &Registers) -> bool {
+        // Some flags say nothing after some instructions.
+        let is_same = |own: &Registers| {
+            own.instruction == registers.instruction && own.general == registers.general
+        };
+        self.registers.iter().any(is_same)
+    }
 }
 
 /// Runs on from here for some steps; returns the round that it goes through then without an end, if it does, and how many steps that took.
@@ -48,10 +65,12 @@ pub fn rehearse<M: Memory>(from: Registers, memory: &mut M, steps: u32) -> (Opti
 /// Goes through a round of so many steps once more; returns it if it looks at memory.
 fn round<M: Memory>(processor: &mut Processor<'_, M>, length: u32) -> Option<Round> {
     processor.has_looked();
+    let mut registers = Vec::new();
     let (mut addresses, mut outermost, mut depth, mut least) =
         (BTreeSet::new(), BTreeSet::new(), 0, 0);
     for _ in 0..length {
-        let address = processor.address_of_next();
+        registers.push(processor.registers());
+        let address = processor.registers().instruction;
         let instruction = processor.step()?;
         addresses.insert(address);
         if depth < least {
@@ -67,8 +86,13 @@ fn round<M: Memory>(processor: &mut Processor<'_, M>, length: u32) -> Option<Rou
             _ => 0,
         };
     }
-    let begin = outermost.first().copied()?;
-    processor.has_looked().then_some(Round { begin, addresses })
+    let (begin, end) = outermost.first().copied().zip(outermost.last().copied())?;
+    processor.has_looked().then_some(Round {
+        begin,
+        end,
+        addresses,
+        registers,
+    })
 }
 
 #[cfg(test)]
@@ -90,13 +114,19 @@ mod tests {
         let mut memory: BTreeMap<u64, u8> = (CODE..).zip(code.iter().copied()).collect();
         memory.extend((DATA..TOP).map(|address| (address, 0)));
         memory.extend([(DATA + 24, 1), (DATA + 28, 1)]);
+        let mut registers = registers_at(CODE);
+        registers.general[STACK] = TOP;
+        rehearse(registers, &mut memory, MOST_STEPS).0
+    }
+
+    /// Returns the registers of a thread at an address, without a stack.
+    fn registers_at(instruction: u64) -> Registers {
         let mut registers = Registers {
-            instruction: CODE,
+            instruction,
             ..Registers::default()
         };
         registers.general[7] = DATA;
-        registers.general[STACK] = TOP;
-        rehearse(registers, &mut memory, MOST_STEPS).0
+        registers
     }
 
     #[test]
@@ -128,7 +158,11 @@ mod tests {
             0x74, 0xf7,
         ];
         let round = round_of(&code).expect("it waits");
-        assert_eq!(round.begin, CODE + 8);
+        assert_eq!((round.begin, round.end), (CODE + 8, CODE + 15));
+        let mut on_the_way = registers_at(CODE + 13);
+        assert!(!round.comes_to(&on_the_way), "it has another stack");
+        on_the_way.general[STACK] = TOP;
+        assert!(round.comes_to(&on_the_way));
         let boundaries = [2, 4, 8, 13, 15];
         assert!(
             round
