@@ -48,7 +48,7 @@ pub struct Place {
 /// What is known of instructions, by process and address.
 #[derive(Debug, Default)]
 pub struct Loops {
-    known: HashMap<(u32, u64), Known>,
+    known: BTreeMap<(u32, u64), Known>,
     /// From where to where loops go that were told by running their code on, by process.
     found: Vec<(u32, RangeInclusive<u64>, usize)>,
 }
@@ -128,10 +128,9 @@ impl Loops {
                 is_likely: true,
             });
             let around = round.begin..=round.end;
-            for ((process, address), known) in &mut self.known {
-                if *process == pid && around.contains(address) {
-                    *known = Known::In(loop_number);
-                }
+            let there = (pid, *around.start())..=(pid, *around.end());
+            for (_, known) in self.known.range_mut(there) {
+                *known = Known::In(loop_number);
             }
             self.found.push((pid, around, loop_number));
             let all = round.addresses.iter();
