@@ -216,14 +216,15 @@ impl Watched {
             let Some(turn) = self.turns.get_mut(place) else {
                 continue;
             };
-            let work = least.max(usual).min(turn.off - turn.on);
-            turn.looked = turn.off - turn.on - work;
+            let length = turn.off.saturating_sub(turn.on);
+            let work = least.max(usual).min(length);
+            turn.looked = length - work;
             left = left.saturating_sub(work);
         }
         let work = left / between.unseen.max(1);
         let mut last = 0;
         for turn in &mut self.turns {
-            let is_whole = turn.looked > 0 && turn.looked >= turn.off - turn.on;
+            let is_whole = turn.looked > 0 && turn.looked >= turn.off.saturating_sub(turn.on);
             if is_whole && turn.on.saturating_sub(last) >= LEAST {
                 turn.looked -= work.min(turn.looked / 2);
             }
