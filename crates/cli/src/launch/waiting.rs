@@ -79,17 +79,12 @@ impl Loops {
         for ((pid, _), samples) in last {
             for (place, registers) in samples.iter().enumerate().take(RUN_ON) {
                 let known = self.known.get_mut(&(pid, registers.instruction));
-                if let Some(Known::Tried(tries)) = known
-                    && *tries < TRIES
-                    && steps > 0
-                {
+                let Some(Known::Tried(tries)) = known.filter(|_| steps > 0) else {
+                    continue;
+                };
+                if *tries < TRIES {
                     *tries += 1;
-                    let others = samples.iter().enumerate();
-                    let others = others.filter(|(other, _)| *other != place);
-                    let round = run_on(pid, *registers, &mut steps);
-                    let round = round
-                        .filter(|round| others.into_iter().any(|(_, other)| round.comes_to(other)));
-                    if let Some(round) = round {
+                    if let Some(round) = round_of(pid, &samples, place, &mut steps) {
                         self.note(pid, &round, &mut number);
                     }
                 }
@@ -140,12 +135,15 @@ impl Loops {
     }
 }
 
-/// Runs a thread of a process on from here, for no more than so many steps, of which those that it takes are taken away.
-fn run_on(pid: u32, registers: Registers, steps: &mut u32) -> Option<Round> {
+/// Runs a thread of a process on from one of its samples, for no more than so many steps, of which those that it takes are taken away. Returns the round that it
+/// goes through without an end, where another of its samples is on the way.
+fn round_of(pid: u32, samples: &[Registers], place: usize, steps: &mut u32) -> Option<Round> {
     let mut pages = Pages::of(pid)?;
-    let (round, taken) = rehearse(registers, &mut pages, MOST_STEPS.min(*steps));
+    let (round, taken) = rehearse(samples[place], &mut pages, MOST_STEPS.min(*steps));
     *steps = steps.saturating_sub(taken);
-    round
+    let (before, after) = samples.split_at(place);
+    let mut others = before.iter().chain(&after[1..]);
+    round.filter(|round| others.any(|other| round.comes_to(other)))
 }
 
 /// The pages of a process that were read.
