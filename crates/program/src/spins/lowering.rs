@@ -148,11 +148,8 @@ impl Lowering<'_> {
             let call = self.trace.call(&self.trace.events[event]);
             call.thread.0 != thread && self.keeps_cpu(event)
         });
-        let others = (0..self.spins.events.len() as u32).filter(|&other| other != thread);
-        looks_then
-            || others
-                .into_iter()
-                .any(|other| self.looks_still(other, begin as u32))
+        let mut others = (0..self.spins.events.len() as u32).filter(|&other| other != thread);
+        looks_then || others.any(|other| self.looks_still(other, begin as u32))
     }
 
     /// Returns whether a thread looked at memory before an event, until it lost the CPU, and had not come back by then.
