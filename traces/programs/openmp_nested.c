@@ -4,7 +4,7 @@
 
 int main(void) {
     long sum = 0;
-#pragma omp parallel num_threads(2)
+#pragma omp parallel num_threads(2) reduction(+ : sum)
     {
 #pragma omp parallel num_threads(3) reduction(+ : sum)
         {
