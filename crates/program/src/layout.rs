@@ -177,6 +177,10 @@ impl Lowering<'_> {
                     let creator = &self.trace.threads[creator.index()].name;
                     format!("that {creator} creates for it, and waits for")
                 }
+                Meeting::Waits(master) => {
+                    let master = &self.trace.threads[master.index()].name;
+                    format!("that {master} wakes for it, and waits for")
+                }
             };
             self.warnings.push(format!(
                 "{} threads share out what they do {place} as they get to it (by an atomic counter, it seems): dealt out evenly in {} rounds",

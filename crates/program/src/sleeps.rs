@@ -351,7 +351,13 @@ impl Lowering<'_> {
         let worked = |other: &Other| other.cpu - other.cpu_before;
         let all: u64 = others.values().map(worked).sum();
         let count = others.len() as u64;
-        others.retain(|_, other| worked(other).saturating_mul(WORKS * count) >= all);
+        // Who waits for the end of the one that sleeps is waited for, however little it worked: it told that one to end.
+        let joins = |other: &Other| {
+            let call = self.trace.call(&self.trace.events[other.last as usize]);
+            call.operation == Op::Join(ThreadId(sleeper))
+        };
+        others
+            .retain(|_, other| joins(other) || worked(other).saturating_mul(WORKS * count) >= all);
         let ended = self.ends[sleeper as usize].with_process
             || others
                 .values()

@@ -1,5 +1,7 @@
 //! Threads that sleep and look again, and those that mean the time.
 
+use std::fmt::Write as _;
+
 use foretrace_program::{Action, Opener, Program};
 use foretrace_testkit::trace;
 
@@ -109,6 +111,38 @@ fn those_who_still_work_are_waited_for_as_far_as_they_had_come() {
         .collect();
     assert!(matches!(b[0], (1800, Action::Open(_))), "{b:?}");
     assert!(matches!(b[1], (0, Action::Lock(_))), "{b:?}");
+}
+
+#[test]
+fn a_clock_that_ticks_until_it_is_told_to_end_does_not_tick_for_longer() {
+    // Main hardly works, and waits for T's end, which looks at each tick whether it is to end.
+    let mut text = "foretrace-text 1\nreturns explicit\nrecording command prog\nrecording cpu 0\nmodule prog /prog\n\
+        thread main\nthread T\nthread B\n0 main create T cpu=0\n0 main create B cpu=0\n"
+        .to_owned();
+    for tick in 0..6 {
+        let begin = tick * 1_000 + 10;
+        let _ = writeln!(
+            text,
+            "{begin} T io read timer site=prog+0x10 cpu={}",
+            2 * tick
+        );
+        if tick == 5 {
+            text += "5500 B terminate cpu=5200\n5600 main join T cpu=100\n";
+        }
+        let _ = writeln!(text, "{} T return cpu={}", begin + 990, 2 * tick + 1);
+    }
+    text += "6010 T terminate cpu=20\n6020 main return cpu=100\n6030 main terminate cpu=110\n";
+    let program = Program::from_trace(&trace(&text));
+    let clock = program
+        .operations
+        .range(program.threads[1].operations.clone());
+    let awaited: Vec<&str> = clock
+        .filter_map(|operation| match operation.action {
+            Action::Await(gate) => Some(program.gate_name(gate)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(awaited, ["main", "B"]);
 }
 
 #[test]

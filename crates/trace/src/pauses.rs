@@ -19,10 +19,15 @@ impl Outcome {
 }
 
 impl Operation {
-    /// Returns whether it is a sleep: also a wait for files that ends by the clock alone.
+    /// Returns whether it is a sleep: also a wait for files that ends by the clock alone, and one for a clock's next tick.
     pub fn is_sleep(self, outcome: Outcome) -> bool {
         match self {
-            Self::Sleep | Self::SleepFor(_) => !matches!(outcome, Outcome::Failed(_)),
+            Self::Sleep
+            | Self::SleepFor(_)
+            | Self::Io {
+                kind: IoKind::Read,
+                file: FileKind::Timer,
+            } => !matches!(outcome, Outcome::Failed(_)),
             _ if self.is_poll() => outcome == Outcome::TimedOut,
             _ => self.is_spin(),
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foretrace_trace::{Object, ObjectId, ObjectKind, Operation as Call, SiteId, Trace};
 
-use super::Part;
+use super::{Part, time};
 use crate::{Action, Operations, Pattern, Structure, Thread};
 
 /// A thread comes to where it meets others.
@@ -205,12 +205,6 @@ impl Arrivals {
         parts.extend(self.wait.get(number));
         is_one_each
     }
-}
-
-/// Returns when an event was, in nanoseconds.
-fn time(trace: &Trace, event: u32) -> u64 {
-    let event = trace.events.get(event as usize);
-    event.map_or(0, |event| event.time.0)
 }
 
 /// Returns where an event's call was made.

@@ -14,10 +14,11 @@
 
 mod arrivals;
 mod ends;
+mod forks;
 mod period;
 mod tally;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use foretrace_trace::{Object, ObjectId, SiteId, ThreadId, Trace};
 
@@ -51,6 +52,8 @@ pub(crate) enum Meeting {
     At(ObjectId, Vec<Option<SiteId>>),
     /// At their ends, those that this thread creates together to do the same.
     Ends(ThreadId, Option<SiteId>),
+    /// Where this thread, which wakes them, waits for them.
+    Waits(ThreadId),
 }
 
 /// Threads that share out what they do before they meet.
@@ -77,65 +80,137 @@ pub(crate) fn deal_out(
     structures: &[Structure],
     operations: &mut Operations,
 ) -> Vec<Crew> {
-    let mut found = Vec::new();
-    let arrivals = arrivals::collect(trace, (threads, objects), structures, operations);
+    let mut dealer = Dealer {
+        operations,
+        dealt: BTreeSet::new(),
+        found: Vec::new(),
+    };
+    let arrivals = arrivals::collect(trace, (threads, objects), structures, dealer.operations);
     for (id, arrivals) in arrivals {
-        deal_out_at(trace, (id, &arrivals), operations, &mut found);
+        dealer.deal_out_at(trace, (id, &arrivals));
     }
-    for (meeting, rounds) in ends::collect(trace, threads, operations) {
-        let mut tally = Tally::default();
-        for round in &rounds {
-            tally.add(round.iter());
-        }
-        if let Some(left) = tally.left_when_none_is() {
-            let taken = rounds.iter().filter(|round| tally.is_taken(round));
-            for (number, round) in taken.enumerate() {
-                even_out(round, (number, left), operations);
-            }
-            found.push(Crew::new(meeting, &tally));
-        }
+    for (meeting, rounds) in ends::collect(trace, threads, dealer.operations) {
+        dealer.deal_out_in(rounds, &meeting);
     }
-    found
+    for (meeting, rounds) in forks::collect(trace, (threads, objects), dealer.operations) {
+        dealer.deal_out_in(rounds, &meeting);
+    }
+    dealer.found
 }
 
-/// The same of those that meet at a barrier or a latch.
-fn deal_out_at(
-    trace: &Trace,
-    (id, arrivals): (ObjectId, &Arrivals),
-    operations: &mut Operations,
-    found: &mut Vec<Crew>,
-) {
-    let (mut parts, mut places) = (Vec::new(), Vec::new());
-    let kinds = kinds_of_rounds(trace, arrivals, operations);
-    let mut tallies: BTreeMap<usize, (Vec<Option<SiteId>>, Tallies)> = BTreeMap::new();
-    for (number, &kind) in kinds.iter().enumerate() {
-        if arrivals.round(number, (trace, operations), &mut parts, &mut places) {
-            let (_, tallies) = tallies
-                .entry(kind)
-                .or_insert_with(|| (places.clone(), Tallies::default()));
-            tallies.add(&parts);
+/// Deals out anew what threads shared out by themselves.
+struct Dealer<'a> {
+    operations: &'a mut Operations,
+    /// The operations whose work was dealt out.
+    dealt: BTreeSet<u32>,
+    found: Vec<Crew>,
+}
+
+impl Dealer<'_> {
+    /// Deals out what is shared out in such rounds, but for those of which some is dealt out already.
+    fn deal_out_in(&mut self, mut rounds: Vec<Vec<Part>>, meeting: &Meeting) {
+        let is_dealt = |part: &Part| self.dealt.contains(&part.operation);
+        rounds.retain(|round| !round.iter().any(is_dealt));
+        let all = |round: &Vec<Part>| round.iter().map(|part| part.all).sum();
+        let work: Vec<u64> = rounds.iter().map(all).collect();
+        let period = period::of(&work);
+        let mut kinds = vec![Vec::new(); period];
+        for (number, round) in rounds.into_iter().enumerate() {
+            kinds[number % period].push(round);
         }
-    }
-    // How much is left, whether those that wait have no part, and how many rounds there were so far.
-    let mut holds: BTreeMap<usize, (&Tally, u64, bool, usize)> = BTreeMap::new();
-    for (&kind, (places, tallies)) in &tallies {
-        let tally = tallies.of_takers();
-        if let Some(left) = tally.left_when_none_is() {
-            found.push(Crew::new(Meeting::At(id, places.clone()), tally));
-            holds.insert(kind, (tally, left, tallies.leaves_waiting_out(), 0));
-        }
-    }
-    if holds.is_empty() {
-        return;
-    }
-    for (number, kind) in kinds.iter().enumerate() {
-        let is_one_each = arrivals.round(number, (trace, operations), &mut parts, &mut places);
-        if let Some((tally, left, without, count)) = holds.get_mut(kind).filter(|_| is_one_each) {
-            parts.retain(|part| !(*without && part.waits));
-            if tally.is_taken(&parts) {
-                even_out(&parts, (*count, *left), operations);
-                *count += 1;
+        for mut rounds in kinds {
+            let mut tallies = Tallies::default();
+            for round in &rounds {
+                tallies.add(round);
             }
+            let tally = tallies.of_takers();
+            let Some(left) = tally.left_when_none_is() else {
+                continue;
+            };
+            let without = tallies.leaves_waiting_out();
+            for round in &mut rounds {
+                round.retain(|part| !(without && part.waits));
+                // Who came last may have told the one that waits for all, and is to come last again.
+                round.sort_by_key(|part| part.came);
+                let is_taken = match meeting {
+                    Meeting::Waits(_) => tally.is_taken_by_those_woken(round),
+                    _ => tally.is_taken(round),
+                };
+                if is_taken {
+                    self.even_out(round, (0, left));
+                }
+            }
+            self.found.push(Crew::new(meeting.clone(), tally));
+        }
+    }
+
+    /// The same of those that meet at a barrier or a latch.
+    fn deal_out_at(&mut self, trace: &Trace, (id, arrivals): (ObjectId, &Arrivals)) {
+        let (mut parts, mut places) = (Vec::new(), Vec::new());
+        let kinds = kinds_of_rounds(trace, arrivals, self.operations);
+        let mut tallies: BTreeMap<usize, (Vec<Option<SiteId>>, Tallies)> = BTreeMap::new();
+        for (number, &kind) in kinds.iter().enumerate() {
+            if arrivals.round(number, (trace, self.operations), &mut parts, &mut places) {
+                let (_, tallies) = tallies
+                    .entry(kind)
+                    .or_insert_with(|| (places.clone(), Tallies::default()));
+                tallies.add(&parts);
+            }
+        }
+        // How much is left, whether those that wait have no part, and how many rounds there were so far.
+        let mut holds: BTreeMap<usize, (&Tally, u64, bool, usize)> = BTreeMap::new();
+        for (&kind, (places, tallies)) in &tallies {
+            let tally = tallies.of_takers();
+            if let Some(left) = tally.left_when_none_is() {
+                self.found
+                    .push(Crew::new(Meeting::At(id, places.clone()), tally));
+                holds.insert(kind, (tally, left, tallies.leaves_waiting_out(), 0));
+            }
+        }
+        if holds.is_empty() {
+            return;
+        }
+        for (number, kind) in kinds.iter().enumerate() {
+            let is_one_each =
+                arrivals.round(number, (trace, self.operations), &mut parts, &mut places);
+            if let Some((tally, left, without, count)) = holds.get_mut(kind).filter(|_| is_one_each)
+            {
+                parts.retain(|part| !(*without && part.waits));
+                if tally.is_taken(&parts) {
+                    self.even_out(&parts, (*count, *left));
+                    *count += 1;
+                }
+            }
+        }
+    }
+
+    /// Shares out a round's work so that all come at a time, but for what each still has to do when no iterations are left: from nothing up to an iteration.
+    fn even_out(&mut self, round: &[Part], (number, left): (usize, u64)) {
+        let threads = round.len() as u64;
+        let all: u64 = round.iter().map(|part| part.work).sum();
+        let iteration = (2 * left).min(all / threads);
+        let ends = |place: usize| {
+            let place = (place + number) as u64 % threads;
+            iteration * (2 * place + 1) / (2 * threads)
+        };
+        let later: u64 = round.iter().map(|part| part.later).sum();
+        let at_end: u64 = (0..round.len()).map(ends).sum();
+        let until = (all + later).saturating_sub(at_end) / threads;
+        let mut rest = all;
+        for (place, part) in round.iter().enumerate() {
+            let is_last = place + 1 == round.len();
+            let own = until.saturating_sub(part.later) + ends(place);
+            let work_nanos = if is_last { rest } else { own.min(rest) };
+            rest -= work_nanos;
+            let operation = self.operations.get(part.operation);
+            self.dealt.insert(part.operation);
+            self.operations.set(
+                part.operation,
+                Operation {
+                    work_nanos,
+                    ..operation
+                },
+            );
         }
     }
 }
@@ -167,31 +242,8 @@ fn kinds_of_rounds(trace: &Trace, arrivals: &Arrivals, operations: &Operations) 
     kinds
 }
 
-/// Shares out a round's work so that all come at a time, but for what each still has to do when no iterations are left: from nothing up to an iteration.
-fn even_out(round: &[Part], (number, left): (usize, u64), operations: &mut Operations) {
-    let threads = round.len() as u64;
-    let all: u64 = round.iter().map(|part| part.work).sum();
-    let iteration = (2 * left).min(all / threads);
-    let ends = |place: usize| {
-        let place = (place + number) as u64 % threads;
-        iteration * (2 * place + 1) / (2 * threads)
-    };
-    let later: u64 = round.iter().map(|part| part.later).sum();
-    let at_end: u64 = (0..round.len()).map(ends).sum();
-    let until = (all + later).saturating_sub(at_end) / threads;
-    let mut rest = all;
-    for (place, part) in round.iter().enumerate() {
-        let is_last = place + 1 == round.len();
-        let own = until.saturating_sub(part.later) + ends(place);
-        let work_nanos = if is_last { rest } else { own.min(rest) };
-        rest -= work_nanos;
-        let operation = operations.get(part.operation);
-        operations.set(
-            part.operation,
-            Operation {
-                work_nanos,
-                ..operation
-            },
-        );
-    }
+/// Returns when an event was, in nanoseconds.
+fn time(trace: &Trace, event: u32) -> u64 {
+    let event = trace.events.get(event as usize);
+    event.map_or(0, |event| event.time.0)
 }

@@ -71,13 +71,18 @@ impl Tally {
             let (least, most) = self.shared.unwrap_or((sum, sum));
             self.shared = Some((least.min(sum), most.max(sum)));
         }
-        let busy = round.filter(|part| 2 * part.all >= most);
+        let is_busy = |part: &&Part| 2 * part.all >= most;
+        let idle = round.clone().filter(|part| !is_busy(part));
+        let busy = round.filter(is_busy);
         let came = busy.clone().map(|part| part.came);
         let (Some(first), Some(until)) = (came.clone().min(), came.max()) else {
             return;
         };
         let least = busy.clone().map(|part| part.all).min().unwrap_or(0);
-        let until_last = (until - first).min(sum);
+        // What those do meanwhile that do little is none of what the others have left.
+        let meanwhile = idle.filter(|part| (first..=until).contains(&part.came));
+        let meanwhile: u64 = meanwhile.map(|part| part.all).sum();
+        let until_last = (until - first).saturating_sub(meanwhile).min(sum);
         let more_than_least: u64 = busy.clone().map(|part| part.all - least).sum();
         if more_than_least == 0 {
             return;
@@ -104,15 +109,17 @@ impl Tally {
     /// Returns whether a round's work is taken by whoever is free. Where one alone did it, it is a serial part, unless there is as much of it as in other
     /// rounds, and such rounds are few, or now this thread did it alone and now that: then one had the CPU until none was left.
     pub fn is_taken(&self, round: &[Part]) -> bool {
-        if alone(&round.iter()).is_none() {
-            return true;
-        }
-        let all: u64 = round.iter().map(|part| part.all).sum();
-        let is_like = |(least, most)| 2 * all >= least && all <= 2 * most;
         let rounds: usize = self.alone.values().sum();
         let most = self.alone.values().max().copied().unwrap_or(0);
-        let by_chance = 2 * most <= rounds || SELDOM * rounds <= self.rounds;
-        by_chance && self.shared.is_some_and(is_like)
+        let by_chance = 3 * most <= 2 * rounds || SELDOM * rounds <= self.rounds;
+        self.is_taken_by_those_woken(round) && (by_chance || alone(&round.iter()).is_none())
+    }
+
+    /// The same where all were woken for it: that is not done for a serial part.
+    pub fn is_taken_by_those_woken(&self, round: &[Part]) -> bool {
+        let all: u64 = round.iter().map(|part| part.all).sum();
+        let is_like = |(least, most)| 2 * all >= least && all <= 2 * most;
+        alone(&round.iter()).is_none() || self.shared.is_some_and(is_like)
     }
 }
 

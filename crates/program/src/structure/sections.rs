@@ -7,7 +7,10 @@ use std::{
 
 use foretrace_trace::{ObjectId, Operation as Op, Outcome, SiteId, Trace};
 
-use crate::{events::Following, lower::NONE};
+use crate::{events::Following, lower::NONE, polls::SPIN};
+
+/// A section that worked so often between two of its waits waits for several things, one after the other.
+const WORKS: u32 = 2;
 
 /// What a thread does between locking a mutex and unlocking it.
 #[derive(Clone, Debug)]
@@ -31,7 +34,10 @@ pub(super) struct Section {
     pub times: u64,
     /// Whether the time of its last wait ran out: it went on because it had become what it waited for, or gave up.
     pub ran_out: bool,
-    /// Whether something happened that no hypothesis is about: a wait failed, or there were several condition variables.
+    /// How often it worked after a wait, and then waited again, holding the mutex all the while.
+    pub works: u32,
+    /// Whether something happened that no hypothesis is about: a wait failed, there were several condition variables, or it waited for several
+    /// things one after the other.
     pub odd: bool,
 }
 
@@ -461,8 +467,12 @@ impl<'t> Collector<'t> {
                 // One that waits again whenever its time has run out goes on waiting.
                 let ran_out = outcome == Outcome::TimedOut;
                 let odd = !(ran_out || outcome == Outcome::Success) || lost;
+                let works = self.has_worked_since_it_waited(index, thread, mutex);
                 if let Some(section) = self.current(thread, mutex) {
-                    section.odd |= odd || section.waited.is_some_and(|other| other != cond);
+                    section.works += u32::from(works);
+                    section.odd |= odd
+                        || section.waited.is_some_and(|other| other != cond)
+                        || section.works >= WORKS;
                     section.ran_out = ran_out;
                     section.waited.get_or_insert(cond);
                     section.waits.push((index, back.unwrap_or(NONE)));
@@ -491,6 +501,22 @@ impl<'t> Collector<'t> {
         }
     }
 
+    /// Returns whether a thread that waits did more than look at what it waits for since a wait before in the same section.
+    fn has_worked_since_it_waited(&self, wait: u32, thread: usize, mutex: ObjectId) -> bool {
+        let mut open = self.open[thread].iter();
+        let section = open.find(|(position, _)| self.sections.all[*position].mutex == mutex);
+        let waits = section.map(|&(position, _)| &self.sections.all[position].waits);
+        let Some(&(_, back)) = waits.and_then(|waits| waits.last()) else {
+            return false;
+        };
+        let cpu = |event: u32| self.trace.events.get(event as usize)?.cpu();
+        let (since, until) = (cpu(back), cpu(wait));
+        let worked = since
+            .zip(until)
+            .map(|(since, until)| until.0.saturating_sub(since.0));
+        self.trace.recording.is_some() && worked.is_some_and(|worked| worked > SPIN)
+    }
+
     fn lock(&mut self, lock: u32, held: u32, thread: usize, mutex: ObjectId, site: Option<SiteId>) {
         let sections = &self.sections.all;
         let nested = self.open[thread]
@@ -512,6 +538,7 @@ impl<'t> Collector<'t> {
             signals: Vec::new(),
             times: 1,
             ran_out: false,
+            works: 0,
             odd: false,
         });
     }
