@@ -31,6 +31,7 @@ mod closing;
 mod cond;
 mod confine;
 mod cpus;
+mod defined;
 mod environment;
 mod exit;
 mod file_locks;

@@ -11,6 +11,8 @@ use libc::{
 
 use foretrace_recorder::thread::Routine;
 
+use crate::defined::is_defined;
+
 /// A function's address, once looked up.
 pub struct Place(AtomicPtr<c_void>);
 
@@ -33,6 +35,9 @@ impl Place {
     #[cold]
     fn look_up(&self, name: &CStr, version: Option<&CStr>) -> *mut c_void {
         let mut address = core::ptr::null_mut();
+        if !is_defined(name) {
+            return address;
+        }
         if let Some(version) = version {
             // SAFETY: both are NUL-terminated.
             address = unsafe { libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };

@@ -109,6 +109,18 @@ fn a_library_opened_later_is_found_by_the_programs_own_search_path() {
 }
 
 #[test]
+fn an_allocator_may_take_its_first_memory_with_a_lock_held() {
+    use crate::harness::{compile, record_command};
+    let flags = ["-DLIBRARY", "-shared", "-fPIC", "-fno-builtin"];
+    let allocator = compile("allocator.c", "liballocator.so", &flags);
+    let allocator = allocator.to_str().expect("it is text");
+    let program = compile("allocator.c", "allocator", &[allocator]);
+    let run = record_command(&program, &[], &[]);
+    assert_eq!(run.stdout(), "allocated\n");
+    assert_eq!(run.count("lock mutex1"), 1);
+}
+
+#[test]
 fn functions_that_a_program_looks_up_in_a_library_are_recorded() {
     use crate::harness::{compile, record_command};
     // Exported, so that its own functions are found by the order of libraries.
