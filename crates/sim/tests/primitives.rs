@@ -1,5 +1,7 @@
 //! How thread primitives behave under the Direct model, where one can tell by hand.
 
+use std::fmt::Write as _;
+
 use foretrace_program::Program;
 use foretrace_schedule::{Outcome, SimTime};
 use foretrace_sim::{Costs, Handover, Machine, ModelKind, run};
@@ -33,6 +35,31 @@ fn readers_share_a_lock_and_a_writer_waits_for_them() {
     // A reads from 5 to 15, B from 1 to 11; C asks at 1, behind B, and writes once both have left: from 15 to 18 if A
     // had asked before C; but A asks at 5, behind C, which writes from 11 to 14.
     assert_eq!(ends(&rows, 3, ModelKind::Direct), [24, 11, 14]);
+}
+
+#[test]
+fn a_writer_waits_for_all_who_read_before_it_in_the_recorded_order() {
+    // So many that it would take minutes to look at all of them whenever one has left.
+    const READS: u64 = 300_000;
+    let mut rows = "process A priority 2\nprocess B priority 1\n0 A create B\n".to_owned();
+    for read in 0..READS {
+        let _ = writeln!(
+            rows,
+            "{} A rdlock r\n{} A rwunlock r",
+            2 * read,
+            2 * read + 1
+        );
+    }
+    let end = 2 * READS;
+    let _ = writeln!(
+        rows,
+        "{end} A terminate\n{end} B wrlock r\n{} B rwunlock r",
+        end + 5
+    );
+    let _ = writeln!(rows, "{} B terminate", end + 5);
+    for model in [ModelKind::ClientServer, ModelKind::Strict] {
+        assert_eq!(ends(&rows, 2, model), [end, end + 4]);
+    }
 }
 
 #[test]

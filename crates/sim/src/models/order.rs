@@ -1,6 +1,8 @@
 //! The recorded order, as both the Client-Server and the Strict Sequence model enforce it: an acquisition needs the
 //! releases that it waited for in the recording.
 
+use std::collections::HashMap;
+
 use foretrace_program::{Action, Program};
 use foretrace_schedule::WaitKind;
 
@@ -12,7 +14,12 @@ pub(crate) struct Order {
     owners: Vec<u32>,
     /// One beyond the last operation of each thread.
     ends: Vec<u32>,
+    /// How many releases of those that acquisitions need are known to have happened, in order, where these need more than [`FEW`].
+    known: HashMap<u32, u32>,
 }
+
+/// So many releases are looked at anew whenever one of them happens. Who writes after thousands have read needs all of these.
+const FEW: usize = 8;
 
 /// How many operations lie between those of which the thread is noted.
 const BLOCK: u32 = 256;
@@ -26,6 +33,7 @@ impl Order {
             released: vec![0; count.div_ceil(64) as usize],
             owners: blocks.map(|first| thread_of(program, first)).collect(),
             ends: ends.collect(),
+            known: HashMap::new(),
         }
     }
 
@@ -33,12 +41,9 @@ impl Order {
     #[inline]
     pub fn is_satisfied(&self, program: &Program, operation: u32) -> bool {
         let needed = program.requirements_of(operation);
-        needed.iter().all(|&release| self.has_happened(release))
-    }
-
-    #[inline]
-    fn has_happened(&self, release: u32) -> bool {
-        self.released[release as usize / 64] >> (release % 64) & 1 == 1
+        needed
+            .iter()
+            .all(|&release| has_happened(&self.released, release))
     }
 
     /// A release happens, once: calls `satisfied` with the thread of every acquisition that now needs nothing more, and the
@@ -68,8 +73,24 @@ impl Order {
 
     /// Returns whether all releases that an acquisition needs have happened, one of which has.
     #[inline]
-    fn needs_no_more(&self, program: &Program, operation: u32) -> bool {
-        !program.has_several_requirements(operation) || self.is_satisfied(program, operation)
+    fn needs_no_more(&mut self, program: &Program, operation: u32) -> bool {
+        !program.has_several_requirements(operation) || self.has_all(program, operation)
+    }
+
+    fn has_all(&mut self, program: &Program, operation: u32) -> bool {
+        let needed = program.requirements_of(operation);
+        if needed.len() <= FEW {
+            return self.is_satisfied(program, operation);
+        }
+        let known = self.known.entry(operation).or_default();
+        let rest = needed.get(*known as usize..).unwrap_or_default();
+        let mut rest = rest.iter();
+        let next = rest.position(|&release| !has_happened(&self.released, release));
+        match next {
+            Some(more) => *known += more as u32,
+            None => _ = self.known.remove(&operation),
+        }
+        next.is_none()
     }
 
     /// Returns the thread of an operation.
@@ -81,6 +102,12 @@ impl Order {
         }
         thread
     }
+}
+
+/// Returns whether the bit of a release is set.
+#[inline]
+fn has_happened(released: &[u64], release: u32) -> bool {
+    released[release as usize / 64] >> (release % 64) & 1 == 1
 }
 
 /// Finds the thread of an operation.
