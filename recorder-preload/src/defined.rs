@@ -10,19 +10,11 @@ use core::{
 
 use libc::{Elf64_Phdr, Elf64_Sym, dl_phdr_info, size_t};
 
-/// Tags of entries of a library's dynamic section.
-const END: u64 = 0;
-const HASH: u64 = 4;
-const STRINGS: u64 = 5;
-const SYMBOLS: u64 = 6;
-const GNU_HASH: u64 = 0x6fff_fef5;
+use crate::dynamic::{Entry, STRINGS, SYMBOLS, entries};
 
-/// An entry of a dynamic section.
-#[repr(C)]
-struct Entry {
-    tag: u64,
-    value: u64,
-}
+/// Tables by which symbols are found.
+const HASH: u64 = 4;
+const GNU_HASH: u64 = 0x6fff_fef5;
 
 /// A name, and whether a library was found that defines it.
 struct Search<'a> {
@@ -84,24 +76,20 @@ impl Tables {
     /// # Safety
     ///
     /// It is that of a loaded library.
-    unsafe fn of(mut entry: *const Entry, base: u64) -> Self {
+    unsafe fn of(first: *const Entry, base: u64) -> Self {
         let mut tables = Self::default();
-        loop {
-            // SAFETY: by the caller's promise there is an entry that ends it.
-            let Entry { tag, value } = unsafe { entry.read() };
-            // The linker writes addresses there, but not into the kernel's own library.
+        // SAFETY: by the caller's promise.
+        for Entry { tag, value } in unsafe { entries(first) } {
             let address = if value < base { value + base } else { value };
             match tag {
-                END => return tables,
                 HASH => tables.hash = address,
                 STRINGS => tables.strings = address,
                 SYMBOLS => tables.symbols = address,
                 GNU_HASH => tables.gnu_hash = address,
                 _ => {}
             }
-            // SAFETY: as above.
-            entry = unsafe { entry.add(1) };
         }
+        tables
     }
 
     /// Returns whether a library defines a name.

@@ -32,6 +32,7 @@ mod cond;
 mod confine;
 mod cpus;
 mod defined;
+mod dynamic;
 mod environment;
 mod exit;
 mod file_locks;

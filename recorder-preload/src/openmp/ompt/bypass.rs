@@ -9,6 +9,8 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{Elf64_Addr, Elf64_Rela, Elf64_Sym};
 
+use crate::dynamic::{Entry, STRINGS, SYMBOLS, entries};
+
 /// How the names of the functions begin that the library is to call directly.
 const DIRECTLY: [&[u8]; 8] = [
     b"pthread_mutex_",
@@ -24,11 +26,8 @@ const DIRECTLY: [&[u8]; 8] = [
 /// How the names of the libraries' files begin.
 const LIBRARIES: [&[u8]; 3] = [b"libomp", b"libiomp", b"libgomp"];
 
-const DT_NULL: i64 = 0;
-const DT_STRTAB: i64 = 5;
-const DT_SYMTAB: i64 = 6;
-const DT_PLTRELSZ: i64 = 2;
-const DT_JMPREL: i64 = 23;
+const DT_PLTRELSZ: u64 = 2;
+const DT_JMPREL: u64 = 23;
 
 /// Where the kernel divides memory.
 const PAGE: usize = 4096;
@@ -38,14 +37,7 @@ const PAGE: usize = 4096;
 struct LinkMap {
     base: usize,
     name: *const c_char,
-    dynamic: *const Dynamic,
-}
-
-/// An entry of a library's dynamic section. The dynamic linker has made its addresses absolute.
-#[repr(C)]
-struct Dynamic {
-    tag: i64,
-    value: usize,
+    dynamic: *const Entry,
 }
 
 /// What of a library's dynamic section is needed.
@@ -97,22 +89,19 @@ fn is_library(path: &[u8]) -> bool {
     LIBRARIES.iter().any(|name| file.starts_with(name))
 }
 
-unsafe fn tables(mut entry: *const Dynamic) -> Tables {
+unsafe fn tables(first: *const Entry) -> Tables {
     let mut tables = Tables::default();
-    loop {
-        // SAFETY: the section ends with DT_NULL.
-        let Dynamic { tag, value } = unsafe { entry.read() };
+    // SAFETY: by the caller's promise.
+    for Entry { tag, value } in unsafe { entries(first) } {
         match tag {
-            DT_NULL => return tables,
-            DT_STRTAB => tables.strings = value,
-            DT_SYMTAB => tables.symbols = value,
-            DT_JMPREL => tables.slots = value,
-            DT_PLTRELSZ => tables.slots_bytes = value,
+            STRINGS => tables.strings = usize_of(value),
+            SYMBOLS => tables.symbols = usize_of(value),
+            DT_JMPREL => tables.slots = usize_of(value),
+            DT_PLTRELSZ => tables.slots_bytes = usize_of(value),
             _ => {}
         }
-        // SAFETY: as above.
-        entry = unsafe { entry.add(1) };
     }
+    tables
 }
 
 /// Fills one slot, if its function is one of those.
