@@ -69,15 +69,19 @@ pub(super) fn collect(
 ) -> BTreeMap<Meeting, Rounds> {
     let tellers = Tellers::of((threads, objects), operations);
     let masters = 0..threads.len() as u32;
-    let groups: Vec<Group> = masters
-        .filter_map(|master| tellers.group_of(master))
-        .collect();
-    let waits = tellers.waits_of(trace, &groups);
+    let mut groups = Vec::new();
+    for group in masters.filter_map(|master| tellers.group_of(master)) {
+        let times = tellers.times_of(&group);
+        if times.len() >= LEAST_ROUNDS {
+            groups.push((group, times));
+        }
+    }
+    let waits = tellers.waits_of(trace, groups.iter().map(|(group, _)| group));
     let mut rounds = BTreeMap::new();
-    for group in groups {
-        let found = tellers.rounds_of(trace, &group, &waits);
-        let all = found.len();
-        let plain: Rounds = found.into_iter().filter_map(Round::plain).collect();
+    for (group, mut times) in groups {
+        tellers.add_parts(trace, &group, &waits, &mut times);
+        let all = times.len();
+        let plain: Rounds = times.into_iter().filter_map(Round::plain).collect();
         if plain.len() >= LEAST_ROUNDS && (all - plain.len()) * OTHER_FORM <= all {
             rounds.insert(Meeting::Waits(ThreadId(group.master)), plain);
         }
@@ -176,17 +180,13 @@ impl<'a> Tellers<'a> {
             by.all(|teller| group.members.contains(teller))
         };
         group.ends = told.filter(by_members).copied().collect();
-        let is_again = !group.ends.is_empty() && self.times_of(&group).len() >= LEAST_ROUNDS;
-        is_again.then_some(group)
+        (!group.ends.is_empty()).then_some(group)
     }
 
     /// Returns with what those came to wait that are in one of these groups.
-    fn waits_of(&self, trace: &Trace, groups: &[Group]) -> Waits {
-        let of_group = |group: &Group| {
-            let all = group.members.iter().copied().chain([group.master]);
-            all.collect::<Vec<u32>>()
-        };
-        let threads: BTreeSet<u32> = groups.iter().flat_map(of_group).collect();
+    fn waits_of<'g>(&self, trace: &Trace, groups: impl Iterator<Item = &'g Group>) -> Waits {
+        let threads = groups.flat_map(|group| group.members.iter().chain([&group.master]));
+        let threads: BTreeSet<u32> = threads.copied().collect();
         let mut waits = Waits::new();
         for thread in threads {
             for position in self.threads[thread as usize].operations.clone() {
@@ -216,16 +216,15 @@ impl<'a> Tellers<'a> {
         waits
     }
 
-    /// Returns each time that the master of a group wakes its members, and waits for them.
-    fn rounds_of(&self, trace: &Trace, group: &Group, waits: &Waits) -> Vec<Round> {
+    /// Adds what the members of a group did to the times that its master woke them.
+    fn add_parts(&self, trace: &Trace, group: &Group, waits: &Waits, rounds: &mut [Round]) {
         let came = |position| {
             let event = self.operations.event(position);
             let wait = waits.binary_search_by_key(&event, |wait| wait.0);
             wait.map_or(event, |place| waits[place].1)
         };
         let site = |position| trace.call(trace.events.get(came(position) as usize)?).site;
-        let mut rounds = self.times_of(group);
-        for round in &mut rounds {
+        for round in rounds.iter_mut() {
             round.own.came = time(trace, came(round.own.operation));
         }
         let longest = |_| true;
@@ -251,10 +250,9 @@ impl<'a> Tellers<'a> {
                 }
             }
         }
-        rounds
     }
 
-    /// The same without what the members do.
+    /// Returns each time that the master of a group wakes its members, and waits for them, without what these do.
     fn times_of(&self, group: &Group) -> Vec<Round> {
         let operations = self.operations;
         let mut rounds: Vec<Round> = Vec::new();
