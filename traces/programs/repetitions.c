@@ -26,6 +26,7 @@ static void *poll_mutex(void *unused) {
 int main(void) {
     pthread_t thread;
     pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+    pthread_rwlock_t other = PTHREAD_RWLOCK_INITIALIZER;
     pthread_spinlock_t spin;
     struct itimerval every = {{0, 300}, {0, 300}};
     struct itimerval never = {{0, 0}, {0, 0}};
@@ -49,12 +50,24 @@ int main(void) {
         pthread_mutex_lock(&few[2]);
         pthread_mutex_unlock(&few[2]);
     }
-    setitimer(ITIMER_REAL, &never, NULL);
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 100000; i++) {
         pthread_rwlock_wrlock(&rwlock);
         pthread_rwlock_unlock(&rwlock);
         pthread_rwlock_rdlock(&rwlock);
+        if (i % 100 == 99) {
+            pthread_rwlock_rdlock(&rwlock);
+            pthread_rwlock_unlock(&rwlock);
+        }
         pthread_rwlock_unlock(&rwlock);
+        pthread_rwlock_rdlock(&other);
+        pthread_rwlock_unlock(&other);
+    }
+    for (int i = 0; i < 1000000; i++) {
+        pthread_rwlock_rdlock(&other);
+        pthread_rwlock_unlock(&other);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    for (int i = 0; i < 1000; i++) {
         pthread_spin_lock(&spin);
         pthread_spin_unlock(&spin);
     }

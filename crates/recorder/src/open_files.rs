@@ -20,6 +20,8 @@ pub(crate) struct OpenFile {
     /// The names, as they are recorded, of what is read from it and of what is written to it; 0 for other files.
     pub reads: AtomicU64,
     pub writes: AtomicU64,
+    /// How often the answer was the one before, since it was forgotten last.
+    pub confirmed: AtomicU8,
     /// Of one that has its inode in common with others, the position of its kind plus one.
     pub anonymous: AtomicU8,
     /// Which locks it has: a bit for each family.
@@ -37,6 +39,7 @@ static FIRST: Block = [const {
         asked: AtomicU64::new(0),
         reads: AtomicU64::new(0),
         writes: AtomicU64::new(0),
+        confirmed: AtomicU8::new(0),
         anonymous: AtomicU8::new(0),
         locks: AtomicU8::new(0),
         locker: AtomicU32::new(0),

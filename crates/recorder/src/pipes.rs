@@ -2,7 +2,8 @@
 //!
 //! What one thread writes there another one waits for, on any number of CPUs, so that both are recorded whether or not they
 //! block. What a file is only the kernel knows, and asking at every call would cost as much as many calls do: so each
-//! file is asked about again when a while has passed, or when the program made such a one of its number.
+//! file is asked about again when a while has passed, longer after each answer that was the one before, or when the program made such a
+//! one of its number.
 
 use core::sync::atomic::{AtomicI32, Ordering};
 
@@ -17,8 +18,11 @@ use crate::{
     process, sockets, sys,
 };
 
-/// For how many ticks an answer is believed: about a millisecond.
+/// For how many ticks a first answer is believed: about a millisecond.
 const BELIEVED: u64 = 1 << 21;
+
+/// As often is that doubled at most: to some thirty milliseconds.
+const MOST_DOUBLED: u8 = 5;
 
 /// The highest number of a file that was ever asked about.
 static HIGHEST: AtomicI32 = AtomicI32::new(-1);
@@ -29,7 +33,8 @@ static HIGHEST: AtomicI32 = AtomicI32::new(-1);
 pub fn name(fd: i32, kind: IoKind, now: u64) -> Option<u64> {
     let known = open_files::of(fd)?;
     let asked = known.asked.load(Ordering::Relaxed);
-    if asked == 0 || now.wrapping_sub(asked) > BELIEVED {
+    let believed = BELIEVED << known.confirmed.load(Ordering::Relaxed).min(MOST_DOUBLED);
+    if asked == 0 || now.wrapping_sub(asked) > believed {
         ask(fd, known, now);
     }
     let name = match kind {
@@ -57,8 +62,18 @@ fn ask(fd: i32, known: &OpenFile, now: u64) {
         },
         _ => (0, 0),
     };
-    known.reads.store(reads, Ordering::Relaxed);
-    known.writes.store(writes, Ordering::Relaxed);
+    let relaxed = Ordering::Relaxed;
+    let is_new = known.asked.load(relaxed) == 0;
+    let before = (
+        known.reads.swap(reads, relaxed),
+        known.writes.swap(writes, relaxed),
+    );
+    let confirmed = if is_new || before != (reads, writes) {
+        0
+    } else {
+        known.confirmed.load(relaxed).saturating_add(1)
+    };
+    known.confirmed.store(confirmed, relaxed);
     HIGHEST.fetch_max(fd, Ordering::Relaxed);
     known.asked.store(now.max(1), Ordering::Relaxed);
 }

@@ -190,7 +190,7 @@ fn merge(
         follows: state.repeated.end.get() == at,
         times,
     };
-    if matches!(kind, Kind::MutexUnlock)
+    if streak::is_counted(kind)
         && let Some(counts) = streak::count(state, cursor, &done)
     {
         return Some(Release {

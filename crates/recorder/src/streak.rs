@@ -1,4 +1,4 @@
-//! Streaks: sections of few mutexes, one after the other and nothing else, which are counted in place of being recorded one by one.
+//! Streaks: sections of few locks, one after the other and nothing else, which are counted in place of being recorded one by one.
 //!
 //! Programs that poll lock what they look at, see that nothing has changed and go on, up to tens of millions of times a second; and mostly
 //! it is a handful of mutexes that a thread does so with, in turn. Reading the counter takes most of the time that it takes to
@@ -14,7 +14,7 @@ use core::sync::atomic::Ordering;
 
 use foretrace_trace::journal::layout::{
     Kind, OUTCOME_SUCCESS, RECORD_BYTES, REPETITIONS_RECORDED, Repetition, SECTION_BITS, Section,
-    pack_tail,
+    pack_tail, release_of,
 };
 
 use crate::buffer::{STEP, fill};
@@ -198,8 +198,21 @@ impl Done {
         self.words.0 & ((1 << SECTION_BITS) - 1)
     }
 
+    fn acquisition(&self) -> Option<Kind> {
+        Kind::from_byte((self.words.1 >> 8) as u8)
+    }
+
+    /// Returns whether its lock was waited for, where it was not free, for as long as that takes.
     fn is_lock(&self) -> bool {
-        (self.words.1 >> 8) as u8 == Kind::MutexLock as u8
+        matches!(
+            self.acquisition(),
+            Some(Kind::MutexLock | Kind::ReadLock | Kind::WriteLock)
+        )
+    }
+
+    /// Returns whether any number of sections like it may be told as one event.
+    fn has_one_event(&self) -> bool {
+        self.acquisition().and_then(release_of) == Some(Kind::MutexUnlock)
     }
 }
 
@@ -268,7 +281,7 @@ pub(crate) fn count_release(
     let acquired_at = record.tail.load(Ordering::Relaxed) >> 16;
     let distance = word.cast_signed() >> SECTION_BITS;
     if !is_acquired(counts)
-        || !matches!(kind, Kind::MutexUnlock)
+        || !is_counted(kind)
         || !is_of(word, object)
         || acquired_at.wrapping_add_signed(distance) != site
         || !clock::undisturbed()
@@ -361,7 +374,7 @@ fn add(
     let streak = &state.streak;
     let (_, at) = alike.filter(|&(_, at)| at >= streak.start.get() && streak.goes_on(done))?;
     let has_others = streak.end.get() - streak.start.get() > 2 * STEP;
-    if has_others && !fits {
+    if (has_others || !done.has_one_event()) && !fits {
         return None;
     }
     let counts = record_at(at + STEP);
@@ -430,6 +443,12 @@ pub(crate) fn uncount(counts: u64) -> u64 {
 #[inline]
 pub(crate) fn section_tail(acquisition: u64) -> u64 {
     acquisition & !0xffff | (acquisition & 0xff) << 8 | Kind::Section as u64
+}
+
+/// Returns whether sections are counted that this release ends.
+#[inline]
+pub(crate) fn is_counted(release: Kind) -> bool {
+    matches!(release, Kind::MutexUnlock | Kind::RwUnlock)
 }
 
 /// Returns whether a section's word names an object.

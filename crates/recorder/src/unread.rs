@@ -3,7 +3,7 @@
 //! Asking costs as much as a short wait itself. A thread that waits again and again, a server's or one of two that hand
 //! something over, spends little of its CPU time in the waits. So only the counter is stored when such a wait is over, with the
 //! ticks since the thread was last watched, and the clock watches on from there. The same where a thread lost its CPU within a
-//! call that woke another. The CPU time is asked for at the next occasion, within a millisecond: its reader shares out what the
+//! call that woke another. The CPU time is asked for at the next occasion, within some milliseconds: its reader shares out what the
 //! calls in between used.
 
 use foretrace_trace::journal::layout::{Kind, Unread, pack_tail};
@@ -12,8 +12,8 @@ use crate::buffer::{self, STEP};
 use crate::state::ThreadState;
 use crate::{clock, turns};
 
-/// How long a thread may go without a reading of its CPU time, in ticks: less than a millisecond.
-const LONGEST: u64 = 1 << 21;
+/// How long a thread may go without a reading of its CPU time, in ticks: some milliseconds.
+const LONGEST: u64 = 1 << 23;
 
 /// Records that a call came back in which the thread did nothing of its own.
 ///

@@ -368,7 +368,7 @@ impl<'a> Decoder<'a> {
             return;
         };
         let members = streaks::take_others(member, &mut self.records);
-        let is_one = members.len() == 1;
+        let is_one = members.len() == 1 && streaks::released_by(&member) == Kind::MutexUnlock;
         if is_one && (member.is_each_timed() || member.count > REPETITIONS_RECORDED.into()) {
             self.repeated(&member);
         } else {

@@ -40,9 +40,9 @@ pub use self::sections::{
 /// The first eight bytes of a journal.
 pub const MAGIC: [u8; 8] = *b"FTJOURNL";
 
-/// The version of this layout. What the versions before hold means the same in this one. Version 2 added [`Unread`], this one what
-/// [`Repetition`] holds beside how many there were.
-pub const VERSION: u32 = 3;
+/// The version of this layout. What the versions before hold means the same in this one. Version 2 added [`Unread`], version 3
+/// what [`Repetition`] holds beside how many there were, this one repetitions of readers-writer locks.
+pub const VERSION: u32 = 4;
 
 /// The first version of this layout.
 pub const FIRST_VERSION: u32 = 1;

@@ -3,7 +3,7 @@
 //! Between two readings of the CPU time a thread had its CPU but for some waits; what it used of it in these, in the kernel
 //! on the way to sleep and back, is what the two readings differ by, less the time in between. It is shared out among
 //! the waits: each gets the same, but none more than it lasted. So the sum is exact, and that of one wait wrong by no more
-//! than all of them used together, within the millisecond that the recorder lets pass between two readings.
+//! than all of them used together, within the few milliseconds that the recorder lets pass between two readings.
 //!
 //! Where the second reading was taken since the thread lost its CPU elsewhere, within its own work, it is not known how much of
 //! the difference is the rest of that work. Then the waits get what they got the time before, or [`USUAL`], as far as it is there.

@@ -65,8 +65,8 @@ pub const fn section_tsc(stored: u64, near: u64) -> u64 {
 /// sections quickly that were like one of the few before.
 pub const REPETITIONS_RECORDED: u32 = 256;
 
-/// Many sections alike, or failed tries, of one mutex at one place, that a thread did one after the other within one undisturbed stretch, and nothing else
-/// but sections of a few other mutexes, or places, in between. Those are counted likewise, in repetitions that stand side by side: a streak. What is
+/// Many sections alike, or failed tries, of one mutex, or readers-writer lock, at one place, that a thread did one after the other within one undisturbed stretch, and nothing else
+/// but sections of a few others, or at other places, in between. Those are counted likewise, in repetitions that stand side by side: a streak. What is
 /// repeated was recorded one by one before, or was like what was.
 ///
 /// It is two records. The first is as of the first section, but for the kind and but for `tsc`, which is the first
