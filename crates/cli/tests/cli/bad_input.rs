@@ -196,7 +196,7 @@ fn a_journal_of_another_version_names_both_and_the_remedy() {
                 "recorded by foretrace 9.8.7, and this is foretrace ",
                 env!("CARGO_PKG_VERSION"),
                 "run `foretrace recover old.ftrace.journal` of version 9.8.7",
-                "a journal of version 77, and this foretrace reads version 3",
+                "a journal of version 77, and this foretrace reads version 4",
             ],
         );
     }
