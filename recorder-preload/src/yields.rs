@@ -9,7 +9,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use foretrace_recorder::blocking::{self, Target};
-use foretrace_recorder::{Kind, ThreadState, clock, message, process, spun, sys};
+use foretrace_recorder::{Kind, ThreadState, clock, message, process, spun, sys, turns};
 use foretrace_trace::IoKind;
 
 use crate::hook::recording;
@@ -86,18 +86,12 @@ const FIRST_NAP: u32 = 20_000;
 const NAP_GROWS: u32 = 2_500;
 const LONGEST_NAP: u32 = 500_000;
 
-/// How long the turns of threads that spin are to be, in nanoseconds. Who had a long one does not get the CPU back at the end of its nap: others
-/// are owed as long ones first.
-const TURN: u64 = 100_000;
-
 /// Lets others run for some time in place of a yield, and records that as a wait. After a yield whoever comes next keeps the CPU for its whole
 /// turn, and nobody would know when in it what the thread waits for was done.
 #[cold]
 fn nap(naps: u32, site: u64) {
-    let state = ThreadState::current();
-    if !state.turns_are_short.replace(true) {
-        sys::take_short_turns(TURN);
-    }
+    // Who had a long turn does not get the CPU back at the end of its nap: others are owed as long ones first.
+    turns::take_short_ones();
     let begun = blocking::begin();
     let round = if naps == 0 && NAPPING.load(Ordering::Relaxed) > 0 {
         // It comes from work of its own, which may be what others wait for.

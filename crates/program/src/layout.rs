@@ -61,11 +61,10 @@ impl Lowering<'_> {
                 &mut objects,
             );
         }
+        let mut crews = Vec::new();
         if self.trace.recording.is_some() {
             let parts = (&threads[..], &objects[..]);
-            let crews =
-                self_scheduled::deal_out(self.trace, parts, &self.structures, &mut operations);
-            self.tell_crews(&crews, &objects);
+            crews = self_scheduled::deal_out(self.trace, parts, &self.structures, &mut operations);
         }
         let asides = if self.trace.recording.is_some() {
             asides::find(self.trace, &threads, &operations)
@@ -99,6 +98,22 @@ impl Lowering<'_> {
             structures: &self.structures,
         });
         let Pools { pools, others } = laid_out.as_ref().map(pool::find).unwrap_or_default();
+        if self.trace.recording.is_some() {
+            let parts = (&threads[..], &objects[..]);
+            let workers = pools.iter().flat_map(|pool| &pool.workers);
+            let workers: BTreeSet<u32> = workers.map(|worker| worker.thread.0).collect();
+            let others = |thread: u32| workers.contains(&thread);
+            let known = (&crews[..], others);
+            let structures = &self.structures;
+            crews.extend(self_scheduled::deal_out_pieces(
+                self.trace,
+                parts,
+                structures,
+                &mut operations,
+                known,
+            ));
+        }
+        self.tell_crews(&crews, &objects);
         Program {
             source: self.trace.source.clone(),
             recorded: self.trace.recording.is_some(),

@@ -105,8 +105,10 @@ pub struct ThreadState {
     pub yielded_at: Cell<u32>,
     /// How many in quick succession there were.
     pub yields: Cell<u16>,
-    /// Whether the thread takes short turns, since it spins.
-    pub turns_are_short: Cell<bool>,
+    /// Whether the kernel was asked for short turns of the thread.
+    pub(crate) turns_are_short: Cell<bool>,
+    /// How often it waited at barriers so far, up to [`turns::MEETINGS`](crate::turns::MEETINGS).
+    pub(crate) meetings: Cell<u8>,
     /// How many since the thread last waited for a futex.
     pub spared_yields: Cell<u32>,
     /// Of the first 64 CPUs that the program believes in, those that it bound this thread to; 0 where it did not. Other

@@ -56,6 +56,35 @@ static WAITS: AtomicU32 = AtomicU32::new(0);
 /// How long turns are since the last of these waits, in nanoseconds: for all threads the same.
 static LENGTH: AtomicU64 = AtomicU64::new(0);
 
+/// How long turns are that the kernel is asked for, in nanoseconds; the shortest that it knows.
+const SHORT: u64 = 100_000;
+
+/// Who has waited at barriers so often takes short turns.
+pub(crate) const MEETINGS: u8 = 8;
+
+/// Asks the kernel for short turns of the calling thread, once: where others want the CPU, too, its clock's next tick ends them.
+#[cold]
+pub fn take_short_ones() {
+    if !ThreadState::current().turns_are_short.replace(true) {
+        sys::take_short_turns(SHORT);
+    }
+}
+
+/// Notes that the calling thread is about to meet others. Who does so again and again takes short turns: else who is first to leave does
+/// all that threads share out by themselves before they meet again, unless that takes longer than the kernel lets it, and nobody would know that others would
+/// have taken of it.
+#[inline]
+pub fn meet_again() {
+    let state = ThreadState::current();
+    let meetings = state.meetings.get();
+    if meetings < MEETINGS {
+        state.meetings.set(meetings + 1);
+        if meetings + 1 == MEETINGS && NANOS.load(Ordering::Relaxed) != 0 {
+            take_short_ones();
+        }
+    }
+}
+
 /// Begins a turn of a thread that has the CPU again.
 ///
 /// Whoever takes turns with others finds the caches cold each time. What turns are for is that threads share out between

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foretrace_trace::{Object, ObjectId, ObjectKind, Operation as Call, SiteId, Trace};
 
-use super::{Part, time};
+use super::{Part, pieces, time};
 use crate::{Action, Operations, Pattern, Structure, Thread};
 
 /// A thread comes to where it meets others.
@@ -12,12 +12,23 @@ use crate::{Action, Operations, Pattern, Structure, Thread};
 struct Arrival {
     event: u32,
     thread: u32,
-    /// The event of the call by which it came: where it did so by a section of a lock, that locked.
-    call: u32,
-    /// The operation whose work it did before.
+    /// Where it came by a section of a lock, the operation that locked.
+    section: Option<u32>,
+    /// The operation by which it came.
     operation: u32,
-    /// All that it did since it met others before, in nanoseconds.
+    /// The first operation since it met others before.
+    first: u32,
+    /// All that it did since then, in nanoseconds.
     all: u64,
+}
+
+/// Which work of a thread may be dealt out that it did since it met others before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dealt {
+    /// That before it comes.
+    Last,
+    /// All that it did outside of locks, if it did nothing but take some and give them up.
+    Pieces,
 }
 
 /// Who comes to a barrier or a latch.
@@ -50,7 +61,7 @@ pub(super) fn collect(
     }
     for (number, thread) in threads.iter().enumerate() {
         let mut taken: BTreeMap<ObjectId, usize> = BTreeMap::new();
-        let mut all = 0;
+        let (mut all, mut first) = (0, thread.operations.start);
         for position in thread.operations.clone() {
             let work = operations.work_nanos(position);
             all += work;
@@ -68,6 +79,7 @@ pub(super) fn collect(
                 if *taken == 0 {
                     own.wait.push(Part {
                         thread: number,
+                        first: position,
                         operation: position,
                         work,
                         all,
@@ -75,20 +87,20 @@ pub(super) fn collect(
                         waits: true,
                         later: 0,
                     });
-                    all = 0;
+                    (all, first) = (0, position + 1);
                 }
                 *taken = (*taken + 1) % own.size;
             } else {
                 let section = operations.section_before(position, thread.operations.start);
-                let outside = section.filter(|&lock| operations.work_nanos(lock) > work);
                 own.come.push(Arrival {
                     event,
                     thread: number as u32,
-                    call: section.map_or(event, |lock| operations.event(lock)),
-                    operation: outside.unwrap_or(position),
+                    section,
+                    operation: position,
+                    first,
                     all,
                 });
-                all = 0;
+                (all, first) = (0, position + 1);
             }
         }
     }
@@ -168,7 +180,42 @@ fn find_begins(
     }
 }
 
+impl Arrival {
+    /// Returns what its thread did before it came.
+    fn part(&self, (trace, operations): (&Trace, &Operations), dealt: Dealt) -> Part {
+        let work = |position| operations.work_nanos(position);
+        let (first, operation, work) = match dealt {
+            Dealt::Last => {
+                let is_before = |&lock: &u32| work(lock) > work(self.operation);
+                let operation = self.section.filter(is_before).unwrap_or(self.operation);
+                (operation, operation, work(operation))
+            }
+            Dealt::Pieces => {
+                let last = self.section.unwrap_or(self.operation);
+                let pieces = pieces::of(operations, self.first..=last);
+                let all = pieces.map(|pieces| pieces.iter().map(|&piece| work(piece)).sum());
+                (self.first, last, all.unwrap_or(0))
+            }
+        };
+        Part {
+            thread: self.thread as usize,
+            first,
+            operation,
+            work,
+            all: self.all,
+            came: time(trace, self.event),
+            waits: false,
+            later: 0,
+        }
+    }
+}
+
 impl Arrivals {
+    /// Returns the threads that come.
+    pub fn threads(&self) -> BTreeSet<u32> {
+        self.come.iter().map(|arrival| arrival.thread).collect()
+    }
+
     /// Returns how many rounds there are.
     pub fn rounds(&self) -> usize {
         self.come.len() / self.size
@@ -179,25 +226,23 @@ impl Arrivals {
     pub fn round(
         &self,
         number: usize,
-        (trace, operations): (&Trace, &Operations),
+        (trace, operations, dealt): (&Trace, &Operations, Dealt),
         parts: &mut Vec<Part>,
         places: &mut Vec<Option<SiteId>>,
     ) -> bool {
         let come = &self.come[number * self.size..(number + 1) * self.size];
+        // Where they come by no call of their own, it is where they lock for it that tells rounds apart.
+        let call = |arrival: &Arrival| match arrival.section {
+            Some(lock) if !is_barrier_wait(trace, arrival.event) => operations.event(lock),
+            _ => arrival.event,
+        };
         places.clear();
-        places.extend(come.iter().map(|arrival| site(trace, arrival.call)));
+        places.extend(come.iter().map(|arrival| site(trace, call(arrival))));
         places.sort_unstable();
         places.dedup();
         parts.clear();
-        parts.extend(come.iter().map(|arrival| Part {
-            thread: arrival.thread as usize,
-            operation: arrival.operation,
-            work: operations.work_nanos(arrival.operation),
-            all: arrival.all,
-            came: time(trace, arrival.event),
-            waits: false,
-            later: 0,
-        }));
+        let part = |arrival: &Arrival| arrival.part((trace, operations), dealt);
+        parts.extend(come.iter().map(part));
         let is_one_each = (1..come.len()).all(|place| {
             let mut before = come[..place].iter();
             before.all(|other| other.thread != come[place].thread)
@@ -205,6 +250,12 @@ impl Arrivals {
         parts.extend(self.wait.get(number));
         is_one_each
     }
+}
+
+/// Returns whether an event is a call of a barrier's.
+fn is_barrier_wait(trace: &Trace, event: u32) -> bool {
+    let event = trace.events.get(event as usize);
+    event.is_some_and(|event| matches!(trace.call(event).operation, Call::BarrierWait(_)))
 }
 
 /// Returns where an event's call was made.

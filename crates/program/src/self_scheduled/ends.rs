@@ -100,6 +100,7 @@ fn whole_of(
     let event = trace.events.get(operations.event(last) as usize)?;
     Some(Part {
         thread: thread.index(),
+        first: operation,
         operation,
         work: work(&operation),
         all: range.map(|position| work(&position)).sum(),

@@ -354,7 +354,7 @@ impl MembersPart {
         if does_work && !self.does_work && is_work(operations, operation) {
             // Whatever it did elsewhere.
             self.does_work = true;
-            self.part.operation = operation;
+            (self.part.first, self.part.operation) = (operation, operation);
             self.part.work = operations.work_nanos(operation);
             self.part.all += self.part.work;
             self.wakes_when_done = false;
@@ -411,6 +411,7 @@ impl Part {
     fn nothing(thread: u32, operation: u32) -> Self {
         Self {
             thread: thread as usize,
+            first: operation,
             operation,
             work: 0,
             all: 0,
@@ -426,7 +427,7 @@ impl Part {
         let is_longest = is_work(operations, operation) && work > self.work;
         self.all += work;
         if is_longest {
-            (self.operation, self.work) = (operation, work);
+            (self.first, self.operation, self.work) = (operation, operation, work);
         }
         is_longest
     }

@@ -16,6 +16,7 @@ mod arrivals;
 mod ends;
 mod forks;
 mod period;
+mod pieces;
 mod tally;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use foretrace_trace::{Object, ObjectId, SiteId, ThreadId, Trace};
 
 use self::{
-    arrivals::Arrivals,
+    arrivals::{Arrivals, Dealt},
     tally::{Tallies, Tally},
 };
 use crate::{Operation, Operations, Structure, Thread};
@@ -32,7 +33,8 @@ use crate::{Operation, Operations, Structure, Thread};
 #[derive(Clone, Copy)]
 struct Part {
     thread: usize,
-    /// The operation whose work it is.
+    /// The operation whose work it is; where it is in pieces, the first and the last of those whose work outside of locks it is.
+    first: u32,
     operation: u32,
     work: u64,
     /// All that it did since it met others before.
@@ -87,13 +89,39 @@ pub(crate) fn deal_out(
     };
     let arrivals = arrivals::collect(trace, (threads, objects), structures, dealer.operations);
     for (id, arrivals) in arrivals {
-        dealer.deal_out_at(trace, (id, &arrivals));
+        dealer.deal_out_at(trace, (id, &arrivals), Dealt::Last);
     }
     for (meeting, rounds) in ends::collect(trace, threads, dealer.operations) {
         dealer.deal_out_in(rounds, &meeting);
     }
     for (meeting, rounds) in forks::collect(trace, (threads, objects), dealer.operations) {
         dealer.deal_out_in(rounds, &meeting);
+    }
+    dealer.found
+}
+
+/// The same of what threads take in pieces, with sections of locks in between, where they meet at barriers and latches; returns which. Not of those that
+/// `are_others`, as workers of a pool: what these take is known.
+pub(crate) fn deal_out_pieces(
+    trace: &Trace,
+    (threads, objects): (&[Thread], &[Object]),
+    structures: &[Structure],
+    operations: &mut Operations,
+    (crews, are_others): (&[Crew], impl Fn(u32) -> bool),
+) -> Vec<Crew> {
+    let mut arrivals = arrivals::collect(trace, (threads, objects), structures, operations);
+    let is_known = |crew: &Crew, object| matches!(crew.meeting, Meeting::At(id, _) if id == object);
+    arrivals.retain(|&id, arrivals| {
+        let others = arrivals.threads().into_iter().any(&are_others);
+        !others && !crews.iter().any(|crew| is_known(crew, id))
+    });
+    let mut dealer = Dealer {
+        operations,
+        dealt: BTreeSet::new(),
+        found: Vec::new(),
+    };
+    for (id, arrivals) in arrivals {
+        dealer.deal_out_at(trace, (id, &arrivals), Dealt::Pieces);
     }
     dealer.found
 }
@@ -119,7 +147,7 @@ impl Dealer<'_> {
             kinds[number % period].push(round);
         }
         for mut rounds in kinds {
-            let mut tallies = Tallies::default();
+            let mut tallies = Tallies::new(Dealt::Last);
             for round in &rounds {
                 tallies.add(round);
             }
@@ -145,15 +173,16 @@ impl Dealer<'_> {
     }
 
     /// The same of those that meet at a barrier or a latch.
-    fn deal_out_at(&mut self, trace: &Trace, (id, arrivals): (ObjectId, &Arrivals)) {
+    fn deal_out_at(&mut self, trace: &Trace, (id, arrivals): (ObjectId, &Arrivals), dealt: Dealt) {
         let (mut parts, mut places) = (Vec::new(), Vec::new());
         let kinds = kinds_of_rounds(trace, arrivals, self.operations);
         let mut tallies: BTreeMap<usize, (Vec<Option<SiteId>>, Tallies)> = BTreeMap::new();
         for (number, &kind) in kinds.iter().enumerate() {
-            if arrivals.round(number, (trace, self.operations), &mut parts, &mut places) {
+            let operations = &*self.operations;
+            if arrivals.round(number, (trace, operations, dealt), &mut parts, &mut places) {
                 let (_, tallies) = tallies
                     .entry(kind)
-                    .or_insert_with(|| (places.clone(), Tallies::default()));
+                    .or_insert_with(|| (places.clone(), Tallies::new(dealt)));
                 tallies.add(&parts);
             }
         }
@@ -171,8 +200,9 @@ impl Dealer<'_> {
             return;
         }
         for (number, kind) in kinds.iter().enumerate() {
+            let operations = &*self.operations;
             let is_one_each =
-                arrivals.round(number, (trace, self.operations), &mut parts, &mut places);
+                arrivals.round(number, (trace, operations, dealt), &mut parts, &mut places);
             if let Some((tally, left, without, count)) = holds.get_mut(kind).filter(|_| is_one_each)
             {
                 parts.retain(|part| !(*without && part.waits));
@@ -202,16 +232,33 @@ impl Dealer<'_> {
             let own = until.saturating_sub(part.later) + ends(place);
             let work_nanos = if is_last { rest } else { own.min(rest) };
             rest -= work_nanos;
-            let operation = self.operations.get(part.operation);
-            self.dealt.insert(part.operation);
-            self.operations.set(
-                part.operation,
-                Operation {
-                    work_nanos,
-                    ..operation
-                },
-            );
+            self.give(part, work_nanos);
         }
+    }
+
+    /// Gives a part so much work: each of its pieces the same share of what it was.
+    fn give(&mut self, part: &Part, mut work_nanos: u64) {
+        self.dealt.insert(part.operation);
+        let is_one = part.first == part.operation || part.work == 0;
+        let pieces = (!is_one).then(|| pieces::of(self.operations, part.first..=part.operation));
+        let before = pieces.flatten().unwrap_or_default();
+        let share = work_nanos as f64 / part.work.max(1) as f64;
+        for piece in before.into_iter().filter(|&piece| piece != part.operation) {
+            let work = (self.operations.work_nanos(piece) as f64 * share) as u64;
+            let work = work.min(work_nanos);
+            self.set(piece, work);
+            work_nanos -= work;
+        }
+        self.set(part.operation, work_nanos);
+    }
+
+    fn set(&mut self, position: u32, work_nanos: u64) {
+        let operation = self.operations.get(position);
+        let operation = Operation {
+            work_nanos,
+            ..operation
+        };
+        self.operations.set(position, operation);
     }
 }
 
@@ -222,7 +269,8 @@ fn kinds_of_rounds(trace: &Trace, arrivals: &Arrivals, operations: &Operations) 
     // Mostly a round's places are those of the one before.
     let mut known: BTreeMap<Vec<Option<SiteId>>, Vec<(usize, u64)>> = BTreeMap::new();
     for number in 0..arrivals.rounds() {
-        let _ = arrivals.round(number, (trace, operations), &mut parts, &mut places);
+        let of = (trace, operations, Dealt::Last);
+        let _ = arrivals.round(number, of, &mut parts, &mut places);
         let all = parts.iter().map(|part| part.all).sum();
         match known.get_mut(&places) {
             Some(rounds) => rounds.push((number, all)),

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::Part;
+use super::{Part, arrivals::Dealt};
 
 /// A thread that did so many times less than another, at least, may have come to wait only.
 const LITTLE: u64 = 4;
+
+/// A thread that did one part in so many of what another did, at least, had part in it, and did not just come to wait.
+const BUSY: u64 = 2;
 
 /// Of so many rounds one thread may do one alone by chance, though it is the same one each time.
 const SELDOM: usize = 5;
@@ -22,12 +25,23 @@ const MOST_LEFT: u64 = 90;
 /// The same, of one round in four.
 const MUCH_LESS: u64 = 75;
 
+/// Rounds that one did alone have as much work as others if the mean differs by no more than so many hundredths.
+const AS_MUCH: u64 = 10;
+
+/// Who comes last came so much later, in hundredths as of [`MOST_LEFT`], where few rounds tell of what one mostly does alone.
+const SURE: u64 = 50;
+
+/// If of rounds in which several had part more than so many hundredths are equally far apart, they are of another kind.
+const REGULAR: u64 = 80;
+
 /// What is shared out less unevenly than by so many hundredths may stay as it is.
 const UNEVEN: u64 = 5;
 
 /// What rounds tell of the hypothesis. Times are in nanoseconds.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Tally {
+    /// Those tell something that did one part in so many of what that one did who did most.
+    busy: u64,
     pub rounds: usize,
     /// How many threads the first one had.
     pub threads: usize,
@@ -48,11 +62,44 @@ pub(super) struct Tally {
     others: u64,
     /// The least and the most work of a round in which several had part.
     shared: Option<(u64, u64)>,
+    /// The work of all these, and how many there are.
+    shared_work: (u64, u64),
+    /// The latest of these, by its number, and how often the next one came so many rounds later.
+    latest_shared: usize,
+    distances: BTreeMap<usize, usize>,
     /// How often one did all, by who that is in its round.
     alone: BTreeMap<usize, usize>,
+    /// The work of all these.
+    alone_work: u64,
 }
 
 impl Tally {
+    fn new(dealt: Dealt) -> Self {
+        let busy = match dealt {
+            Dealt::Last => BUSY,
+            Dealt::Pieces => LITTLE,
+        };
+        Self {
+            busy,
+            rounds: 0,
+            threads: 0,
+            work: 0,
+            all: 0,
+            uneven: 0,
+            told: 0,
+            left: 0,
+            more: 0,
+            much_less: 0,
+            others: 0,
+            shared: None,
+            shared_work: (0, 0),
+            latest_shared: 0,
+            distances: BTreeMap::new(),
+            alone: BTreeMap::new(),
+            alone_work: 0,
+        }
+    }
+
     /// Adds a round of these parts.
     pub fn add<'a>(&mut self, round: impl Iterator<Item = &'a Part> + Clone) {
         let threads = round.clone().count();
@@ -67,11 +114,20 @@ impl Tally {
         self.uneven += most * threads as u64 - sum;
         if let Some(who) = alone(&round) {
             *self.alone.entry(who).or_default() += 1;
+            self.alone_work += sum;
         } else {
+            if self.shared_work.1 > 0 {
+                let distance = self.rounds - self.latest_shared;
+                *self.distances.entry(distance).or_default() += 1;
+            }
+            self.latest_shared = self.rounds;
+            self.shared_work.0 += sum;
+            self.shared_work.1 += 1;
             let (least, most) = self.shared.unwrap_or((sum, sum));
             self.shared = Some((least.min(sum), most.max(sum)));
         }
-        let is_busy = |part: &&Part| 2 * part.all >= most;
+        let times = self.busy;
+        let is_busy = |part: &&Part| times * part.all >= most;
         let idle = round.clone().filter(|part| !is_busy(part));
         let busy = round.filter(is_busy);
         let came = busy.clone().map(|part| part.came);
@@ -111,8 +167,24 @@ impl Tally {
     pub fn is_taken(&self, round: &[Part]) -> bool {
         let rounds: usize = self.alone.values().sum();
         let most = self.alone.values().max().copied().unwrap_or(0);
-        let by_chance = 3 * most <= 2 * rounds || SELDOM * rounds <= self.rounds;
+        let by_chance = 3 * most <= 2 * rounds
+            || SELDOM * rounds <= self.rounds
+            || self.is_as_much_alone(rounds as u64);
         self.is_taken_by_those_woken(round) && (by_chance || alone(&round.iter()).is_none())
+    }
+
+    /// Returns whether in rounds that one did alone, of which there are so many, there was as much to do on average as in others, and these leave no doubt:
+    /// neither about who had part, nor that they came by chance.
+    fn is_as_much_alone(&self, rounds: u64) -> bool {
+        let (work, count) = self.shared_work;
+        let is_known = count >= LEAST_ROUNDS as u64 && rounds > 0;
+        let is_sure = self.left * 100 <= SURE * self.more;
+        let most = self.distances.values().max().copied().unwrap_or(0) as u64;
+        let is_chance = most * 100 <= REGULAR * count;
+        is_known && is_sure && is_chance && {
+            let shared = work / count;
+            shared.abs_diff(self.alone_work / rounds) * 100 <= AS_MUCH * shared
+        }
     }
 
     /// The same where all were woken for it: that is not done for a serial part.
@@ -132,7 +204,7 @@ fn alone<'a>(round: &(impl Iterator<Item = &'a Part> + Clone)) -> Option<usize> 
 }
 
 /// The same where some may only wait for the others.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Tallies {
     with_waiting: Tally,
     without: Tally,
@@ -143,6 +215,16 @@ pub(super) struct Tallies {
 }
 
 impl Tallies {
+    pub fn new(dealt: Dealt) -> Self {
+        Self {
+            with_waiting: Tally::new(dealt),
+            without: Tally::new(dealt),
+            waiting: 0,
+            others: 0,
+            count: 0,
+        }
+    }
+
     /// Adds a round.
     pub fn add(&mut self, round: &[Part]) {
         let others = round.iter().filter(|part| !part.waits);
