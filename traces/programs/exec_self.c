@@ -14,7 +14,7 @@ static void work(long times) {
 }
 
 static void *become_another(void *name) {
-    work(40000000);
+    work(160000000);
     execl("/proc/self/exe", name, "again", (char *)NULL);
     return NULL;
 }

@@ -13,7 +13,7 @@ use crate::{
     links::{Links, LinksBuilder},
     lower::{Lowering, ObjectLog},
     matching::{Edges, OpRef},
-    pool::{self, LaidOut, Pools},
+    pool::{self, LaidOut, Pools, WorkPool},
     self_scheduled::{self, Crew, Meeting},
 };
 
@@ -61,11 +61,8 @@ impl Lowering<'_> {
                 &mut objects,
             );
         }
-        let mut crews = Vec::new();
-        if self.trace.recording.is_some() {
-            let parts = (&threads[..], &objects[..]);
-            crews = self_scheduled::deal_out(self.trace, parts, &self.structures, &mut operations);
-        }
+        let parts = (&threads[..], &objects[..]);
+        let crews = self.deal_out(parts, &mut operations);
         let asides = if self.trace.recording.is_some() {
             asides::find(self.trace, &threads, &operations)
         } else {
@@ -98,21 +95,8 @@ impl Lowering<'_> {
             structures: &self.structures,
         });
         let Pools { pools, others } = laid_out.as_ref().map(pool::find).unwrap_or_default();
-        if self.trace.recording.is_some() {
-            let parts = (&threads[..], &objects[..]);
-            let workers = pools.iter().flat_map(|pool| &pool.workers);
-            let workers: BTreeSet<u32> = workers.map(|worker| worker.thread.0).collect();
-            let others = |thread: u32| workers.contains(&thread);
-            let known = (&crews[..], others);
-            let structures = &self.structures;
-            crews.extend(self_scheduled::deal_out_pieces(
-                self.trace,
-                parts,
-                structures,
-                &mut operations,
-                known,
-            ));
-        }
+        let parts = (&threads[..], &objects[..]);
+        let crews = self.deal_out_pieces(parts, (crews, &pools), &mut operations);
         self.tell_crews(&crews, &objects);
         Program {
             source: self.trace.source.clone(),
@@ -178,6 +162,34 @@ impl Lowering<'_> {
         }
         self.tell_spins();
         self.tell_sleeps();
+    }
+
+    /// Deals out what threads shared out by themselves; returns which. A listing by hand is replayed as it stands.
+    fn deal_out(&self, parts: (&[Thread], &[Object]), operations: &mut Operations) -> Vec<Crew> {
+        if self.trace.recording.is_none() {
+            return Vec::new();
+        }
+        self_scheduled::deal_out(self.trace, parts, &self.structures, operations)
+    }
+
+    /// The same of what they took in pieces, but for workers of pools; returns these and those that are known.
+    fn deal_out_pieces(
+        &self,
+        parts: (&[Thread], &[Object]),
+        (mut crews, pools): (Vec<Crew>, &[WorkPool]),
+        operations: &mut Operations,
+    ) -> Vec<Crew> {
+        if self.trace.recording.is_some() {
+            let workers = pools.iter().flat_map(|pool| &pool.workers);
+            let workers: BTreeSet<u32> = workers.map(|worker| worker.thread.0).collect();
+            let is_worker = |thread: u32| workers.contains(&thread);
+            let known = (&crews[..], is_worker);
+            let structures = &self.structures;
+            let more =
+                self_scheduled::deal_out_pieces(self.trace, parts, structures, operations, known);
+            crews.extend(more);
+        }
+        crews
     }
 
     /// Tells which threads shared out what they do by themselves.

@@ -47,6 +47,36 @@ enum Work {
     TakenAndAlone,
 }
 
+impl Work {
+    /// Returns what each thread has for itself in a round of such iterations.
+    fn own(self, round: usize, list: &[u64]) -> Vec<u64> {
+        let own = |thread: usize| match self {
+            Self::Dealt | Self::DealtInPieces => list.iter().skip(thread).step_by(THREADS).sum(),
+            Self::Alone if thread == round % THREADS => 3_000_000,
+            Self::TakenAndAlone if thread == 0 && round % 2 == 1 => list.iter().sum(),
+            _ => 0,
+        };
+        (0..THREADS).map(own).collect()
+    }
+
+    /// Returns whether a round's iterations are taken by whoever comes.
+    fn is_taken(self, round: usize) -> bool {
+        match self {
+            Self::Taken | Self::TakenByOne | Self::TakenMostlyByOne | Self::TakenInPieces => true,
+            Self::TakenAndAlone => round.is_multiple_of(2),
+            Self::Dealt | Self::DealtInPieces | Self::Alone => false,
+        }
+    }
+
+    fn is_in_pieces(self) -> bool {
+        matches!(self, Self::TakenInPieces | Self::DealtInPieces)
+    }
+
+    fn is_mostly_by_one(self) -> bool {
+        matches!(self, Self::TakenMostlyByOne | Self::TakenInPieces)
+    }
+}
+
 /// Where they meet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meeting {
@@ -102,28 +132,13 @@ fn recording(work: Work, meeting: Meeting) -> (Program, u64) {
         let mut list: Vec<u64> = (0..THREADS * 5)
             .map(|_| 200_000 + chance.below(200_000))
             .collect();
-        let mut own: Vec<u64> = (0..THREADS)
-            .map(|thread| match work {
-                Work::Dealt | Work::DealtInPieces => {
-                    list.iter().skip(thread).step_by(THREADS).sum()
-                }
-                Work::Alone if thread == round % THREADS => 3_000_000,
-                Work::TakenAndAlone if thread == 0 && round % 2 == 1 => list.iter().sum(),
-                _ => 0,
-            })
-            .collect();
-        let is_taken = match work {
-            Work::Taken | Work::TakenByOne | Work::TakenMostlyByOne | Work::TakenInPieces => true,
-            Work::TakenAndAlone => round % 2 == 0,
-            Work::Dealt | Work::DealtInPieces | Work::Alone => false,
-        };
+        let mut own = work.own(round, &list);
+        let is_taken = work.is_taken(round);
         if !is_taken {
             list.clear();
         }
         let mut pieces = [0; THREADS];
-        let is_in_pieces = matches!(work, Work::TakenInPieces | Work::DealtInPieces);
-        let is_mostly_by_one = matches!(work, Work::TakenMostlyByOne | Work::TakenInPieces);
-        let is_by_one = is_mostly_by_one && chance.below(10) < 7;
+        let is_by_one = work.is_mostly_by_one() && chance.below(10) < 7;
         if meeting.has_master() {
             (0..THREADS).for_each(|thread| {
                 writeln!(rows, "{now} main sem_post g{thread} cpu=0").expect("it is memory");
@@ -135,7 +150,7 @@ fn recording(work: Work, meeting: Meeting) -> (Program, u64) {
         }
         // They take turns, by chance who begins, until each has come.
         let mut ready: Vec<usize> = (0..THREADS).collect();
-        let first = if is_mostly_by_one {
+        let first = if work.is_mostly_by_one() {
             0
         } else {
             chance.below(THREADS as u64) as usize
@@ -163,7 +178,7 @@ fn recording(work: Work, meeting: Meeting) -> (Program, u64) {
                 all += step;
                 pieces[thread] += step;
                 let is_done = is_taken && own[thread] == 0 || pieces[thread] >= 300_000;
-                if is_in_pieces && is_done {
+                if work.is_in_pieces() && is_done {
                     pieces[thread] = 0;
                     for call in ["lock", "unlock"] {
                         let _ = writeln!(rows, "{now} T{thread} {call} m cpu={}", cpu[thread]);

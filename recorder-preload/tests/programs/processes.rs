@@ -116,9 +116,9 @@ fn a_program_that_a_thread_becomes_counts_its_time_from_that_threads() {
     let [main, thread, again] = ends[..] else {
         panic!("three threads, not {ends:?}")
     };
-    assert!(thread > main, "it works twice as much: {ends:?}");
+    assert!(thread > main, "it works eight times as much: {ends:?}");
     // From the first thread's time, or from none, it would be none, or the thread's as well.
-    assert!(again > main / 2 && again < main * 2, "{ends:?}");
+    assert!(again > main / 4 && again < main * 4, "{ends:?}");
 }
 
 #[test]

@@ -242,9 +242,11 @@ impl Dealer<'_> {
         let is_one = part.first == part.operation || part.work == 0;
         let pieces = (!is_one).then(|| pieces::of(self.operations, part.first..=part.operation));
         let before = pieces.flatten().unwrap_or_default();
-        let share = work_nanos as f64 / part.work.max(1) as f64;
+        let all = u128::from(part.work.max(1));
+        let given = u128::from(work_nanos);
         for piece in before.into_iter().filter(|&piece| piece != part.operation) {
-            let work = (self.operations.work_nanos(piece) as f64 * share) as u64;
+            let share = u128::from(self.operations.work_nanos(piece)) * given / all;
+            let work = u64::try_from(share).unwrap_or(u64::MAX);
             let work = work.min(work_nanos);
             self.set(piece, work);
             work_nanos -= work;
