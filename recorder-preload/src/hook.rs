@@ -48,6 +48,11 @@ impl Pending {
         }
     }
 
+    /// Returns the counter at its record; 0 if the thread may do something of its own meanwhile.
+    pub fn since(&self) -> u64 {
+        self.since
+    }
+
     /// Records what came of it.
     #[inline]
     pub fn returned(self, outcome: u8) {

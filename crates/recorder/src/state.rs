@@ -109,6 +109,14 @@ pub struct ThreadState {
     pub(crate) turns_are_short: Cell<bool>,
     /// How often it waited at barriers so far, up to [`turns::MEETINGS`](crate::turns::MEETINGS).
     pub(crate) meetings: Cell<u8>,
+    /// How often any thread had woken several when this one came to wait.
+    pub(crate) broadcasts: Cell<u32>,
+    /// Whether several were woken while it waited last.
+    pub(crate) woken_with_others: Cell<bool>,
+    /// The counter when it went on then.
+    pub(crate) went_on_at: Cell<u64>,
+    /// How much more often than half as often as not it had little to do after that before it came to wait again.
+    pub(crate) came_late: Cell<u8>,
     /// How many since the thread last waited for a futex.
     pub spared_yields: Cell<u32>,
     /// Of the first 64 CPUs that the program believes in, those that it bound this thread to; 0 where it did not. Other

@@ -6,7 +6,7 @@
 //! What tells is when they come to meet. Who has a part of its own comes when that is done, and the others still have what theirs have more, at least: on one CPU
 //! they had no more of it by then, but for a slice. Who takes iterations comes when none is left, and so do all others, up to the one that they are at. So the
 //! hypothesis holds where from who comes first to who comes last less time goes by, in all rounds together, than the others did more than who did least, and in a quarter
-//! of the rounds much less. Only those count that did half as much as who did most, at least: a single one that works, while others come to wait, says nothing.
+//! of the rounds much less. Only those count that did a quarter of what who did most did, at least: a single one that works, while others come to wait, says nothing.
 //!
 //! # Source
 //!
@@ -147,7 +147,7 @@ impl Dealer<'_> {
             kinds[number % period].push(round);
         }
         for mut rounds in kinds {
-            let mut tallies = Tallies::new(Dealt::Last);
+            let mut tallies = Tallies::default();
             for round in &rounds {
                 tallies.add(round);
             }
@@ -182,7 +182,7 @@ impl Dealer<'_> {
             if arrivals.round(number, (trace, operations, dealt), &mut parts, &mut places) {
                 let (_, tallies) = tallies
                     .entry(kind)
-                    .or_insert_with(|| (places.clone(), Tallies::new(dealt)));
+                    .or_insert_with(|| (places.clone(), Tallies::default()));
                 tallies.add(&parts);
             }
         }

@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Part, arrivals::Dealt};
+use super::Part;
 
 /// A thread that did so many times less than another, at least, may have come to wait only.
 const LITTLE: u64 = 4;
-
-/// A thread that did one part in so many of what another did, at least, had part in it, and did not just come to wait.
-const BUSY: u64 = 2;
 
 /// Of so many rounds one thread may do one alone by chance, though it is the same one each time.
 const SELDOM: usize = 5;
@@ -38,10 +35,8 @@ const REGULAR: u64 = 80;
 const UNEVEN: u64 = 5;
 
 /// What rounds tell of the hypothesis. Times are in nanoseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
-    /// Those tell something that did one part in so many of what that one did who did most.
-    busy: u64,
     pub rounds: usize,
     /// How many threads the first one had.
     pub threads: usize,
@@ -74,32 +69,6 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    fn new(dealt: Dealt) -> Self {
-        let busy = match dealt {
-            Dealt::Last => BUSY,
-            Dealt::Pieces => LITTLE,
-        };
-        Self {
-            busy,
-            rounds: 0,
-            threads: 0,
-            work: 0,
-            all: 0,
-            uneven: 0,
-            told: 0,
-            left: 0,
-            more: 0,
-            much_less: 0,
-            others: 0,
-            shared: None,
-            shared_work: (0, 0),
-            latest_shared: 0,
-            distances: BTreeMap::new(),
-            alone: BTreeMap::new(),
-            alone_work: 0,
-        }
-    }
-
     /// Adds a round of these parts.
     pub fn add<'a>(&mut self, round: impl Iterator<Item = &'a Part> + Clone) {
         let threads = round.clone().count();
@@ -126,8 +95,7 @@ impl Tally {
             let (least, most) = self.shared.unwrap_or((sum, sum));
             self.shared = Some((least.min(sum), most.max(sum)));
         }
-        let times = self.busy;
-        let is_busy = |part: &&Part| times * part.all >= most;
+        let is_busy = |part: &&Part| LITTLE * part.all >= most;
         let idle = round.clone().filter(|part| !is_busy(part));
         let busy = round.filter(is_busy);
         let came = busy.clone().map(|part| part.came);
@@ -204,7 +172,7 @@ fn alone<'a>(round: &(impl Iterator<Item = &'a Part> + Clone)) -> Option<usize> 
 }
 
 /// The same where some may only wait for the others.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tallies {
     with_waiting: Tally,
     without: Tally,
@@ -215,16 +183,6 @@ pub(super) struct Tallies {
 }
 
 impl Tallies {
-    pub fn new(dealt: Dealt) -> Self {
-        Self {
-            with_waiting: Tally::new(dealt),
-            without: Tally::new(dealt),
-            waiting: 0,
-            others: 0,
-            count: 0,
-        }
-    }
-
     /// Adds a round.
     pub fn add(&mut self, round: &[Part]) {
         let others = round.iter().filter(|part| !part.waits);
