@@ -149,7 +149,7 @@ impl Dealer<'_> {
         for mut rounds in kinds {
             let mut tallies = Tallies::default();
             for round in &rounds {
-                tallies.add(round);
+                tallies.add(round, Dealt::Last);
             }
             let tally = tallies.of_takers();
             let Some(left) = tally.left_when_none_is() else {
@@ -183,7 +183,7 @@ impl Dealer<'_> {
                 let (_, tallies) = tallies
                     .entry(kind)
                     .or_insert_with(|| (places.clone(), Tallies::default()));
-                tallies.add(&parts);
+                tallies.add(&parts, dealt);
             }
         }
         // How much is left, whether those that wait have no part, and how many rounds there were so far.

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::Part;
+use super::{Part, arrivals::Dealt};
 
 /// A thread that did so many times less than another, at least, may have come to wait only.
 const LITTLE: u64 = 4;
+
+/// The same where what it did was in pieces between sections of locks, of which it had one at least.
+const LITTLE_IN_PIECES: u64 = 16;
 
 /// Of so many rounds one thread may do one alone by chance, though it is the same one each time.
 const SELDOM: usize = 5;
@@ -70,7 +73,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Adds a round of these parts.
-    pub fn add<'a>(&mut self, round: impl Iterator<Item = &'a Part> + Clone) {
+    pub fn add<'a>(&mut self, round: impl Iterator<Item = &'a Part> + Clone, dealt: Dealt) {
         let threads = round.clone().count();
         if self.rounds == 0 {
             self.threads = threads;
@@ -95,7 +98,11 @@ impl Tally {
             let (least, most) = self.shared.unwrap_or((sum, sum));
             self.shared = Some((least.min(sum), most.max(sum)));
         }
-        let is_busy = |part: &&Part| LITTLE * part.all >= most;
+        let little = match dealt {
+            Dealt::Last => LITTLE,
+            Dealt::Pieces => LITTLE_IN_PIECES,
+        };
+        let is_busy = |part: &&Part| little * part.all >= most;
         let idle = round.clone().filter(|part| !is_busy(part));
         let busy = round.filter(is_busy);
         let came = busy.clone().map(|part| part.came);
@@ -184,15 +191,15 @@ pub(super) struct Tallies {
 
 impl Tallies {
     /// Adds a round.
-    pub fn add(&mut self, round: &[Part]) {
+    pub fn add(&mut self, round: &[Part], dealt: Dealt) {
         let others = round.iter().filter(|part| !part.waits);
         let own: u64 = others.clone().map(|part| part.work).sum();
         let all: u64 = round.iter().map(|part| part.work).sum();
         self.waiting += all - own;
         self.others += own;
         self.count += others.clone().count() as u64;
-        self.with_waiting.add(round.iter());
-        self.without.add(others);
+        self.with_waiting.add(round.iter(), dealt);
+        self.without.add(others, dealt);
     }
 
     /// Returns whether those that wait do little before, so that they do not take iterations.
