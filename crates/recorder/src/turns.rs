@@ -65,7 +65,8 @@ pub(crate) const MEETINGS: u8 = 8;
 /// Asks the kernel for short turns of the calling thread, once: where others want the CPU, too, its clock's next tick ends them.
 #[inline]
 pub fn take_short_ones() {
-    if !ThreadState::current().turns_are_short.replace(true) {
+    // A program that gave up system calls is not to be ended for this one.
+    if !ThreadState::current().turns_are_short.replace(true) && !process::confined() {
         sys::take_short_turns(SHORT);
     }
 }
