@@ -95,7 +95,6 @@ impl Lowering<'_> {
             structures: &self.structures,
         });
         let Pools { pools, others } = laid_out.as_ref().map(pool::find).unwrap_or_default();
-        let parts = (&threads[..], &objects[..]);
         let crews = self.deal_out_pieces(parts, (crews, &pools), &mut operations);
         self.tell_crews(&crews, &objects);
         Program {

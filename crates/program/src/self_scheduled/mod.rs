@@ -82,11 +82,7 @@ pub(crate) fn deal_out(
     structures: &[Structure],
     operations: &mut Operations,
 ) -> Vec<Crew> {
-    let mut dealer = Dealer {
-        operations,
-        dealt: BTreeSet::new(),
-        found: Vec::new(),
-    };
+    let mut dealer = Dealer::new(operations);
     let arrivals = arrivals::collect(trace, (threads, objects), structures, dealer.operations);
     for (id, arrivals) in arrivals {
         dealer.deal_out_at(trace, (id, &arrivals), Dealt::Last);
@@ -115,11 +111,7 @@ pub(crate) fn deal_out_pieces(
         let others = arrivals.threads().into_iter().any(&are_others);
         !others && !crews.iter().any(|crew| is_known(crew, id))
     });
-    let mut dealer = Dealer {
-        operations,
-        dealt: BTreeSet::new(),
-        found: Vec::new(),
-    };
+    let mut dealer = Dealer::new(operations);
     for (id, arrivals) in arrivals {
         dealer.deal_out_at(trace, (id, &arrivals), Dealt::Pieces);
     }
@@ -134,7 +126,15 @@ struct Dealer<'a> {
     found: Vec<Crew>,
 }
 
-impl Dealer<'_> {
+impl<'a> Dealer<'a> {
+    fn new(operations: &'a mut Operations) -> Self {
+        Self {
+            operations,
+            dealt: BTreeSet::new(),
+            found: Vec::new(),
+        }
+    }
+
     /// Deals out what is shared out in such rounds, but for those of which some is dealt out already.
     fn deal_out_in(&mut self, mut rounds: Vec<Vec<Part>>, meeting: &Meeting) {
         let is_dealt = |part: &Part| self.dealt.contains(&part.operation);

@@ -362,14 +362,14 @@ impl<'a> Decoder<'a> {
         self.emit(event);
     }
 
-    /// Makes one event of a repetition, at its end; or, of several mutexes in turn or of few sections, two of each of these.
+    /// Makes one event of a repetition, at its end; or, of several locks in turn, of readers-writer locks or of few sections, two of each of these.
     fn repetition(&mut self, record: RawRecord) {
         let Some(member) = Member::read(record, &mut self.records) else {
             return;
         };
         let members = streaks::take_others(member, &mut self.records);
-        let is_one = members.len() == 1 && streaks::released_by(&member) == Kind::MutexUnlock;
-        if is_one && (member.is_each_timed() || member.count > REPETITIONS_RECORDED.into()) {
+        let is_one_mutex = members.len() == 1 && streaks::released_by(&member) == Kind::MutexUnlock;
+        if is_one_mutex && (member.is_each_timed() || member.count > REPETITIONS_RECORDED.into()) {
             self.repeated(&member);
         } else {
             self.in_turn(&members);
