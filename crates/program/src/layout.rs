@@ -14,7 +14,7 @@ use crate::{
     lower::{Lowering, ObjectLog},
     matching::{Edges, OpRef},
     pool::{self, LaidOut, Pools, WorkPool},
-    self_scheduled::{self, Crew, Meeting},
+    self_scheduled::{self, Crew, DealtOut, Meeting},
 };
 
 /// Threads beyond this many are counted, not named, in a warning.
@@ -62,7 +62,7 @@ impl Lowering<'_> {
             );
         }
         let parts = (&threads[..], &objects[..]);
-        let crews = self.deal_out(parts, &mut operations);
+        let dealt_out = self.deal_out(parts, &mut operations);
         let asides = if self.trace.recording.is_some() {
             asides::find(self.trace, &threads, &operations)
         } else {
@@ -95,8 +95,8 @@ impl Lowering<'_> {
             structures: &self.structures,
         });
         let Pools { pools, others } = laid_out.as_ref().map(pool::find).unwrap_or_default();
-        let crews = self.deal_out_pieces(parts, (crews, &pools), &mut operations);
-        self.tell_crews(&crews, &objects);
+        let dealt_out = self.deal_out_pieces(parts, (dealt_out, &pools), &mut operations);
+        self.tell_crews(&dealt_out.crews, &objects);
         Program {
             source: self.trace.source.clone(),
             recorded: self.trace.recording.is_some(),
@@ -163,32 +163,29 @@ impl Lowering<'_> {
         self.tell_sleeps();
     }
 
-    /// Deals out what threads shared out by themselves; returns which. A listing by hand is replayed as it stands.
-    fn deal_out(&self, parts: (&[Thread], &[Object]), operations: &mut Operations) -> Vec<Crew> {
+    /// Deals out what threads shared out by themselves. A listing by hand is replayed as it stands.
+    fn deal_out(&self, parts: (&[Thread], &[Object]), operations: &mut Operations) -> DealtOut {
         if self.trace.recording.is_none() {
-            return Vec::new();
+            return DealtOut::default();
         }
         self_scheduled::deal_out(self.trace, parts, &self.structures, operations)
     }
 
-    /// The same of what they took in pieces, but for workers of pools; returns these and those that are known.
+    /// The same of what they took in pieces, but for workers of pools.
     fn deal_out_pieces(
         &self,
         parts: (&[Thread], &[Object]),
-        (mut crews, pools): (Vec<Crew>, &[WorkPool]),
+        (dealt_out, pools): (DealtOut, &[WorkPool]),
         operations: &mut Operations,
-    ) -> Vec<Crew> {
-        if self.trace.recording.is_some() {
-            let workers = pools.iter().flat_map(|pool| &pool.workers);
-            let workers: BTreeSet<u32> = workers.map(|worker| worker.thread.0).collect();
-            let is_worker = |thread: u32| workers.contains(&thread);
-            let known = (&crews[..], is_worker);
-            let structures = &self.structures;
-            let more =
-                self_scheduled::deal_out_pieces(self.trace, parts, structures, operations, known);
-            crews.extend(more);
+    ) -> DealtOut {
+        if self.trace.recording.is_none() {
+            return dealt_out;
         }
-        crews
+        let workers = pools.iter().flat_map(|pool| &pool.workers);
+        let workers: BTreeSet<u32> = workers.map(|worker| worker.thread.0).collect();
+        let is_worker = |thread: u32| workers.contains(&thread);
+        let others = (dealt_out, is_worker);
+        self_scheduled::deal_out_pieces(self.trace, parts, &self.structures, operations, others)
     }
 
     /// Tells which threads shared out what they do by themselves.

@@ -276,11 +276,13 @@ fn who_takes_all_iterations_of_a_round_does_so_by_chance() {
 #[test]
 fn few_rounds_in_which_several_take_some_tell_of_those_of_which_one_takes_all() {
     for work in [Work::TakenMostlyByOne, Work::TakenInPieces] {
-        let (program, all) = recording(work, Meeting::Barrier);
-        let speedup = speedup(&program, all);
-        assert!((3.3..3.85).contains(&speedup), "{speedup}");
-        let told = program.warnings.concat();
-        assert!(told.contains("dealt out evenly in 30 rounds"), "{told}");
+        for meeting in [Meeting::Barrier, Meeting::Last, Meeting::Each] {
+            let (program, all) = recording(work, meeting);
+            let speedup = speedup(&program, all);
+            assert!((3.3..3.85).contains(&speedup), "{speedup}");
+            let told = program.warnings.concat();
+            assert!(told.contains("dealt out evenly in 30 rounds"), "{told}");
+        }
     }
 }
 

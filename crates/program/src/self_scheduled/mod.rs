@@ -75,69 +75,77 @@ impl Crew {
     }
 }
 
-/// Deals out anew what threads shared out by themselves; returns which.
-pub(crate) fn deal_out(
-    trace: &Trace,
-    (threads, objects): (&[Thread], &[Object]),
-    structures: &[Structure],
-    operations: &mut Operations,
-) -> Vec<Crew> {
-    let mut dealer = Dealer::new(operations);
-    let arrivals = arrivals::collect(trace, (threads, objects), structures, dealer.operations);
-    for (id, arrivals) in arrivals {
-        dealer.deal_out_at(trace, (id, &arrivals), Dealt::Last);
-    }
-    for (meeting, rounds) in ends::collect(trace, threads, dealer.operations) {
-        dealer.deal_out_in(rounds, &meeting);
-    }
-    for (meeting, rounds) in forks::collect(trace, (threads, objects), dealer.operations) {
-        dealer.deal_out_in(rounds, &meeting);
-    }
-    dealer.found
+/// What is dealt out.
+#[derive(Default)]
+pub(crate) struct DealtOut {
+    pub crews: Vec<Crew>,
+    /// The operations whose work it is: of pieces the last.
+    operations: BTreeSet<u32>,
 }
 
-/// The same of what threads take in pieces, with sections of locks in between, where they meet at barriers and latches; returns which. Not of those that
+/// Deals out anew what threads shared out by themselves.
+pub(crate) fn deal_out(
+    trace: &Trace,
+    parts: (&[Thread], &[Object]),
+    structures: &[Structure],
+    operations: &mut Operations,
+) -> DealtOut {
+    let mut dealer = Dealer {
+        operations,
+        out: DealtOut::default(),
+    };
+    for (id, arrivals) in arrivals::collect(trace, parts, structures, dealer.operations) {
+        dealer.deal_out_at(trace, (id, &arrivals), Dealt::Last);
+    }
+    for (meeting, rounds) in ends::collect(trace, parts.0, dealer.operations) {
+        dealer.deal_out_in(rounds, &meeting, Dealt::Last);
+    }
+    for (meeting, rounds) in forks::collect(trace, parts, dealer.operations, Dealt::Last) {
+        dealer.deal_out_in(rounds, &meeting, Dealt::Last);
+    }
+    dealer.out
+}
+
+/// The same, of what is not dealt out so far, of what threads take in pieces, with sections of locks in between, and are not made anew for. Not of those that
 /// `are_others`, as workers of a pool: what these take is known.
 pub(crate) fn deal_out_pieces(
     trace: &Trace,
-    (threads, objects): (&[Thread], &[Object]),
+    parts: (&[Thread], &[Object]),
     structures: &[Structure],
     operations: &mut Operations,
-    (crews, are_others): (&[Crew], impl Fn(u32) -> bool),
-) -> Vec<Crew> {
-    let mut arrivals = arrivals::collect(trace, (threads, objects), structures, operations);
-    let is_known = |crew: &Crew, object| matches!(crew.meeting, Meeting::At(id, _) if id == object);
-    arrivals.retain(|&id, arrivals| {
-        let others = arrivals.threads().into_iter().any(&are_others);
-        !others && !crews.iter().any(|crew| is_known(crew, id))
-    });
-    let mut dealer = Dealer::new(operations);
-    for (id, arrivals) in arrivals {
-        dealer.deal_out_at(trace, (id, &arrivals), Dealt::Pieces);
+    (out, are_others): (DealtOut, impl Fn(u32) -> bool),
+) -> DealtOut {
+    let known: Vec<Meeting> = out.crews.iter().map(|crew| crew.meeting.clone()).collect();
+    let is_known_at = |object| {
+        let mut known = known.iter();
+        known.any(|meeting| matches!(meeting, Meeting::At(id, _) if *id == object))
+    };
+    let mut dealer = Dealer { operations, out };
+    for (id, arrivals) in arrivals::collect(trace, parts, structures, dealer.operations) {
+        if !is_known_at(id) && !arrivals.threads().into_iter().any(&are_others) {
+            dealer.deal_out_at(trace, (id, &arrivals), Dealt::Pieces);
+        }
     }
-    dealer.found
+    for (meeting, rounds) in forks::collect(trace, parts, dealer.operations, Dealt::Pieces) {
+        let mut parts = rounds.iter().flatten();
+        if !known.contains(&meeting) && !parts.any(|part| are_others(part.thread as u32)) {
+            dealer.deal_out_in(rounds, &meeting, Dealt::Pieces);
+        }
+    }
+    dealer.out
 }
 
 /// Deals out anew what threads shared out by themselves.
 struct Dealer<'a> {
     operations: &'a mut Operations,
-    /// The operations whose work was dealt out.
-    dealt: BTreeSet<u32>,
-    found: Vec<Crew>,
+    out: DealtOut,
 }
 
-impl<'a> Dealer<'a> {
-    fn new(operations: &'a mut Operations) -> Self {
-        Self {
-            operations,
-            dealt: BTreeSet::new(),
-            found: Vec::new(),
-        }
-    }
-
+impl Dealer<'_> {
     /// Deals out what is shared out in such rounds, but for those of which some is dealt out already.
-    fn deal_out_in(&mut self, mut rounds: Vec<Vec<Part>>, meeting: &Meeting) {
-        let is_dealt = |part: &Part| self.dealt.contains(&part.operation);
+    fn deal_out_in(&mut self, mut rounds: Vec<Vec<Part>>, meeting: &Meeting, dealt: Dealt) {
+        let known = &self.out.operations;
+        let is_dealt = |part: &Part| known.range(part.first..=part.operation).next().is_some();
         rounds.retain(|round| !round.iter().any(is_dealt));
         let all = |round: &Vec<Part>| round.iter().map(|part| part.all).sum();
         let work: Vec<u64> = rounds.iter().map(all).collect();
@@ -149,7 +157,7 @@ impl<'a> Dealer<'a> {
         for mut rounds in kinds {
             let mut tallies = Tallies::default();
             for round in &rounds {
-                tallies.add(round, Dealt::Last);
+                tallies.add(round, dealt);
             }
             let tally = tallies.of_takers();
             let Some(left) = tally.left_when_none_is() else {
@@ -168,7 +176,7 @@ impl<'a> Dealer<'a> {
                     self.even_out(round, (0, left));
                 }
             }
-            self.found.push(Crew::new(meeting.clone(), tally));
+            self.out.crews.push(Crew::new(meeting.clone(), tally));
         }
     }
 
@@ -191,8 +199,8 @@ impl<'a> Dealer<'a> {
         for (&kind, (places, tallies)) in &tallies {
             let tally = tallies.of_takers();
             if let Some(left) = tally.left_when_none_is() {
-                self.found
-                    .push(Crew::new(Meeting::At(id, places.clone()), tally));
+                let meeting = Meeting::At(id, places.clone());
+                self.out.crews.push(Crew::new(meeting, tally));
                 holds.insert(kind, (tally, left, tallies.leaves_waiting_out(), 0));
             }
         }
@@ -238,20 +246,20 @@ impl<'a> Dealer<'a> {
 
     /// Gives a part so much work: each of its pieces the same share of what it was.
     fn give(&mut self, part: &Part, mut work_nanos: u64) {
-        self.dealt.insert(part.operation);
-        let is_one = part.first == part.operation || part.work == 0;
-        let pieces = (!is_one).then(|| pieces::of(self.operations, part.first..=part.operation));
-        let before = pieces.flatten().unwrap_or_default();
+        self.out.operations.insert(part.operation);
+        let range = part.first..=part.operation;
+        let mut pieces = pieces::of(self.operations, range).unwrap_or_default();
+        let last = pieces.pop().unwrap_or(part.operation);
         let all = u128::from(part.work.max(1));
         let given = u128::from(work_nanos);
-        for piece in before.into_iter().filter(|&piece| piece != part.operation) {
+        for piece in pieces {
             let share = u128::from(self.operations.work_nanos(piece)) * given / all;
             let work = u64::try_from(share).unwrap_or(u64::MAX);
             let work = work.min(work_nanos);
             self.set(piece, work);
             work_nanos -= work;
         }
-        self.set(part.operation, work_nanos);
+        self.set(last, work_nanos);
     }
 
     fn set(&mut self, position: u32, work_nanos: u64) {

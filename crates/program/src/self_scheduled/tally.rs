@@ -34,6 +34,9 @@ const SURE: u64 = 50;
 /// If of rounds in which several had part more than so many hundredths are equally far apart, they are of another kind.
 const REGULAR: u64 = 80;
 
+/// So often who waits for others has done it all if it takes iterations, though mostly it comes too late.
+const SEEN_TO_TAKE: u64 = 4;
+
 /// What is shared out less unevenly than by so many hundredths may stay as it is.
 const UNEVEN: u64 = 5;
 
@@ -187,6 +190,9 @@ pub(super) struct Tallies {
     waiting: u64,
     others: u64,
     count: u64,
+    /// The work of all rounds of which those did more than half, and how many there are; the same of the other rounds.
+    theirs: (u64, u64),
+    not_theirs: (u64, u64),
 }
 
 impl Tallies {
@@ -198,13 +204,28 @@ impl Tallies {
         self.waiting += all - own;
         self.others += own;
         self.count += others.clone().count() as u64;
+        let sum = if 2 * own < all {
+            &mut self.theirs
+        } else {
+            &mut self.not_theirs
+        };
+        sum.0 += all;
+        sum.1 += 1;
         self.with_waiting.add(round.iter(), dealt);
         self.without.add(others, dealt);
     }
 
-    /// Returns whether those that wait do little before, so that they do not take iterations.
+    /// Returns whether those that wait do little before, so that they do not take iterations. Where they mostly come too late, since those that they wake
+    /// had the CPU until none was left, they do little as well; but then they are seen to do as much at other times as all otherwise do.
     pub fn leaves_waiting_out(&self) -> bool {
-        3 * self.waiting * self.count < self.with_waiting.rounds as u64 * self.others
+        let is_little =
+            3 * self.waiting * self.count < self.with_waiting.rounds as u64 * self.others;
+        let ((theirs, times), (not_theirs, others)) = (self.theirs, self.not_theirs);
+        let takes = times >= SEEN_TO_TAKE && others > 0 && {
+            let usual = not_theirs / others;
+            usual.abs_diff(theirs / times) * 100 <= AS_MUCH * usual
+        };
+        is_little && !takes
     }
 
     /// Returns what those tell that may take iterations.
@@ -214,5 +235,56 @@ impl Tallies {
         } else {
             &self.with_waiting
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sixty rounds in which two threads do 1 ms together, and the one that wakes them so much, and the others so much less.
+    fn rounds(master: impl Fn(usize) -> (u64, u64)) -> Tallies {
+        let mut tallies = Tallies::default();
+        for round in 0..60 {
+            let (own, less) = master(round);
+            let part = |(thread, work)| Part {
+                thread,
+                first: 0,
+                operation: 0,
+                work,
+                all: work,
+                came: 0,
+                waits: thread == 0,
+                later: 0,
+            };
+            let others = 1_000_000 - less;
+            let parts = [(0, own), (1, others / 3), (2, 2 * others / 3)];
+            tallies.add(&parts.map(part), Dealt::Last);
+        }
+        tallies
+    }
+
+    #[test]
+    fn who_comes_too_late_mostly_takes_iterations_still() {
+        let is_tenth = |round: usize| round.is_multiple_of(10);
+        // It did all of it in six of sixty.
+        let takes = rounds(|round| {
+            if is_tenth(round) {
+                (1_000_000, 999_000)
+            } else {
+                (5_000, 0)
+            }
+        });
+        assert!(!takes.leaves_waiting_out());
+        // It has a part of its own, always, and sometimes, besides.
+        assert!(rounds(|_| (50_000, 0)).leaves_waiting_out());
+        let besides = rounds(|round| {
+            if is_tenth(round) {
+                (1_200_000, 0)
+            } else {
+                (5_000, 0)
+            }
+        });
+        assert!(besides.leaves_waiting_out());
     }
 }

@@ -1,10 +1,16 @@
 //! Threads that another wakes together, and waits for, again and again: those of a pool that does loops in parallel.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod groups;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use foretrace_trace::{Call, Object, ObjectId, Operation as Op, SiteId, ThreadId, Trace};
 
-use super::{Meeting, Part, tally::LEAST_ROUNDS, time};
+use self::groups::{Group, tells_of, waits_for};
+use super::{Meeting, Part, arrivals::Dealt, pieces, tally::LEAST_ROUNDS, time};
 use crate::{Action, Operations, Thread};
 
 /// Those that one wakes begin together if from the first to the last it works for no more than one part in so many of what each of them does.
@@ -19,26 +25,12 @@ const OTHER_FORM: usize = 4;
 /// Rounds of one master.
 type Rounds = Vec<Vec<Part>>;
 
-/// Who tells whom that it may go on.
-struct Tellers<'a> {
+/// What groups of threads do.
+struct Groups<'a> {
     threads: &'a [Thread],
     operations: &'a Operations,
-    /// Who tells something of each object, in order.
-    by_object: Vec<Vec<u32>>,
-    /// Who had to wait until it was told so, in order, and how often.
-    waiting: Vec<Vec<(u32, usize)>>,
-    /// What each thread tells something of.
-    told: Vec<BTreeSet<ObjectId>>,
-}
-
-/// A thread that wakes others, and those that it wakes, be it through others of them.
-struct Group {
-    master: u32,
-    members: BTreeSet<u32>,
-    /// What the members wait for.
-    begins: BTreeSet<ObjectId>,
-    /// What nobody but the members tells of.
-    ends: BTreeSet<ObjectId>,
+    /// Which work of theirs is looked at.
+    dealt: Dealt,
 }
 
 /// The events at the end of what threads wait in, in order, each with the one with which its thread came.
@@ -53,9 +45,10 @@ struct Round {
     woken: BTreeSet<ObjectId>,
     /// What it worked from the one by which it woke the first to the one by which it woke the last, in nanoseconds.
     waking: u64,
-    /// What it did itself.
-    own: Part,
-    /// What the others did.
+    /// The operations of its own from then on, until it waits for them; or wakes them again, as it comes last and need not wait.
+    own: Range<u32>,
+    waits: bool,
+    /// What they all did.
     parts: Vec<Part>,
     /// The most that one of them did before it woke another, and that one did besides.
     late: u64,
@@ -66,23 +59,27 @@ pub(super) fn collect(
     trace: &Trace,
     (threads, objects): (&[Thread], &[Object]),
     operations: &Operations,
+    dealt: Dealt,
 ) -> BTreeMap<Meeting, Rounds> {
-    let tellers = Tellers::of((threads, objects), operations);
-    let masters = 0..threads.len() as u32;
+    let all = Groups {
+        threads,
+        operations,
+        dealt,
+    };
     let mut groups = Vec::new();
-    for group in masters.filter_map(|master| tellers.group_of(master)) {
-        let times = tellers.times_of(&group);
+    for group in groups::find((threads, objects), operations) {
+        let times = all.times_of(trace, &group);
         if times.len() >= LEAST_ROUNDS {
             groups.push((group, times));
         }
     }
-    let waits = tellers.waits_of(trace, groups.iter().map(|(group, _)| group));
+    let waits = all.waits_of(trace, groups.iter().map(|(group, _)| group));
     let mut rounds = BTreeMap::new();
     for (group, mut times) in groups {
-        tellers.add_parts(trace, &group, &waits, &mut times);
-        let all = times.len();
+        all.add_parts(trace, &group, &waits, &mut times);
+        let count = times.len();
         let plain: Rounds = times.into_iter().filter_map(Round::plain).collect();
-        if plain.len() >= LEAST_ROUNDS && (all - plain.len()) * OTHER_FORM <= all {
+        if plain.len() >= LEAST_ROUNDS && (count - plain.len()) * OTHER_FORM <= count {
             rounds.insert(Meeting::Waits(ThreadId(group.master)), plain);
         }
     }
@@ -94,95 +91,7 @@ fn is_behind(call: &Call) -> bool {
     matches!(call.operation, Op::Return | Op::Unlock(_))
 }
 
-/// Returns what an action waits for that another thread tells.
-fn waits_for(action: Action) -> Option<ObjectId> {
-    match action {
-        Action::TakeToken(object) | Action::AwaitWake(object) => Some(object),
-        Action::CondWait { cond, .. } => Some(cond),
-        _ => None,
-    }
-}
-
-/// Returns what an action tells others of.
-fn tells_of(action: Action) -> Option<ObjectId> {
-    match action {
-        Action::GiveToken(object) | Action::Wake(object) | Action::Signal(object) => Some(object),
-        Action::Broadcast { cond, .. } => Some(cond),
-        _ => None,
-    }
-}
-
-impl<'a> Tellers<'a> {
-    fn of((threads, objects): (&'a [Thread], &[Object]), operations: &'a Operations) -> Self {
-        let mut tellers = Self {
-            threads,
-            operations,
-            by_object: vec![Vec::new(); objects.len()],
-            waiting: vec![Vec::new(); objects.len()],
-            told: vec![BTreeSet::new(); threads.len()],
-        };
-        for (number, thread) in (0..).zip(threads) {
-            for position in thread.operations.clone() {
-                let action = operations.action(position);
-                if let Some(object) = tells_of(action) {
-                    let by = &mut tellers.by_object[object.index()];
-                    if by.last() != Some(&number) {
-                        by.push(number);
-                        tellers.told[number as usize].insert(object);
-                    }
-                } else if let Some(object) = waits_for(action)
-                    && (operations.waited(position) || matches!(action, Action::CondWait { .. }))
-                    && !objects[object.index()].is_of_team()
-                {
-                    let waiting = &mut tellers.waiting[object.index()];
-                    match waiting.last_mut() {
-                        Some((last, times)) if *last == number => *times += 1,
-                        _ => waiting.push((number, 1)),
-                    }
-                }
-            }
-        }
-        tellers
-    }
-
-    /// Returns those that a thread wakes, if nobody else does but they themselves, where they wait again and again.
-    fn group_of(&self, master: u32) -> Option<Group> {
-        let mut group = Group {
-            master,
-            members: BTreeSet::new(),
-            begins: BTreeSet::new(),
-            ends: BTreeSet::new(),
-        };
-        let again = |&&(_, times): &&(u32, usize)| 2 * times >= LEAST_ROUNDS;
-        let mut to_do = vec![master];
-        while let Some(teller) = to_do.pop() {
-            for &object in &self.told[teller as usize] {
-                let waiting = self.waiting[object.index()].iter().filter(again);
-                let waiting: Vec<u32> = waiting.map(|&(thread, _)| thread).collect();
-                let is_of_group =
-                    |by: &u32| *by == master || waiting.contains(by) || group.members.contains(by);
-                let is_told_by_group = self.by_object[object.index()].iter().all(is_of_group);
-                if waiting.is_empty() || waiting.contains(&master) || !is_told_by_group {
-                    continue;
-                }
-                group.begins.insert(object);
-                for thread in waiting {
-                    if group.members.insert(thread) {
-                        to_do.push(thread);
-                    }
-                }
-            }
-        }
-        let told = group.members.iter();
-        let told = told.flat_map(|&member| &self.told[member as usize]);
-        let by_members = |object: &&ObjectId| {
-            let mut by = self.by_object[object.index()].iter();
-            by.all(|teller| group.members.contains(teller))
-        };
-        group.ends = told.filter(by_members).copied().collect();
-        (!group.ends.is_empty()).then_some(group)
-    }
-
+impl Groups<'_> {
     /// Returns with what those came to wait that are in one of these groups.
     fn waits_of<'g>(&self, trace: &Trace, groups: impl Iterator<Item = &'g Group>) -> Waits {
         let threads = groups.flat_map(|group| group.members.iter().chain([&group.master]));
@@ -224,13 +133,11 @@ impl<'a> Tellers<'a> {
             wait.map_or(event, |place| waits[place].1)
         };
         let site = |position| trace.call(trace.events.get(came(position) as usize)?).site;
-        for round in rounds.iter_mut() {
-            round.own.came = time(trace, came(round.own.operation));
-        }
         let longest = |_| true;
         let mut work_at: BTreeMap<Option<SiteId>, u64> = BTreeMap::new();
         for &member in &group.members {
-            for part in self.parts_of(member, group, longest) {
+            for stay in self.stays_of(member, group) {
+                let part = self.part_of_member((member, group), stay, longest);
                 *work_at.entry(site(part.part.operation)).or_default() += part.part.work;
             }
         }
@@ -238,7 +145,8 @@ impl<'a> Tellers<'a> {
         work_at.retain(|_, work| *work * LITTLE > all);
         for &member in &group.members {
             let does_work = |position| work_at.contains_key(&site(position));
-            for part in self.parts_of(member, group, does_work) {
+            for stay in self.stays_of(member, group) {
+                let part = self.part_of_member((member, group), stay, does_work);
                 let came = came(part.part.operation);
                 let behind = rounds.partition_point(|round| round.begin < came);
                 let round = behind
@@ -250,10 +158,18 @@ impl<'a> Tellers<'a> {
                 }
             }
         }
+        for round in rounds {
+            let own = self.part_of(group.master, round.own.clone());
+            round.parts.push(Part {
+                came: time(trace, came(own.operation)),
+                waits: true,
+                ..own
+            });
+        }
     }
 
     /// Returns each time that the master of a group wakes its members, and waits for them, without what these do.
-    fn times_of(&self, group: &Group) -> Vec<Round> {
+    fn times_of(&self, trace: &Trace, group: &Group) -> Vec<Round> {
         let operations = self.operations;
         let mut rounds: Vec<Round> = Vec::new();
         let (mut has_waited, mut is_over) = (true, true);
@@ -267,17 +183,16 @@ impl<'a> Tellers<'a> {
             worked += operations.work_nanos(position);
             match rounds.last_mut() {
                 Some(round) if !has_waited => {
-                    let _ = round.own.add(operations, position);
                     (round.end, is_over) = (event, false);
+                    round.own.end = position + 1;
                     match wakes {
-                        // Who comes last itself need not wait.
                         Some(object) if !round.woken.insert(object) => has_waited = true,
                         Some(_) => {
                             round.waking += worked;
-                            round.own = Part::nothing(group.master, position);
+                            round.own.start = position + 1;
                             worked = 0;
                         }
-                        None => has_waited = waits,
+                        None => (has_waited, round.waits) = (waits, waits),
                     }
                 }
                 Some(round) if waits => (round.end, is_over) = (event, false),
@@ -292,7 +207,8 @@ impl<'a> Tellers<'a> {
                     end: event,
                     woken: BTreeSet::from([object]),
                     waking: 0,
-                    own: Part::nothing(group.master, position),
+                    own: position + 1..position + 1,
+                    waits: false,
                     parts: Vec::new(),
                     late: 0,
                 });
@@ -302,32 +218,99 @@ impl<'a> Tellers<'a> {
         if !has_waited {
             rounds.pop();
         }
+        self.end_where_it_need_not_wait(trace, &mut rounds);
         rounds
     }
 
-    /// Returns what a member of a group does from each time that it is woken until it waits to be woken again; operations for which `does_work`
-    /// is true come before others.
-    fn parts_of(
-        &self,
-        member: u32,
-        group: &Group,
-        does_work: impl Fn(u32) -> bool,
-    ) -> Vec<MembersPart> {
-        let operations = self.operations;
-        let mut parts = Vec::new();
-        let mut part = MembersPart::new(member, 0);
-        for position in self.threads[member as usize].operations.clone() {
-            let action = operations.action(position);
-            let is_begin = |object| group.begins.contains(&object);
-            part.add(operations, (position, does_work(position)));
-            part.wakes_when_done |= tells_of(action).is_some_and(is_begin);
-            if waits_for(action).is_some_and(is_begin) {
-                let next = MembersPart::new(member, position);
-                parts.push(std::mem::replace(&mut part, next));
+    /// Ends what a master did itself in rounds after which it need not wait where it finds that out: where at other times it locks before it waits. What it
+    /// does from there until it wakes others again is no part of the round.
+    fn end_where_it_need_not_wait(&self, trace: &Trace, rounds: &mut [Round]) {
+        let is_lock = |&position: &u32| matches!(self.operations.action(position), Action::Lock(_));
+        let site = |position| {
+            let event = self.operations.event(position);
+            trace.call(trace.events.get(event as usize)?).site
+        };
+        let waiting = rounds.iter().filter(|round| round.waits);
+        let locks = waiting.filter_map(|round| round.own.clone().rev().find(is_lock));
+        let comes_at: BTreeSet<Option<SiteId>> = locks.map(site).collect();
+        for round in rounds.iter_mut().filter(|round| !round.waits) {
+            let mut locks = round.own.clone().rev().filter(is_lock);
+            if let Some(lock) = locks.find(|&lock| comes_at.contains(&site(lock))) {
+                round.own.end = lock + 1;
             }
         }
-        parts.push(part);
-        parts
+    }
+
+    /// Returns from which operation to which a member of a group is awake each time, until it waits to be woken again.
+    fn stays_of(&self, member: u32, group: &Group) -> Vec<Range<u32>> {
+        let range = self.threads[member as usize].operations.clone();
+        let mut begin = range.start;
+        let mut stays = Vec::new();
+        for position in range.clone() {
+            let waits = waits_for(self.operations.action(position));
+            if waits.is_some_and(|object| group.begins.contains(&object)) {
+                stays.push(begin..position + 1);
+                begin = position + 1;
+            }
+        }
+        if begin < range.end {
+            stays.push(begin..range.end);
+        }
+        stays
+    }
+
+    /// Returns what a member of a group does in such a stay; operations for which `does_work` is true come before others.
+    fn part_of_member(
+        &self,
+        (member, group): (u32, &Group),
+        stay: Range<u32>,
+        does_work: impl Fn(u32) -> bool,
+    ) -> MembersPart {
+        let tells = |position: u32| tells_of(self.operations.action(position));
+        let wakes =
+            |&position: &u32| tells(position).is_some_and(|object| group.begins.contains(&object));
+        let mut part = MembersPart::new(member, stay.start);
+        match self.dealt {
+            Dealt::Last => {
+                for position in stay {
+                    part.add(self.operations, (position, does_work(position)));
+                    part.wakes_when_done |= wakes(&position);
+                }
+            }
+            Dealt::Pieces => {
+                let ends = |&position: &u32| {
+                    tells(position).is_some_and(|object| group.ends.contains(&object))
+                };
+                let woken = stay.clone().rev().find(wakes);
+                let begin = woken.map_or(stay.start, |position| (position + 1).min(stay.end - 1));
+                let done = (begin..stay.end).find(ends);
+                let end = done.map_or(stay.end, |position| position + 1);
+                let all = stay.map(|position| self.operations.work_nanos(position));
+                part.part = self.part_of(member, begin..end);
+                part.part.all = all.sum();
+            }
+        }
+        part
+    }
+
+    /// Returns what a thread did by some operations.
+    fn part_of(&self, thread: u32, operations: Range<u32>) -> Part {
+        let mut part = Part::nothing(thread, operations.start);
+        match self.dealt {
+            Dealt::Last => {
+                for position in operations {
+                    let _ = part.add(self.operations, position);
+                }
+            }
+            Dealt::Pieces => {
+                let work = |position| self.operations.work_nanos(position);
+                part.operation = operations.end.saturating_sub(1);
+                let pieces = pieces::of(self.operations, part.first..=part.operation);
+                part.work = pieces.into_iter().flatten().map(work).sum();
+                part.all = operations.map(work).sum();
+            }
+        }
+        part
     }
 }
 
@@ -391,18 +374,12 @@ impl Round {
 
     /// Returns what was done in it, if it is of the form of those in which threads may share out what they do.
     fn plain(self) -> Option<Vec<Part>> {
-        let all: u64 = self.parts.iter().map(|part| part.all).sum();
-        let count = self.parts.len() as u64;
-        let most = self.parts.iter().map(|part| part.work).max()?;
+        let others = self.parts.iter().filter(|part| !part.waits);
+        let all: u64 = others.clone().map(|part| part.all).sum();
+        let count = others.clone().count() as u64;
+        let most = others.map(|part| part.work).max()?;
         let is_together = self.waking * TOGETHER * count <= all;
-        (is_together && self.late * LITTLE <= most).then(|| {
-            let mut parts = self.parts;
-            parts.push(Part {
-                waits: true,
-                ..self.own
-            });
-            parts
-        })
+        (is_together && self.late * LITTLE <= most).then_some(self.parts)
     }
 }
 
