@@ -93,6 +93,7 @@ impl Lowering<'_> {
             short: &short,
             found_nothing: &self.found_nothing,
             structures: &self.structures,
+            dealt_out: &dealt_out,
         });
         let Pools { pools, others } = laid_out.as_ref().map(pool::find).unwrap_or_default();
         let dealt_out = self.deal_out_pieces(parts, (dealt_out, &pools), &mut operations);

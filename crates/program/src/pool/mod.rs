@@ -24,7 +24,7 @@ use foretrace_trace::{Object, ObjectId, Operation as Call, SiteId, ThreadId, Tra
 
 use crate::{
     Operation, Operations, PositionSet, Program, Structure, Thread, ends::End, events::Following,
-    links::Links, lower::NONE,
+    links::Links, lower::NONE, self_scheduled::DealtOut,
 };
 
 /// Threads that take tasks from a shared queue.
@@ -217,6 +217,8 @@ pub(crate) struct LaidOut<'a> {
     pub found_nothing: &'a BTreeMap<ObjectId, ObjectId>,
     /// What condition variables were found to be.
     pub structures: &'a [Structure],
+    /// What threads share out by themselves.
+    pub dealt_out: &'a DealtOut,
 }
 
 impl LaidOut<'_> {
@@ -285,7 +287,13 @@ fn find_in(program: &LaidOut<'_>, mut group: groups::Group, found: &mut Pools) {
         if workers.is_empty() {
             return;
         }
+        let threads = take.workers.iter();
+        let threads = threads.map(|worker| &program.threads[worker.thread.index()]);
         match safety::check(program, &take) {
+            Ok(_) if program.dealt_out.is_most_of(threads, program.operations) => {
+                let reason = "most of what they do they take elsewhere".to_owned();
+                found.others.push(no(false, workers.len(), reason));
+            }
             Err(reason) => found.others.push(no(true, workers.len(), reason)),
             Ok(ordered) => {
                 let joins = joins::find(program, &take);

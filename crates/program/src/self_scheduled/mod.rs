@@ -83,6 +83,24 @@ pub(crate) struct DealtOut {
     operations: BTreeSet<u32>,
 }
 
+impl DealtOut {
+    /// Returns whether it is most of what some threads do.
+    pub fn is_most_of<'a>(
+        &self,
+        threads: impl Iterator<Item = &'a Thread>,
+        operations: &Operations,
+    ) -> bool {
+        let (mut dealt, mut all) = (0, 0);
+        let work = |position| operations.work_nanos(position);
+        for thread in threads {
+            let own = self.operations.range(thread.operations.clone());
+            dealt += own.map(|&position| work(position)).sum::<u64>();
+            all += thread.operations.clone().map(work).sum::<u64>();
+        }
+        2 * dealt > all
+    }
+}
+
 /// Deals out anew what threads shared out by themselves.
 pub(crate) fn deal_out(
     trace: &Trace,
