@@ -1,4 +1,5 @@
-//! Memory that a program shares with others. What lies in it is told by the copies of the maps, so that another is due.
+//! Memory that a program shares with others, and how often it gives some back. What lies in shared memory is told by the copies of the maps, so that
+//! another is due.
 //!
 //! These hooks jump on: whoever asks for memory may be an allocator in the midst of something.
 //!
@@ -8,7 +9,7 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use foretrace_recorder::maps;
+use foretrace_recorder::{maps, process};
 use libc::size_t;
 
 use crate::jump::jump;
@@ -17,6 +18,9 @@ use crate::next::Next;
 static MMAP: Next = Next::new(c"mmap", None);
 static MMAP64: Next = Next::new(c"mmap64", None);
 static SHMAT: Next = Next::new(c"shmat", None);
+static MUNMAP: Next = Next::new(c"munmap", None);
+static MPROTECT: Next = Next::new(c"mprotect", None);
+static MADVISE: Next = Next::new(c"madvise", None);
 
 /// After so many no more copies are taken for it: some programs map files all the time.
 const MOST: u32 = 8;
@@ -65,6 +69,27 @@ extern "C" fn attaching() -> *mut c_void {
     SHMAT.address()
 }
 
+extern "C" fn unmapping() -> *mut c_void {
+    process::note_remap();
+    MUNMAP.address()
+}
+
+extern "C" fn protecting() -> *mut c_void {
+    process::note_remap();
+    MPROTECT.address()
+}
+
+extern "C" fn advising(_at: *mut c_void, _bytes: size_t, advice: c_int) -> *mut c_void {
+    // Others are read ahead or kept, and stay where they are.
+    if matches!(advice, libc::MADV_DONTNEED | libc::MADV_FREE) {
+        process::note_remap();
+    }
+    MADVISE.address()
+}
+
 jump!(mmap, mapping);
+jump!(munmap, unmapping);
+jump!(mprotect, protecting);
+jump!(madvise, advising);
 jump!(mmap64, mapping_64);
 jump!(shmat, attaching);

@@ -298,6 +298,16 @@ pub fn note_nap() {
     }
 }
 
+/// Notes that the program gives memory back, or changes what it may do with it. With several threads all CPUs that run one have to forget about it.
+#[inline]
+pub fn note_remap() {
+    if let Some(header) = file::header()
+        && header.thread_count.load(Ordering::Relaxed) > 1
+    {
+        header.remaps.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// Notes that a library was opened whose calls may pass the recorder by. The first is named.
 pub fn note_bypass(library: &CStr) {
     if let Some(header) = file::header()

@@ -151,6 +151,19 @@ fn a_library_that_passes_by_is_named() {
 }
 
 #[test]
+fn memory_that_is_given_back_again_and_again_is_told_where_it_interrupts_others() {
+    use crate::harness::{compile, record_command};
+    let program = compile("gives_memory_back.c", "gives_memory_back", &[]);
+    let alone = record_command(&program, &[], &[]);
+    assert_eq!(alone.stdout(), "given back\n");
+    assert_eq!(alone.trace.warnings, [""; 0]);
+    let with_another = record_command(&program, &["thread".as_ref()], &[]);
+    assert_eq!(with_another.stdout(), "given back\n");
+    let told = with_another.trace.warnings.concat();
+    assert!(told.contains(": 4000 times it gave memory back"), "{told}");
+}
+
+#[test]
 fn c11_threads_are_recorded_as_posix_ones() {
     let run = record("c11_threads.c");
     assert_eq!(

@@ -46,6 +46,8 @@ pub(super) struct Journal {
     /// The first library that it opened whose calls may pass the recorder by.
     pub bypassing: Option<String>,
     pub lost_events: u64,
+    /// How often it gave memory back, or changed what it may do with it, while it had several threads.
+    pub remaps: u64,
     pub pretended_cpus: u32,
     /// As how many other programs it was recorded before.
     pub predecessors: u32,
@@ -250,6 +252,7 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         has_tasks: flags & layout::FLAG_TASKS != 0,
         bypassing: (flags & layout::FLAG_BYPASSED != 0).then(|| bypassing(&bytes)),
         lost_events: long(offset_of!(Header, lost_events)),
+        remaps: long(offset_of!(Header, remaps)),
         pretended_cpus: short(offset_of!(Header, pretended_cpus)),
         predecessors,
         follows: predecessors.checked_sub(1),
@@ -266,6 +269,20 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         holes: 0,
         damage: Vec::new(),
         bytes,
+    }
+}
+
+/// So many times a second of its CPU time a process may give memory back before it is told.
+const REMAPS_A_SECOND: u64 = 2_000;
+
+/// Fewer are not worth telling.
+const LEAST_REMAPS: u64 = 1_000;
+
+impl Journal {
+    /// Returns whether other threads were interrupted often enough, on several CPUs, as memory was given back, to be slowed down.
+    pub fn remaps_often(&self) -> bool {
+        let expected = u128::from(self.exit_cpu) * u128::from(REMAPS_A_SECOND) / 1_000_000_000;
+        self.remaps >= LEAST_REMAPS && u128::from(self.remaps) > expected
     }
 }
 

@@ -161,6 +161,8 @@ pub struct Header {
     pub end_children_nanos: AtomicU64,
     /// Byte 1464: what counting a lock and its unlock costs where several mutexes take turns, as `record_cost`; 0 in older journals.
     pub turn_cost: AtomicU64,
+    /// Byte 1472: how often the program gave memory back, or changed what it may do with it, while it had several threads; 0 in older journals.
+    pub remaps: AtomicU64,
 }
 
 impl Header {

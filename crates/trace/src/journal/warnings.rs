@@ -33,6 +33,14 @@ impl Builder<'_> {
                     "{program}: it has OpenMP tasks with much data, of loops in hundreds of parts (taskloop), or that another thread ends (detach): each counts where it was run, since they are not seen one by one"
                 ));
             }
+            if journal.remaps_often() {
+                warnings.push(format!(
+                    "{program}: {} times it gave memory back, or changed what it may do with it (munmap, mprotect, madvise), while it had \
+                     several threads: on several CPUs each interrupts those that run the others, for microseconds, and predictions do \
+                     not know of that (docs/validation.md)",
+                    journal.remaps
+                ));
+            }
             if let Some(library) = &journal.bypassing {
                 warnings.push(format!(
                     "{program}: it opened {library:?} with RTLD_DEEPBIND or dlmopen, so that this library calls the C \
