@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_uint};
 
 use foretrace_recorder::{
-    Kind, OUTCOME_CHOSEN, OUTCOME_SUCCESS, outcome_of, record, record_extended, turns,
+    Kind, OUTCOME_CHOSEN, OUTCOME_SUCCESS, outcome_of, record, record_extended, short_turns,
 };
 use libc::{pthread_barrier_t, pthread_barrierattr_t};
 
@@ -52,7 +52,7 @@ pub unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, site: u64)
     if !recording() {
         return call();
     }
-    turns::meet_again();
+    short_turns::meet_again();
     let pending = Pending::wait(Kind::BarrierWait, barrier as u64, site);
     let result = call();
     pending.returned(match result {

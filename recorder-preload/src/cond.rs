@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use foretrace_recorder::{Kind, OUTCOME_PENDING, outcome_of, record_extended, turns};
+use foretrace_recorder::{Kind, OUTCOME_PENDING, outcome_of, record_extended, short_turns};
 use libc::{clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 
 use crate::hook::{Pending, attempt, give, recording};
@@ -44,11 +44,11 @@ pub fn wait_for_signal(
     }
     let operands = (mutex as u64, 0);
     let slot = record_extended(kind, cond as u64, OUTCOME_PENDING, site, operands);
-    turns::comes_to_wait(slot.counter());
+    short_turns::comes_to_wait(slot.counter());
     let pending = Pending::of(kind, cond as u64, slot);
     let result = call();
     pending.returned(outcome_of(result));
-    turns::goes_on();
+    short_turns::goes_on();
     result
 }
 
@@ -118,6 +118,6 @@ pub unsafe extern "C-unwind" fn broadcast(cond: *mut pthread_cond_t, site: u64) 
     if !recording() {
         return call();
     }
-    turns::wakes_several();
+    short_turns::wakes_several();
     give(Kind::CondBroadcast, cond as u64, site, call)
 }

@@ -4,7 +4,7 @@
 use core::ffi::{c_int, c_long};
 
 use foretrace_recorder::{
-    Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, Slot, outcome_of, record, record_extended, turns,
+    Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, Slot, outcome_of, record, record_extended, short_turns,
 };
 use libc::timespec;
 
@@ -219,10 +219,10 @@ fn wait_for((futex, is_timed): (u64, bool), site: u64, call: impl FnOnce() -> c_
         Kind::FutexWait
     };
     let pending = Pending::wait(kind, futex, site);
-    turns::comes_to_wait(pending.since());
+    short_turns::comes_to_wait(pending.since());
     let result = call();
     pending.returned(outcome(error_of(result)));
-    turns::goes_on();
+    short_turns::goes_on();
     yields::came_back();
     result
 }
@@ -263,7 +263,7 @@ fn wake_two(call: Call, site: u64) -> c_long {
 
 fn record_wake(futex: u64, woken: u64, site: u64) -> Slot {
     if woken > 1 {
-        turns::wakes_several();
+        short_turns::wakes_several();
     }
     let operands = (woken, 0);
     record_extended(Kind::FutexWake, futex, OUTCOME_SUCCESS, site, operands)

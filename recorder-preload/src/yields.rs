@@ -9,7 +9,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use foretrace_recorder::blocking::{self, Target};
-use foretrace_recorder::{Kind, ThreadState, clock, message, process, spun, sys, turns};
+use foretrace_recorder::{Kind, ThreadState, clock, message, process, short_turns, spun, sys};
 use foretrace_trace::IoKind;
 
 use crate::hook::recording;
@@ -91,7 +91,7 @@ const LONGEST_NAP: u32 = 500_000;
 #[cold]
 fn nap(naps: u32, site: u64) {
     // Who had a long turn does not get the CPU back at the end of its nap: others are owed as long ones first.
-    turns::take_short_ones();
+    short_turns::take();
     let begun = blocking::begin();
     let round = if naps == 0 && NAPPING.load(Ordering::Relaxed) > 0 {
         // It comes from work of its own, which may be what others wait for.

@@ -199,15 +199,15 @@ impl Lowering<'_> {
                 }
                 Meeting::Ends(creator, _) => {
                     let creator = &self.trace.threads[creator.index()].name;
-                    format!("that {creator} creates for it, and waits for")
+                    format!("each time that {creator} creates them and waits for them")
                 }
                 Meeting::Waits(master) => {
                     let master = &self.trace.threads[master.index()].name;
-                    format!("that {master} wakes for it, and waits for")
+                    format!("each time that {master} wakes them and waits for them")
                 }
             };
             self.warnings.push(format!(
-                "{} threads share out what they do {place} as they get to it (by an atomic counter, it seems): dealt out evenly in {} rounds",
+                "{} threads share out, as they get to it (by an atomic counter, it seems), what they do {place}: dealt out evenly in {} rounds",
                 crew.threads, crew.rounds
             ));
         }

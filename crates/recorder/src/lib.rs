@@ -57,6 +57,7 @@ pub mod process;
 pub mod programs;
 mod section;
 pub mod sets;
+pub mod short_turns;
 pub mod sockets;
 pub mod stack;
 mod state;

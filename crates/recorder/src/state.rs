@@ -107,7 +107,7 @@ pub struct ThreadState {
     pub yields: Cell<u16>,
     /// Whether the kernel was asked for short turns of the thread.
     pub(crate) turns_are_short: Cell<bool>,
-    /// How often it waited at barriers so far, up to [`turns::MEETINGS`](crate::turns::MEETINGS).
+    /// How often it waited at barriers so far, up to [`short_turns::MEETINGS`](crate::short_turns::MEETINGS).
     pub(crate) meetings: Cell<u8>,
     /// How often any thread had woken several when this one came to wait.
     pub(crate) broadcasts: Cell<u32>,

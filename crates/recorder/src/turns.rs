@@ -4,7 +4,7 @@
 //! all the tasks that several threads would share on several CPUs. So after an unlock or a post a thread whose turn is
 //! over yields. The kernel could have interrupted it there as well; nothing that it holds is kept from others.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use foretrace_trace::journal::layout::Kind;
 
@@ -20,6 +20,12 @@ static TICKS: AtomicU64 = AtomicU64::new(u64::MAX);
 /// Asks for turns of so many nanoseconds, 0 for none.
 pub fn set_length(nanos: u64) {
     NANOS.store(nanos, Ordering::Relaxed);
+}
+
+/// Returns whether turns are asked for.
+#[inline]
+pub(crate) fn are_asked_for() -> bool {
+    NANOS.load(Ordering::Relaxed) != 0
 }
 
 /// Begins to take turns: a second thread is about to be created.
@@ -55,95 +61,6 @@ static WAITS: AtomicU32 = AtomicU32::new(0);
 
 /// How long turns are since the last of these waits, in nanoseconds: for all threads the same.
 static LENGTH: AtomicU64 = AtomicU64::new(0);
-
-/// How long turns are that the kernel is asked for, in nanoseconds; the shortest that it knows.
-const SHORT: u64 = 100_000;
-
-/// Who has waited at barriers so often takes short turns.
-pub(crate) const MEETINGS: u8 = 8;
-
-/// Asks the kernel for short turns of the calling thread, once: where others want the CPU, too, its clock's next tick ends them.
-#[inline]
-pub fn take_short_ones() {
-    // A program that gave up system calls is not to be ended for this one.
-    if !ThreadState::current().turns_are_short.replace(true) && !process::confined() {
-        sys::take_short_turns(SHORT);
-    }
-}
-
-/// Notes that the calling thread is about to meet others. Who does so again and again takes short turns: else who is first to leave does
-/// all that threads share out by themselves before they meet again, unless that takes longer than the kernel lets it, and nobody would know that others would
-/// have taken of it.
-#[inline]
-pub fn meet_again() {
-    let state = ThreadState::current();
-    let meetings = state.meetings.get();
-    if meetings < MEETINGS {
-        state.meetings.set(meetings + 1);
-        if meetings + 1 == MEETINGS && NANOS.load(Ordering::Relaxed) != 0 {
-            take_short_ones();
-        }
-    }
-}
-
-/// Who does less than so many ticks between two waits, some 20 microseconds, has found that others did what there was to do.
-const LITTLE: u64 = 1 << 16;
-
-/// Who comes too late so much more often than half as often as not, since others had the CPU until nothing was left, does so again.
-const LATE: u8 = 32;
-
-/// How often threads woke several others.
-static BROADCASTS: AtomicU32 = AtomicU32::new(0);
-
-/// Whether threads come too late.
-static ARE_LATE: AtomicBool = AtomicBool::new(false);
-
-/// Notes that the calling thread wakes several others.
-#[inline]
-pub fn wakes_several() {
-    // Of two at once one may be lost.
-    let broadcasts = BROADCASTS.load(Ordering::Relaxed);
-    BROADCASTS.store(broadcasts.wrapping_add(1), Ordering::Relaxed);
-}
-
-/// Notes that the calling thread is about to wait until others let it go on, when the counter is at `now`. Where threads that are woken together come
-/// too late again and again, those that do so take short turns, as those that meet at barriers: see [`meet_again`].
-#[inline]
-pub fn comes_to_wait(now: u64) {
-    let state = ThreadState::current();
-    if state.woken_with_others.get() {
-        note_woken_with_others(state, now);
-    }
-    if ARE_LATE.load(Ordering::Relaxed) && NANOS.load(Ordering::Relaxed) != 0 {
-        take_short_ones();
-    }
-    state.broadcasts.set(BROADCASTS.load(Ordering::Relaxed));
-}
-
-fn note_woken_with_others(state: &ThreadState, now: u64) {
-    let is_late = now.wrapping_sub(state.went_on_at.get()) < LITTLE;
-    let times = state.came_late.get();
-    let times = if is_late {
-        times.saturating_add(2)
-    } else {
-        times.saturating_sub(1)
-    };
-    state.came_late.set(times);
-    if times >= LATE {
-        ARE_LATE.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Notes that the calling thread goes on after such a wait.
-#[inline]
-pub fn goes_on() {
-    let state = ThreadState::current();
-    let with_others = state.broadcasts.get() != BROADCASTS.load(Ordering::Relaxed);
-    state.woken_with_others.set(with_others);
-    if with_others {
-        state.went_on_at.set(clock::tsc());
-    }
-}
 
 /// Begins a turn of a thread that has the CPU again.
 ///

@@ -241,15 +241,23 @@ fn speedup(program: &Program, all: u64) -> f64 {
 #[test]
 fn iterations_that_threads_take_are_dealt_out_evenly() {
     let meetings = [
-        (Meeting::Barrier, "before they meet at barrier b "),
-        (Meeting::Futex, "before they meet at barrier barrier of b "),
-        (Meeting::Last, "that main wakes for it, and waits for "),
-        (Meeting::Each, "that main wakes for it, and waits for "),
+        (Meeting::Barrier, "before they meet at barrier b:"),
+        (Meeting::Futex, "before they meet at barrier barrier of b:"),
+        (
+            Meeting::Last,
+            "each time that main wakes them and waits for them:",
+        ),
+        (
+            Meeting::Each,
+            "each time that main wakes them and waits for them:",
+        ),
     ];
     for (meeting, place) in meetings {
         let (program, all) = recording(Work::Taken, meeting);
-        let begin = format!("4 threads share out what they do {place}");
-        let told = |warning: &&String| warning.starts_with(&begin);
+        let what = format!("what they do {place}");
+        let told = |warning: &&String| {
+            warning.starts_with("4 threads share out") && warning.contains(&what)
+        };
         let count = program.warnings.iter().filter(told).count();
         assert_eq!(count, 1, "{:?}", program.warnings);
         let worked: u64 = program
