@@ -1,6 +1,6 @@
 //! Semaphores, gates and latches: what some sections give, others take.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use foretrace_trace::{SiteId, Trace};
 
@@ -241,6 +241,38 @@ fn add_bare(uses: &Uses<'_>, closes: bool, steps: &mut Vec<(u32, Step<'_>)>) {
     }
 }
 
+/// Returns whether threads tell each other different things by turns, as one that asks another for something, and waits until that is done: of those who take what
+/// others give some give, too, always for others who take elsewhere. As tokens who asks could take what it gave itself.
+fn goes_both_ways(trace: &Trace, steps: &[(u32, Step<'_>)]) -> bool {
+    let mut given = VecDeque::new();
+    let mut sites_of: BTreeMap<u32, BTreeSet<Option<SiteId>>> = BTreeMap::new();
+    let mut pairs = Vec::new();
+    for (_, step) in steps {
+        match *step {
+            Step::Give(section, count) => {
+                given.extend((0..count).map(|_| section.thread(trace)));
+            }
+            Step::Bare(event) => {
+                let event = &trace.events[event as usize];
+                given.push_back(trace.call(event).thread.0);
+            }
+            Step::Take(section) => {
+                let taker = section.thread(trace);
+                sites_of.entry(taker).or_default().insert(section.site);
+                pairs.extend(given.pop_front().map(|giver| (giver, section.site)));
+            }
+            Step::Wait | Step::Close(_) => {}
+        }
+    }
+    let answers = |&(giver, _): &(u32, _)| sites_of.contains_key(&giver);
+    let elsewhere = |(giver, site)| {
+        sites_of
+            .get(giver)
+            .is_none_or(|sites| !sites.contains(site))
+    };
+    pairs.iter().any(answers) && pairs.iter().all(|(giver, site)| elsewhere((giver, site)))
+}
+
 /// A number that each giving section increases and each taking one decreases; it is zero when a wait begins.
 fn semaphore(
     trace: &Trace,
@@ -271,6 +303,9 @@ fn semaphore(
             }
             Step::Close(_) => closed = true,
         }
+    }
+    if initial == 0 && goes_both_ways(trace, steps) {
+        return None;
     }
     for section in last_lookers(uses) {
         for (signal, _) in uses.signals(section) {
