@@ -291,7 +291,7 @@ fn find_in(program: &LaidOut<'_>, mut group: groups::Group, found: &mut Pools) {
         let threads = threads.map(|worker| &program.threads[worker.thread.index()]);
         match safety::check(program, &take) {
             Ok(_) if program.dealt_out.is_most_of(threads, program.operations) => {
-                let reason = "most of what they do they take elsewhere".to_owned();
+                let reason = "most of what they do they share out without it".to_owned();
                 found.others.push(no(false, workers.len(), reason));
             }
             Err(reason) => found.others.push(no(true, workers.len(), reason)),
