@@ -88,8 +88,8 @@ extern "C" fn advising(_at: *mut c_void, _bytes: size_t, advice: c_int) -> *mut 
 }
 
 jump!(mmap, mapping);
+jump!(mmap64, mapping_64);
+jump!(shmat, attaching);
 jump!(munmap, unmapping);
 jump!(mprotect, protecting);
 jump!(madvise, advising);
-jump!(mmap64, mapping_64);
-jump!(shmat, attaching);

@@ -124,8 +124,8 @@ pub(crate) fn deal_out(
     dealer.out
 }
 
-/// The same, of what is not dealt out so far, of what threads take in pieces, with sections of locks in between, and are not made anew for. Not of those that
-/// `are_others`, as workers of a pool: what these take is known.
+/// The same where threads take work in pieces, with sections of locks in between, but for threads that are made anew each time. What is dealt out already stays as it
+/// is, and so does what threads do that `are_others`, as workers of a pool: what these take is known.
 pub(crate) fn deal_out_pieces(
     trace: &Trace,
     parts: (&[Thread], &[Object]),

@@ -272,20 +272,6 @@ fn from_header(bytes: Vec<u8>) -> Journal {
     }
 }
 
-/// So many times a second of its CPU time a process may give memory back before it is told.
-const REMAPS_A_SECOND: u64 = 2_000;
-
-/// Fewer are not worth telling.
-const LEAST_REMAPS: u64 = 1_000;
-
-impl Journal {
-    /// Returns whether other threads were interrupted often enough, on several CPUs, as memory was given back, to be slowed down.
-    pub fn remaps_often(&self) -> bool {
-        let expected = u128::from(self.exit_cpu) * u128::from(REMAPS_A_SECOND) / 1_000_000_000;
-        self.remaps >= LEAST_REMAPS && u128::from(self.remaps) > expected
-    }
-}
-
 fn bypassing(bytes: &[u8]) -> String {
     let start = offset_of!(Header, bypassing);
     let name = &bytes[start..start + layout::BYPASSING_BYTES];

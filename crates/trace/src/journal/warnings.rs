@@ -1,9 +1,22 @@
 //! What a reader of a recording must know: what is missing, and what had to be taken for granted.
 
 use super::build::Builder;
+use super::file::Journal;
 use super::limits;
 use super::names::list;
 use crate::oddities::UNSEEN_ENDS;
+
+/// So many times a second of its CPU time a process may give memory back before it is told.
+const REMAPS_A_SECOND: u64 = 2_000;
+
+/// Fewer are not worth telling.
+const LEAST_REMAPS: u64 = 1_000;
+
+/// Returns whether a process gave memory back often enough that its threads slow each other down so, on several CPUs.
+fn remaps_often(journal: &Journal) -> bool {
+    let expected = u128::from(journal.exit_cpu) * u128::from(REMAPS_A_SECOND) / 1_000_000_000;
+    journal.remaps >= LEAST_REMAPS && u128::from(journal.remaps) > expected
+}
 
 impl Builder<'_> {
     /// Adds it to the trace's warnings.
@@ -33,7 +46,7 @@ impl Builder<'_> {
                     "{program}: it has OpenMP tasks with much data, of loops in hundreds of parts (taskloop), or that another thread ends (detach): each counts where it was run, since they are not seen one by one"
                 ));
             }
-            if journal.remaps_often() {
+            if remaps_often(journal) {
                 warnings.push(format!(
                     "{program}: {} times it gave memory back, or changed what it may do with it (munmap, mprotect, madvise), while it had \
                      several threads: on several CPUs each interrupts those that run the others, for microseconds, and predictions do \

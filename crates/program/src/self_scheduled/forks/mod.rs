@@ -47,6 +47,7 @@ struct Round {
     waking: u64,
     /// The operations of its own from then on, until it waits for them; or wakes them again, as it comes last and need not wait.
     own: Range<u32>,
+    /// Whether it waits for them.
     waits: bool,
     /// What they all did.
     parts: Vec<Part>,
