@@ -50,6 +50,7 @@ impl Sample {
                     name: "sample".to_owned(),
                     pid: None,
                     parent_pid: None,
+                    remaps: 0,
                 }],
                 threads: vec![thread("A"), thread("B")],
                 ..Trace::default()

@@ -29,6 +29,8 @@ pub enum Change {
     FinerLocks(Vec<ObjectId>),
     /// Letting threads go on, and taking CPUs from them, costs nothing: they do more in between.
     FewerHandovers,
+    /// Memory is kept, and used again, where it was given back while other threads ran.
+    KeptMemory,
     /// Input and output take no time, or others have work meanwhile.
     NoIo,
     /// All ranks have as much work as they have in the mean.
@@ -47,7 +49,7 @@ pub fn worth_a_try(
     let locks = lock_classes(waits).into_iter();
     let locks = locks.filter(|(_, wait)| is_much(*wait)).take(MOST);
     let locks = locks.map(|(locks, _)| Change::FinerLocks(locks));
-    let always = [Change::FewerHandovers, Change::NoIo];
+    let always = [Change::FewerHandovers, Change::KeptMemory, Change::NoIo];
     let code = faster_code(schedule, path);
     code.chain(locks).chain(always).collect()
 }
@@ -107,10 +109,22 @@ impl Change {
             Self::TwiceAsFast(stretch) => Cow::Owned(twice_as_fast(spots, program, *stretch)),
             Self::FinerLocks(locks) => Cow::Owned(program.without_locks(locks)?),
             Self::FewerHandovers => {
-                if machine.costs == Costs::NONE {
+                let free = Costs {
+                    remap_cost: machine.costs.remap_cost,
+                    ..Costs::NONE
+                };
+                if machine.costs == free {
                     return None;
                 }
-                machine.costs = Costs::NONE;
+                machine.costs = free;
+                Cow::Borrowed(program)
+            }
+            Self::KeptMemory => {
+                let takes = std::mem::take(&mut machine.costs.remap_cost);
+                let any = program.processes.iter().any(|one| one.remaps > 0);
+                if takes == SimTime::ZERO || !any {
+                    return None;
+                }
                 Cow::Borrowed(program)
             }
             Self::NoIo => {

@@ -27,6 +27,7 @@ mod locks;
 mod memory;
 pub mod network;
 mod placement;
+mod remaps;
 mod system;
 mod threads;
 mod wakes;
@@ -123,6 +124,8 @@ pub struct Between {
     pub call_cost: Estimate,
     /// From a thread's giving up a lock that another one waits for to its having had that woken, beyond `wake_cost`.
     pub offer_cost: Estimate,
+    /// The time by which giving memory back takes longer beside a thread of the process on the other CPU that does so, too.
+    pub remap_cost: Estimate,
     /// The CPU time by which creating a thread takes longer where it begins elsewhere, beyond that of letting one go on
     /// there; nothing where the system never lets it begin elsewhere.
     pub create_cost: Option<Estimate>,
@@ -152,7 +155,7 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
     let [mut same, mut across] = [(); 2].map(|()| Samples::default());
     let [mut here, mut to_busy] = [(); 2].map(|()| Wakes::default());
     let mut idle = Idle::default();
-    let [mut transfers, mut calls, mut offers] = [(); 3].map(|()| Vec::new());
+    let [mut transfers, mut calls, mut offers, mut remaps] = [(); 4].map(|()| Vec::new());
     // In turn, so that what changes meanwhile changes all.
     for number in 0..series {
         same.measure([first, first], rounds)?;
@@ -166,6 +169,7 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
         transfers.push(shared.saturating_sub(own));
         calls.extend(contention::waits(cpus, Duration::ZERO, rounds)?.map(|wait| wait.locking));
         offers.extend(contention::waits(cpus, ASLEEP, rounds / 5)?.map(|wait| wait.unlocking));
+        remaps.push(remaps::beside_another(cpus, rounds)?);
         // These are fewer and longer.
         if number % 8 == 0 {
             let rounds = 4 * rounds;
@@ -215,6 +219,7 @@ pub fn calibrate(effort: Effort) -> io::Result<Calibration> {
             lock_transfer: Estimate::of(&mut transfers),
             call_cost: Estimate::of(&mut calls),
             offer_cost: Estimate::of(&mut offers),
+            remap_cost: Estimate::of(&mut remaps),
             create_cost,
             placement: placement::measure([first, second], effort.placements())?,
         }),

@@ -127,6 +127,37 @@ pub(crate) fn futex_wake(word: &AtomicU32) {
     };
 }
 
+/// Takes so many pages of memory, writes to each, and gives them back.
+pub(crate) fn use_pages(pages: usize) -> io::Result<()> {
+    /// As large as pages are where they are smallest.
+    const PAGE: usize = 4096;
+    let length = pages * PAGE;
+    // SAFETY: the kernel chooses a place that is free.
+    let memory = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            length,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    if memory == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    for page in 0..pages {
+        // SAFETY: it is within what was taken, and nobody else knows of it.
+        unsafe { memory.cast::<u8>().add(page * PAGE).write_volatile(1) };
+    }
+    // SAFETY: this is what was taken, and nothing refers to it.
+    if unsafe { libc::munmap(memory, length) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
 /// Returns the CPU time of processes that this one started and that have ended, in nanoseconds.
 pub(crate) fn children_cpu_nanos() -> u64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();

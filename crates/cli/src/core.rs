@@ -607,6 +607,7 @@ pub fn calibrated(measured: &Calibration) -> Description {
         lock_transfer: SimTime::from_nanos(between.lock_transfer.distinct_nanos()),
         call_cost: SimTime::from_nanos(between.call_cost.distinct_nanos() / 10 * 10),
         offer_cost: time(&between.offer_cost),
+        remap_cost: time(&between.remap_cost),
         create_cost: between.create_cost.as_ref().map_or(SimTime::ZERO, time),
         ..Costs::NONE
     });

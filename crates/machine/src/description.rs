@@ -74,6 +74,7 @@ impl Description {
         table.lock_transfer = Some(Time(costs.lock_transfer));
         table.call_cost = Some(Time(costs.call_cost));
         table.offer_cost = Some(Time(costs.offer_cost));
+        table.remap_cost = Some(Time(costs.remap_cost));
         table.create_cost = Some(Time(costs.create_cost));
         self
     }
@@ -302,6 +303,7 @@ impl Description {
             (&mut costs.lock_transfer, table.lock_transfer),
             (&mut costs.call_cost, table.call_cost),
             (&mut costs.offer_cost, table.offer_cost),
+            (&mut costs.remap_cost, table.remap_cost),
             (&mut costs.switch_cost, table.switch_cost),
             (&mut costs.create_cost, table.create_cost),
             (&mut costs.team_spin, table.team_spin),

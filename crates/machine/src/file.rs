@@ -147,6 +147,7 @@ pub(crate) struct CostTable {
     pub lock_transfer: Option<Time>,
     pub call_cost: Option<Time>,
     pub offer_cost: Option<Time>,
+    pub remap_cost: Option<Time>,
     pub switch_cost: Option<Time>,
     pub create_cost: Option<Time>,
     pub team_spin: Option<Time>,

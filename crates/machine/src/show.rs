@@ -232,6 +232,11 @@ fn show_costs(machine: &Machine, text: &mut String) {
             "CPU time of having one woken that waits for a lock",
         ),
         (
+            "remap_cost",
+            costs.remap_cost,
+            "of giving memory back beside another thread",
+        ),
+        (
             "switch_cost",
             costs.switch_cost,
             "CPU time of each switch between threads",

@@ -114,7 +114,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             model: M::new(program, machine),
             observer,
             machine: machine.clone(),
-            speeds: Speeds::new(machine, program.threads.len()),
+            speeds: Speeds::new(program, machine),
             admission: machine
                 .runnable_limit
                 .map(|limit| Admission::new(limit, program)),
@@ -392,7 +392,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         self.vacated[cpu as usize] = self.core.now;
         self.processors.vacate(cpu);
         if self.speeds.shared {
-            self.speeds.note(cpu, false);
+            self.speeds.note(cpu, None);
         }
     }
 

@@ -42,6 +42,7 @@ mod objects;
 mod observer;
 mod placement;
 mod processors;
+mod remaps;
 mod report;
 mod run_queues;
 mod scheme;

@@ -102,6 +102,9 @@ pub struct Costs {
     /// The CPU time that it takes the one that gives up a lock to have one woken that waits for it, where the recording had no such wait;
     /// on another CPU it takes `wake_cost` as well.
     pub offer_cost: SimTime,
+    /// The time that it takes a thread to give memory back, or to change what may be done with it, beyond the recorded, where another one of its
+    /// process has a CPU, which has to be interrupted; and the time after which the next may do so.
+    pub remap_cost: SimTime,
     /// The CPU time that creating a thread takes its creator.
     pub create_cost: SimTime,
     /// For how long a thread that waits for its OpenMP team stays on its CPU, on a machine with a CPU for each of the team's
@@ -128,6 +131,7 @@ impl Costs {
         lock_transfer: SimTime::ZERO,
         call_cost: SimTime::ZERO,
         offer_cost: SimTime::ZERO,
+        remap_cost: SimTime::ZERO,
         create_cost: SimTime::ZERO,
         team_spin: SimTime::ZERO,
         team_latency: SimTime::ZERO,
@@ -148,6 +152,7 @@ impl Costs {
         lock_transfer: SimTime::from_nanos(30),
         call_cost: SimTime::from_nanos(700),
         offer_cost: SimTime::from_nanos(2_500),
+        remap_cost: SimTime::from_nanos(28_000),
         team_spin: SimTime::from_nanos(3_000_000),
         team_latency: SimTime::from_nanos(300),
         ..Self::NONE

@@ -1,6 +1,8 @@
 //! How fast CPUs are: their speeds, and what those that share a core or the memory leave each other.
 
-use crate::{Machine, Memory};
+use foretrace_program::Program;
+
+use crate::{Machine, Memory, remaps::Remaps};
 
 /// A speed, or a part of one, in billionths: work a time.
 ///
@@ -67,6 +69,10 @@ pub(crate) struct Speeds {
     changed: Vec<u32>,
     /// What all of them share, where that slows them down.
     memory: Option<Memory>,
+    /// What giving memory back takes of them, where it takes much.
+    remaps: Option<Remaps>,
+    /// Whether that is to be settled anew.
+    is_remapped: bool,
     /// Whether what one CPU does depends on what others do.
     pub shared: bool,
     /// Whether all CPUs are of speed one, always.
@@ -74,7 +80,7 @@ pub(crate) struct Speeds {
 }
 
 impl Speeds {
-    pub fn new(machine: &Machine, threads: usize) -> Self {
+    pub fn new(program: &Program, machine: &Machine) -> Self {
         let mut processors = machine.processors.clone();
         let plain = u64::from(machine.cpus) * Rate::ONE.0;
         let total = match processors.as_slice() {
@@ -82,7 +88,8 @@ impl Speeds {
             all => all.iter().map(|cpu| cpu.rate(1).0).sum(),
         };
         let memory = Some(machine.memory).filter(|memory| memory.matters(total));
-        if memory.is_some() && processors.is_empty() {
+        let remaps = Remaps::new(program, machine);
+        if (memory.is_some() || remaps.is_some()) && processors.is_empty() {
             processors = (0..machine.cpus).map(Processor::plain).collect();
         }
         let count = processors.iter().map(|cpu| cpu.core as usize + 1).max();
@@ -90,15 +97,19 @@ impl Speeds {
         for (index, cpu) in processors.iter().enumerate() {
             cores[cpu.core as usize].push(index as u32);
         }
-        let shared = memory.is_some() || cores.iter().any(|cpus: &Vec<u32>| cpus.len() > 1);
+        let shared = memory.is_some()
+            || remaps.is_some()
+            || cores.iter().any(|cpus: &Vec<u32>| cpus.len() > 1);
         let all_one = !shared && processors.iter().all(|cpu| cpu.speed == Rate::ONE);
         Self {
             rates: processors.iter().map(|cpu| cpu.rate(1).0).collect(),
-            credits: vec![0; if all_one { 0 } else { threads }],
+            credits: vec![0; if all_one { 0 } else { program.threads.len() }],
             busy: vec![0; cores.len()],
             occupied: vec![false; processors.len()],
             changed: Vec::new(),
             memory,
+            remaps,
+            is_remapped: false,
             processors,
             cores,
             shared,
@@ -127,8 +138,12 @@ impl Speeds {
         u64::try_from(time).unwrap_or(u64::MAX)
     }
 
-    /// Notes that a CPU became busy or idle; what that changes is settled later in the same instant.
-    pub fn note(&mut self, cpu: u32, occupied: bool) {
+    /// Notes that a CPU runs another thread, or none; what that changes is settled later in the same instant.
+    pub fn note(&mut self, cpu: u32, thread: Option<u32>) {
+        let occupied = thread.is_some();
+        if let Some(remaps) = &mut self.remaps {
+            self.is_remapped |= remaps.note(cpu, thread);
+        }
         if std::mem::replace(&mut self.occupied[cpu as usize], occupied) != occupied {
             self.changed.push(self.processors[cpu as usize].core);
         }
@@ -137,7 +152,7 @@ impl Speeds {
     /// Returns the CPUs whose rates may be others than before, since those that share something with them became busy or idle;
     /// nothing where that is not so.
     pub fn next_changed(&mut self) -> Option<Vec<u32>> {
-        let mut any = false;
+        let mut any = std::mem::take(&mut self.is_remapped);
         while let Some(core) = self.changed.pop() {
             let cpus = &self.cores[core as usize];
             let busy = cpus.iter().filter(|&&cpu| self.occupied[cpu as usize]);
@@ -145,7 +160,7 @@ impl Speeds {
             if std::mem::replace(&mut self.busy[core as usize], busy) == busy {
                 continue;
             }
-            if self.memory.is_none() {
+            if self.memory.is_none() && !any {
                 return Some(cpus.clone());
             }
             any = true;
@@ -165,6 +180,12 @@ impl Speeds {
             for &cpu in cpus {
                 let rate = &mut self.rates[cpu as usize];
                 *rate = memory.rate(*rate, total);
+            }
+        }
+        if let Some(remaps) = &self.remaps {
+            for &cpu in cpus {
+                let rate = &mut self.rates[cpu as usize];
+                *rate = remaps.rate(cpu, *rate);
             }
         }
     }

@@ -614,6 +614,29 @@ fn cpus_share_the_memory_evenly_once_they_ask_for_more_than_it_gives() {
 }
 
 #[test]
+fn threads_that_give_memory_back_hold_each_other_up() {
+    let costs = |nanos: u64| {
+        move |machine: &mut Machine| machine.costs.remap_cost = SimTime::from_nanos(nanos)
+    };
+    // They work for 70 in all, in which they give memory back seven times.
+    let program = format!("program prog remaps=7\n{FAIR}");
+    assert_eq!(ends(&program, 3, costs(0)), ends(FAIR, 3, |_| {}));
+    // Alone that takes nothing.
+    assert_eq!(ends(&program, 1, costs(10)), ends(FAIR, 1, |_| {}));
+    // As long as they work, and one after the other: a third of the speed each, then a half, then all of it.
+    assert_eq!(ends(&program, 3, costs(10)), [30, 50, 70]);
+    // Half as long: together they do what 1.5 of them would do that wait for nobody, two each two thirds of their work, and who is alone all of it.
+    assert_eq!(ends(&program, 3, costs(5)), [15, 30, 50]);
+    // What threads of another process do is not held up.
+    let two = "program prog remaps=7\nprogram other\nprocess A\nprocess B\nprocess C program=1\n\
+               0 A create B\n0 A create C\n10 A terminate\n30 B terminate\n70 C terminate\n";
+    assert_eq!(ends(two, 3, costs(1)), [12, 22, 40]);
+    // Less than a hundredth of the time is left out.
+    let rarely = format!("program prog remaps=1\n{FAIR}").replace("0 C", "0000 C");
+    assert_eq!(ends(&rarely, 3, costs(10))[..2], [10, 20]);
+}
+
+#[test]
 fn ties_are_broken_by_chance_where_there_is_a_seed_and_always_alike() {
     // B and C are there at the same instant, and want the same.
     let text = "thread A\nthread B\nthread C\n0 A create B\n0 A create C\n0 A terminate\n10 B terminate\n20 C terminate\n";

@@ -252,8 +252,9 @@ fn descriptions_mean_what_they_say(recording: &Recording) -> Result<(), TestCase
 
 /// On machines with all there is to say of them: a valid schedule, the same each time, that gets through.
 fn odd_machines_get_through(recording: &Recording) -> Result<(), TestCaseError> {
-    let program = program_of(recording);
+    let mut program = program_of(recording);
     let work = program.work_nanos();
+    program.processes[0].remaps = work / 3;
     for (scheduler, limit) in [
         (SchedulerKind::Priority, None),
         (SchedulerKind::Priority, Some(1)),
@@ -311,6 +312,7 @@ fn odd_machines_get_through(recording: &Recording) -> Result<(), TestCaseError> 
                     lock_transfer: SimTime(30),
                     call_cost: SimTime(300),
                     offer_cost: SimTime(200),
+                    remap_cost: SimTime(1_000),
                     switch_cost: SimTime(101),
                     create_cost: SimTime(1_003),
                     team_spin: SimTime(2_000),

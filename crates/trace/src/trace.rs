@@ -202,6 +202,10 @@ pub struct Process {
     pub pid: Option<u32>,
     /// The number of the process that started it, where that is known.
     pub parent_pid: Option<u32>,
+    /// How often it gave memory back, or changed what it may do with it, while it had several threads: all CPUs that run one
+    /// have to forget about it.
+    #[serde(skip)]
+    pub remaps: u64,
 }
 
 /// A thread, or an abstract process of the paper.

@@ -179,12 +179,12 @@ fn an_error_names_the_byte_and_what_was_expected() {
     let remedy = "copy the file again from where it was recorded, or record again";
     assert_eq!(
         changed(8, &[7]),
-        "x: is a foretrace file of version 7, and this reader knows versions up to 2; use a newer foretrace, or \
+        "x: is a foretrace file of version 7, and this reader knows versions up to 4; use a newer foretrace, or \
          export the trace as text with the one that wrote it"
     );
     assert_eq!(
         changed(8, &[0]),
-        format!("x: byte 8: expected a version from 1 to 2, found version 0; {remedy}")
+        format!("x: byte 8: expected a version from 1 to 4, found version 0; {remedy}")
     );
     assert_eq!(
         changed(0, b"XX"),

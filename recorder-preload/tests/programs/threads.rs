@@ -161,6 +161,7 @@ fn memory_that_is_given_back_again_and_again_is_told_where_it_interrupts_others(
     assert_eq!(with_another.stdout(), "given back\n");
     let told = with_another.trace.warnings.concat();
     assert!(told.contains(": 4000 times it gave memory back"), "{told}");
+    assert_eq!(with_another.trace.processes[0].remaps, 4000);
 }
 
 #[test]

@@ -185,6 +185,7 @@ fn costs(between: &Between) -> Vec<(&'static str, Estimate)> {
         ("lock_transfer", between.lock_transfer),
         ("call_cost", between.call_cost),
         ("offer_cost", between.offer_cost),
+        ("remap_cost", between.remap_cost),
     ];
     costs.extend(create);
     costs
@@ -259,6 +260,7 @@ mod tests {
                 lock_transfer: estimate(20, 25, 30),
                 call_cost: estimate(400, 600, 800),
                 offer_cost: estimate(1_900, 2_000, 2_100),
+                remap_cost: estimate(19_000, 20_000, 21_000),
                 create_cost: None,
                 placement: Placement::of(vec![Some(0.01)]),
             }),

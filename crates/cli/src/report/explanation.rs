@@ -362,7 +362,9 @@ impl<'t> Explanation<'t> {
                 let wait = waits.find(|wait| wait.kind == WaitKind::Io);
                 wait.map(|wait| wait.longest)
             }
-            Change::FewerHandovers | Change::EvenWork | Change::Network(_) => None,
+            Change::FewerHandovers | Change::KeptMemory | Change::EvenWork | Change::Network(_) => {
+                None
+            }
         }
     }
 
@@ -395,6 +397,10 @@ impl<'t> Explanation<'t> {
             }
             Change::FewerHandovers => {
                 "waking threads and changing between them cost nothing: more work at a time"
+                    .to_owned()
+            }
+            Change::KeptMemory => {
+                "memory was kept and used again, not given back while others ran (munmap, madvise)"
                     .to_owned()
             }
             Change::NoIo => "input and output took no time, or others ran meanwhile".to_owned(),

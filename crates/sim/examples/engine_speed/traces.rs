@@ -88,6 +88,7 @@ impl Recorder {
                 name: "generated".to_owned(),
                 pid: None,
                 parent_pid: None,
+                remaps: 0,
             }],
             ..Trace::default()
         };

@@ -277,7 +277,7 @@ impl<M: Model, O: Observer> Engine<'_, M, O> {
                 .state(thread, now, State::Running(cpu), None, event);
         }
         if self.speeds.shared {
-            self.speeds.note(cpu, true);
+            self.speeds.note(cpu, Some(thread));
         }
     }
 

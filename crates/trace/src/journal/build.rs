@@ -217,6 +217,7 @@ impl<'a> Builder<'a> {
             name: name.clone(),
             pid: Some(journal.pid),
             parent_pid: Some(journal.ppid),
+            remaps: journal.remaps,
         });
         let prefix = self.prefix(index, &name);
         let mut built = BuiltProcess {

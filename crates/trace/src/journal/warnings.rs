@@ -49,8 +49,8 @@ impl Builder<'_> {
             if remaps_often(journal) {
                 warnings.push(format!(
                     "{program}: {} times it gave memory back, or changed what it may do with it (munmap, mprotect, madvise), while it had \
-                     several threads: on several CPUs each interrupts those that run the others, for microseconds, and predictions do \
-                     not know of that (docs/validation.md)",
+                     several threads: on several CPUs each interrupts those that run the others, for microseconds, which predictions spread \
+                     over all that it works (remap_cost in docs/machine.md)",
                     journal.remaps
                 ));
             }

@@ -3,11 +3,17 @@
 /// The first bytes of a sealed trace.
 pub const MAGIC: [u8; 8] = *b"\x89FTRACE\n";
 
-/// The newest version that is read; written where there are messages.
-pub const VERSION: u32 = 2;
+/// The newest version that is read.
+pub const VERSION: u32 = FIRST_VERSION + (HAS_MESSAGES | HAS_REMAPS);
 
-/// The version that is written where there are no messages.
-pub const VERSION_WITHOUT_MESSAGES: u32 = 1;
+/// The version of a trace with none of the sections that some have; each of these adds a bit.
+pub(super) const FIRST_VERSION: u32 = 1;
+
+/// The bit of [`MESSAGES`].
+pub(super) const HAS_MESSAGES: u32 = 1;
+
+/// The bit of [`REMAPS`].
+pub(super) const HAS_REMAPS: u32 = 2;
 
 /// Magic and version.
 pub(super) const FILE_HEADER_BYTES: usize = 12;
@@ -17,6 +23,7 @@ pub(super) const SECTION_HEADER_BYTES: usize = 16;
 
 pub(super) const META: [u8; 4] = *b"META";
 pub(super) const MESSAGES: [u8; 4] = *b"MSGS";
+pub(super) const REMAPS: [u8; 4] = *b"MAPS";
 pub(super) const EVENTS: [u8; 4] = *b"EVTS";
 pub(super) const END: [u8; 4] = *b"END.";
 

@@ -85,3 +85,28 @@ impl<'a> Messages<'a> {
         trace.communicators = self.communicators.into_owned();
     }
 }
+
+/// The payload of a `MAPS` section: how often each process gave memory back.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Remaps(Vec<u64>);
+
+impl Remaps {
+    /// Takes those of a trace; `None` where none did.
+    pub fn of(trace: &Trace) -> Option<Self> {
+        let remaps: Vec<u64> = trace.processes.iter().map(|one| one.remaps).collect();
+        let any = remaps.iter().any(|&remaps| remaps > 0);
+        any.then_some(Self(remaps))
+    }
+
+    /// Returns for how many processes they are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Puts them into a trace of as many processes.
+    pub fn put_into(self, trace: &mut Trace) {
+        for (process, remaps) in trace.processes.iter_mut().zip(self.0) {
+            process.remaps = remaps;
+        }
+    }
+}

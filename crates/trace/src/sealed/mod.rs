@@ -2,17 +2,18 @@
 //!
 //! One file, 12 bytes an event, every part under a checksum. A file that was cut short still gives its whole blocks.
 //!
-//! # Layout, versions 1 and 2
+//! # Layout, versions 1 to 4
 //!
 //! All integers are little-endian and unsigned; offsets and sizes are in bytes.
 //!
 //! ```text
 //! file        0  8  magic      89 46 54 52 41 43 45 0A   ("\x89FTRACE\n": no text file begins so, and a transfer
 //!                                                         that rewrites line ends destroys it)
-//!             8  4  version    1, or 2 where the program used MPI
-//!            12     sections   META, in version 2 MSGS, then EVTS any number of times, then END., then nothing
+//!             8  4  version    1; 1 more where the program used MPI, 2 more where it gave memory back while it had threads
+//!            12     sections   META, in versions 2 and 4 MSGS, in versions 3 and 4 MAPS, then EVTS any number of times,
+//!                              then END., then nothing
 //!
-//! section     0  4  tag        "META", "MSGS", "EVTS" or "END."
+//! section     0  4  tag        "META", "MSGS", "MAPS", "EVTS" or "END."
 //!             4  4  checksum   CRC-32 (IEEE) of the payload
 //!             8  8  length     of the payload
 //!            16     payload
@@ -21,6 +22,8 @@
 //!             in this order, in the encoding below
 //!
 //! MSGS        messages, communicators: in this order, in the encoding below
+//!
+//! MAPS        remaps, in the encoding below
 //!
 //! EVTS        0  4  rows       1 to 16,384; every block but the last of a file is full
 //!             4  4  escapes
@@ -39,7 +42,7 @@
 //!             8  8  blocks     in the whole file
 //! ```
 //!
-//! The encoding of `META` and `MSGS` is that of bincode 2.0.1 with `config::standard()`:
+//! The encoding of `META`, `MSGS` and `MAPS` is that of bincode 2.0.1 with `config::standard()`:
 //!
 //! ```text
 //! unsigned    below 251 one byte; else FB and 2 bytes, FC and 4 bytes, FD and 8 bytes, the shortest that holds it
@@ -67,6 +70,8 @@
 //!
 //! messages    list of: name: text; action: one of `Action` in its order, with what it carries
 //! communicators  list of: name: text, members: list of ranks
+//!
+//! remaps      list of how often each process gave memory back
 //! ```
 //!
 //! Times are in nanoseconds; ids are positions in the lists, from 0; what has no type here is unsigned.
@@ -89,8 +94,8 @@ use std::path::Path;
 
 use crate::{Error, Trace};
 
+use layout::{FIRST_VERSION, HAS_MESSAGES, u32_at};
 pub use layout::{MAGIC, VERSION};
-use layout::{VERSION_WITHOUT_MESSAGES, u32_at};
 
 /// Writes a trace to a sealed file. The file appears under its name when it is whole, and not before.
 ///
@@ -104,7 +109,7 @@ pub fn write(trace: &Trace, path: &Path) -> Result<(), Error> {
 /// Returns whether a file that begins so is a sealed trace with calls of MPI.
 pub fn holds_messages(start: &[u8]) -> bool {
     let version = start.strip_prefix(&MAGIC).and_then(|rest| u32_at(rest, 0));
-    version.is_some_and(|version| version > VERSION_WITHOUT_MESSAGES)
+    version.is_some_and(|version| version.wrapping_sub(FIRST_VERSION) & HAS_MESSAGES != 0)
 }
 
 /// Returns the bytes of a trace's sealed file.

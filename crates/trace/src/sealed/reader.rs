@@ -7,10 +7,11 @@ use serde::de::DeserializeOwned;
 use super::{
     block::{self, Broken, CpuTimes},
     layout::{
-        BLOCK_LIMIT_BYTES, END, END_BYTES, EVENTS, FILE_HEADER_BYTES, MAGIC, MESSAGES, META,
-        ROW_BYTES, SECTION_HEADER_BYTES, VERSION, VERSION_WITHOUT_MESSAGES, u32_at, u64_at,
+        BLOCK_LIMIT_BYTES, END, END_BYTES, EVENTS, FILE_HEADER_BYTES, FIRST_VERSION, HAS_MESSAGES,
+        HAS_REMAPS, MAGIC, MESSAGES, META, REMAPS, ROW_BYTES, SECTION_HEADER_BYTES, VERSION,
+        u32_at, u64_at,
     },
-    metadata::{Messages, Metadata},
+    metadata::{Messages, Metadata, Remaps},
 };
 use crate::{Error, Trace, encoding, validate};
 
@@ -24,10 +25,13 @@ pub(super) fn read(input: impl Read, length: u64, path: &str) -> Result<Trace, E
         length,
         path,
     };
-    let version = file.check_header()?;
+    let sections = file.check_header()? - FIRST_VERSION;
     let (mut trace, event_count) = file.metadata()?;
-    if version > VERSION_WITHOUT_MESSAGES {
+    if sections & HAS_MESSAGES != 0 {
         file.messages(&mut trace)?;
+    }
+    if sections & HAS_REMAPS != 0 {
+        file.remaps(&mut trace)?;
     }
     validate::tables(&trace).map_err(|broken| broken.into_error(path, validate::event_place))?;
     file.events(&mut trace, event_count)?;
@@ -129,7 +133,7 @@ impl<R: Read> File<'_, R> {
             length: u64_at(&bytes, 8).unwrap_or_default(),
         };
         let limit = match tag {
-            META | MESSAGES => u64::MAX,
+            META | MESSAGES | REMAPS => u64::MAX,
             EVENTS => BLOCK_LIMIT_BYTES,
             END => END_BYTES,
             _ => {
@@ -177,6 +181,18 @@ impl<R: Read> File<'_, R> {
     fn messages(&mut self, trace: &mut Trace) -> Result<(), Error> {
         let messages: Messages<'static> = self.value(MESSAGES, "messages")?;
         messages.put_into(trace);
+        Ok(())
+    }
+
+    fn remaps(&mut self, trace: &mut Trace) -> Result<(), Error> {
+        let at = self.offset;
+        let remaps: Remaps = self.value(REMAPS, "how often memory was given back")?;
+        let (expected, found) = (trace.processes.len(), remaps.len());
+        if expected != found {
+            let expected = format!("a number for each of {expected} processes");
+            return Err(self.damaged(at, expected, format!("{found} numbers")));
+        }
+        remaps.put_into(trace);
         Ok(())
     }
 

@@ -7,8 +7,11 @@ use std::{
 
 use super::{
     block::{self, CpuTimes},
-    layout::{BLOCK_ROWS, END, EVENTS, MAGIC, MESSAGES, META, VERSION, VERSION_WITHOUT_MESSAGES},
-    metadata::{Messages, Metadata},
+    layout::{
+        BLOCK_ROWS, END, EVENTS, FIRST_VERSION, HAS_MESSAGES, HAS_REMAPS, MAGIC, MESSAGES, META,
+        REMAPS,
+    },
+    metadata::{Messages, Metadata, Remaps},
 };
 use crate::{Error, Trace, encoding, trace::used_calls, validate, write_whole};
 
@@ -33,11 +36,10 @@ pub(super) fn write_file(trace: &Trace, path: &Path) -> Result<(), Error> {
 /// Writes a valid trace.
 fn put(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(&MAGIC)?;
-    let messages = Messages::of(trace);
-    let version = match messages {
-        Some(_) => VERSION,
-        None => VERSION_WITHOUT_MESSAGES,
-    };
+    let (messages, remaps) = (Messages::of(trace), Remaps::of(trace));
+    let bit = |is_there, bit| if is_there { bit } else { 0 };
+    let version =
+        FIRST_VERSION + bit(messages.is_some(), HAS_MESSAGES) + bit(remaps.is_some(), HAS_REMAPS);
     out.write_all(&version.to_le_bytes())?;
     let (calls, renumbered) = used_calls(trace);
     let metadata = encoding::encode(&Metadata::of(trace, &calls)).map_err(io::Error::other)?;
@@ -45,6 +47,10 @@ fn put(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     if let Some(messages) = &messages {
         let messages = encoding::encode(messages).map_err(io::Error::other)?;
         section(out, MESSAGES, &messages)?;
+    }
+    if let Some(remaps) = &remaps {
+        let remaps = encoding::encode(remaps).map_err(io::Error::other)?;
+        section(out, REMAPS, &remaps)?;
     }
     let mut cpu_times = CpuTimes::new(trace.threads.len());
     let mut payload = Vec::new();

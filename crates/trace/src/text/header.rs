@@ -338,18 +338,20 @@ fn site(words: &mut Words<'_, '_>, tables: &mut Tables) -> Result<(), Problem> {
 
 fn program(words: &mut Words<'_, '_>, tables: &mut Tables) -> Result<(), Problem> {
     let name = words.required("the program's name")?;
-    let (mut pid, mut parent_pid) = (None, None);
+    let (mut pid, mut parent_pid, mut remaps) = (None, None, None);
     while let Some((key, token)) = words.field()? {
         match key {
             "pid" => set(&mut pid, number(token, "a process number")?, token)?,
             "parent" => set(&mut parent_pid, number(token, "a process number")?, token)?,
-            _ => return Err(unknown_field(token, key, &["pid", "parent"])),
+            "remaps" => set(&mut remaps, number(token, "a number")?, token)?,
+            _ => return Err(unknown_field(token, key, &["pid", "parent", "remaps"])),
         }
     }
     tables.trace.processes.push(Process {
         name: name.text.to_string(),
         pid,
         parent_pid,
+        remaps: remaps.unwrap_or(0),
     });
     Ok(())
 }

@@ -30,7 +30,9 @@
 //!                                                     lock for which whoever waits keeps its CPU
 //!           | "returns" ("derived" | "explicit")      derived, if not said: a call came back before the next row of
 //!                                                     its thread; explicit: only calls with a "return" row blocked
-//!           | "program" NAME ["pid=" N] ["parent=" N] an operating-system process; INDEX counts them from 0
+//!           | "program" NAME ["pid=" N] ["parent=" N] ["remaps=" N]
+//!                                                     an operating-system process; INDEX counts them from 0; "remaps": how
+//!                                                     often it gave memory back while it had several threads
 //!           | "module" LABEL PATH ["build-id=" HEX]    a mapped file; a SITE names it by its label
 //!           | "site" SITE ["caller=" SITE]            puts a place into the table of call sites, and where its
 //!                                                     function was called from

@@ -17,6 +17,7 @@ pub(super) fn default_process() -> Process {
         name: DEFAULT_PROGRAM.to_owned(),
         pid: None,
         parent_pid: None,
+        remaps: 0,
     }
 }
 

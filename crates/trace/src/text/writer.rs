@@ -132,6 +132,9 @@ fn programs(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
         if let Some(parent) = process.parent_pid {
             write!(out, " parent={parent}")?;
         }
+        if process.remaps > 0 {
+            write!(out, " remaps={}", process.remaps)?;
+        }
         writeln!(out)?;
     }
     Ok(())

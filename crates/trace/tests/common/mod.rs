@@ -130,10 +130,12 @@ fn recording() -> impl Strategy<Value = Recording> {
 
 fn process() -> impl Strategy<Value = Process> {
     let number = || option::of(any::<u32>());
-    (name(), number(), number()).prop_map(|(name, pid, parent_pid)| Process {
+    let remaps = prop_oneof![Just(0), any::<u64>()];
+    (name(), number(), number(), remaps).prop_map(|(name, pid, parent_pid, remaps)| Process {
         name,
         pid,
         parent_pid,
+        remaps,
     })
 }
 
@@ -258,6 +260,7 @@ fn mend(trace: &mut Trace) {
             name: "program".to_owned(),
             pid: None,
             parent_pid: None,
+            remaps: 0,
         });
     }
     let (processes, sites) = (trace.processes.len(), trace.sites.len());

@@ -122,6 +122,7 @@ impl Explanation<'_> {
             Change::TwiceAsFast(stretch) => ("twice-as-fast", Some(*stretch), &[][..]),
             Change::FinerLocks(locks) => ("finer-locks", None, locks.as_slice()),
             Change::FewerHandovers => ("fewer-handovers", None, &[][..]),
+            Change::KeptMemory => ("kept-memory", None, &[][..]),
             Change::NoIo => ("no-io", None, &[][..]),
             Change::EvenWork => ("even-work", None, &[][..]),
             Change::Network(ease) => {
