@@ -77,6 +77,13 @@ impl WaitingLoop {
         !self.is_likely || self.left < LEFT || self.left.saturating_mul(LEAVES) <= self.stayed
     }
 
+    /// Returns whether a thread stays in it until it loses the CPU, unless others have changed what it looks at: it does not go on by itself, or not before
+    /// that, as a few milliseconds of samples tell.
+    fn keeps_threads(&self) -> bool {
+        let stays_long = self.stayed >= LEAVES && self.left.saturating_mul(LEAVES) <= self.stayed;
+        !self.is_bounded || stays_long
+    }
+
     /// Returns whether it is the program's. What libraries of MPI do while they wait is no work of it.
     fn is_of_program(&self) -> bool {
         let file = self.module.rsplit('/').next().unwrap_or_default();
@@ -297,17 +304,21 @@ impl Tally {
         self.found.turns.set_samples(false);
     }
 
-    /// Takes samples and turns. While some of the former are in loops of the program's out of which nothing but others leads, a metronome beats.
+    /// Takes samples and turns. While some of the former are in loops of the program's out of which nothing but others leads for long, a metronome
+    /// beats.
     fn take_closely(&mut self, samples: &mut Samples) {
         let (mut seen, mut stuck) = (0, 0);
         let mut processes = BTreeSet::new();
         for sight in self.sights(samples) {
             processes.insert(sight.pid);
             let place = self.add(sight, [Pace::Closely.period(); 2]);
-            let is_bounded = place.is_some_and(|place| self.found.places[place].is_bounded);
-            seen += u32::from(place.is_some());
-            stuck += u32::from(place.is_some() && !is_bounded);
-            self.found.turns.add(sight, place, is_bounded);
+            if let Seen::Off(false) = sight.seen {
+                self.leave(sight, Pace::Closely.period());
+            }
+            let keeps = place.map(|place| self.found.places[place].keeps_threads());
+            seen += u32::from(keeps.is_some());
+            stuck += u32::from(keeps == Some(true));
+            self.found.turns.add(sight, place, keeps == Some(false));
         }
         self.quiet = if seen == 0 { self.quiet + 1 } else { 0 };
         if stuck > 0 && self.metronome.is_none() {
@@ -391,6 +402,20 @@ impl Tally {
             } else {
                 found.left += 1;
             }
+        }
+    }
+}
+
+impl Tally {
+    /// Notes that a thread begins to wait for something. If it was in a loop right before that goes on by itself, it did so; unless a metronome may have let others
+    /// end its wait meanwhile.
+    fn leave(&mut self, sight: Sight, period: u64) {
+        if self.metronome.is_none()
+            && let Some((then, Some(before))) = self.last.remove(&sight.tid)
+            && sight.at.saturating_sub(then) * 100 <= period * SAME_TURN
+        {
+            let found = &mut self.found.places[before];
+            found.left += u32::from(found.is_bounded);
         }
     }
 }

@@ -533,6 +533,15 @@ fn who_looks_for_a_while_before_it_sleeps_does_so_on_one_cpu_only() {
     looking_is_no_work(&environment, "./lingers", (0.8..1.2, 0.45..0.75));
 }
 
+#[test]
+fn who_looks_for_long_before_it_sleeps_lets_others_share_out_the_work() {
+    let environment = TestEnvironment::new();
+    let source = include_str!("../../../../traces/programs/looks_for_long.c");
+    environment.compile("looks_for_long", source, &["-O2", "-g", "-pthread"]);
+    // On two CPUs both threads have half of it.
+    looking_is_no_work(&environment, "./looks_for_long", (0.7..12.0, 0.45..0.75));
+}
+
 /// Checks that much of what a program did in its recording was looking at memory, and that it takes such a share of its CPU time there on one CPU, and of its work
 /// on two.
 fn looking_is_no_work(
