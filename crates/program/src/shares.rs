@@ -31,6 +31,8 @@ struct Way {
     waits: bool,
     /// Whether the ends of its turns are told.
     is_told: bool,
+    /// Whether it is there: some are still to be created.
+    is_born: bool,
 }
 
 impl Way {
@@ -70,9 +72,15 @@ impl Shares {
                 next: 0,
                 waits: false,
                 is_told: false,
+                is_born: true,
             }
         };
         let mut ways: Vec<Way> = events.iter().map(start).collect();
+        for call in &trace.calls {
+            if let Operation::Create(child) = call.operation {
+                ways[child.index()].is_born = false;
+            }
+        }
         let mut wanted = wanted.iter().copied().peekable();
         let mut shares = Self::default();
         let (mut now, mut looks) = (0, 0);
@@ -94,9 +102,13 @@ impl Shares {
                 looks += looked.0;
             }
             ways[thread].cpu += own;
+            ways[thread].is_born = true;
             share_out(&mut ways, left, now);
             now = event.time.0;
             ways[thread].go_on(trace, &events[thread]);
+            if let Operation::Create(child) = call.operation {
+                ways[child.index()].is_born = true;
+            }
             if wanted.next_if_eq(&number).is_some() {
                 let cpu = ways.iter().map(|way| way.cpu);
                 shares.at.insert(number, cpu.collect());
@@ -122,13 +134,16 @@ fn share_out(ways: &mut [Way], mut time: u64, now: u64) {
         return;
     }
     let length = time;
-    for way in ways.iter_mut().filter(|way| way.is_told && !way.waits) {
+    for way in ways
+        .iter_mut()
+        .filter(|way| way.is_told && way.is_born && !way.waits)
+    {
         let had = way.within(length, now).min(time);
         way.cpu += had;
         time -= had;
     }
     let hurry = |way: &Way| {
-        let left = if way.waits || way.is_told {
+        let left = if way.waits || way.is_told || !way.is_born {
             0
         } else {
             way.left()
@@ -166,6 +181,18 @@ mod tests {
         let micros = |event| shares.of(event, 0).map(|cpu| cpu / 1_000);
         assert_eq!((micros(2), micros(3)), (Some(70), Some(119)));
         assert_eq!((shares.of(3, 1), shares.of(4, 1)), (Some(31_000), None));
+    }
+
+    #[test]
+    fn who_is_still_to_be_created_does_not_run() {
+        // A runs until 30, then another program; at 100 A creates B, which has as much to do until 130.
+        let listing = "foretrace-text 1\nunit 1us\nreturns explicit\nprocess A\nprocess B\n30 A cond_signal x cpu=30\n\
+                       100 A create B cpu=30\n130 B terminate cpu=30\n140 A terminate cpu=40\n";
+        let listing = listing.replace("process B\n", "process B\ncond x\n");
+        let trace = text::parse(&listing, "test").expect("it is well formed");
+        let shares = Shares::at(&trace, &[vec![0, 1, 3], vec![2]], &[1, 2]);
+        let of_b = |event| shares.of(event, 1).map(|cpu| cpu / 1_000);
+        assert_eq!((of_b(1), of_b(2)), (Some(0), Some(30)));
     }
 
     #[test]
