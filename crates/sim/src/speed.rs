@@ -1,4 +1,4 @@
-//! How fast CPUs are: their speeds, and what those that share a core or the memory leave each other.
+//! How fast CPUs are: their speeds, what those that share a core or the memory leave each other, and what giving memory back takes of them.
 
 use foretrace_program::Program;
 
