@@ -234,7 +234,7 @@ fn show_costs(machine: &Machine, text: &mut String) {
         (
             "remap_cost",
             costs.remap_cost,
-            "of giving memory back beside another thread",
+            "time of giving memory back beside another thread",
         ),
         (
             "switch_cost",

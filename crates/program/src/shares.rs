@@ -186,10 +186,9 @@ mod tests {
     #[test]
     fn who_is_still_to_be_created_does_not_run() {
         // A runs until 30, then another program; at 100 A creates B, which has as much to do until 130.
-        let listing = "foretrace-text 1\nunit 1us\nreturns explicit\nprocess A\nprocess B\n30 A cond_signal x cpu=30\n\
+        let listing = "foretrace-text 1\nunit 1us\nreturns explicit\nprocess A\nprocess B\ncond x\n30 A cond_signal x cpu=30\n\
                        100 A create B cpu=30\n130 B terminate cpu=30\n140 A terminate cpu=40\n";
-        let listing = listing.replace("process B\n", "process B\ncond x\n");
-        let trace = text::parse(&listing, "test").expect("it is well formed");
+        let trace = text::parse(listing, "test").expect("it is well formed");
         let shares = Shares::at(&trace, &[vec![0, 1, 3], vec![2]], &[1, 2]);
         let of_b = |event| shares.of(event, 1).map(|cpu| cpu / 1_000);
         assert_eq!((of_b(1), of_b(2)), (Some(0), Some(30)));

@@ -30,8 +30,11 @@ pub(crate) struct Remaps {
 impl Remaps {
     /// Returns `None` where no process gives memory back often enough to be slowed down by it.
     pub fn new(program: &Program, machine: &Machine) -> Option<Self> {
-        let burdens: Vec<u64> = burdens(program, machine);
-        let matters = machine.cpus > 1 && burdens.iter().any(|&burden| burden > 0);
+        if machine.cpus == 1 {
+            return None;
+        }
+        let burdens = burdens(program, machine);
+        let matters = burdens.iter().any(|&burden| burden > 0);
         matters.then(|| Self {
             busy: vec![0; burdens.len()],
             burdens,
@@ -79,8 +82,7 @@ impl Remaps {
 fn burdens(program: &Program, machine: &Machine) -> Vec<u64> {
     let cost = machine.costs.remap_cost.as_nanos();
     let mut burdens = vec![0; program.processes.len()];
-    let gives_back = |process: usize| program.processes[process].remaps > 0;
-    if cost == 0 || !(0..burdens.len()).any(gives_back) {
+    if cost == 0 || program.processes.iter().all(|one| one.remaps == 0) {
         return burdens;
     }
     let mut work = vec![0_u64; burdens.len()];

@@ -74,14 +74,18 @@ impl WaitingLoop {
 
     /// Returns whether it waits: on one CPU, nobody changes what a thread looks at while that has the CPU.
     fn waits(&self) -> bool {
-        !self.is_likely || self.left < LEFT || self.left.saturating_mul(LEAVES) <= self.stayed
+        !self.is_likely || self.left < LEFT || self.is_mostly_stayed_in()
     }
 
     /// Returns whether a thread stays in it until it loses the CPU, unless others have changed what it looks at: it does not go on by itself, or not before
     /// that, as a few milliseconds of samples tell.
     fn keeps_threads(&self) -> bool {
-        let stays_long = self.stayed >= LEAVES && self.left.saturating_mul(LEAVES) <= self.stayed;
-        !self.is_bounded || stays_long
+        !self.is_bounded || self.stayed >= LEAVES && self.is_mostly_stayed_in()
+    }
+
+    /// Returns whether threads leave it by themselves in no more than one in so many samples.
+    fn is_mostly_stayed_in(&self) -> bool {
+        self.left.saturating_mul(LEAVES) <= self.stayed
     }
 
     /// Returns whether it is the program's. What libraries of MPI do while they wait is no work of it.
@@ -404,9 +408,7 @@ impl Tally {
             }
         }
     }
-}
 
-impl Tally {
     /// Notes that a thread begins to wait for something. If it was in a loop right before that goes on by itself, it did so; unless a metronome may have let others
     /// end its wait meanwhile.
     fn leave(&mut self, sight: Sight, period: u64) {
