@@ -1,6 +1,8 @@
 //! Pairs calls with their returns.
 
-use foretrace_trace::{Call, Nanos, Operation, Outcome, Trace};
+use std::collections::HashSet;
+
+use foretrace_trace::{Call, Nanos, Operation, Outcome, Trace, unfinished};
 
 /// A call, and what came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +29,20 @@ pub enum Wait {
 /// Calls `each` with every call of a trace, in the order in which it is known what came of them.
 pub fn for_each_call(trace: &Trace, mut each: impl FnMut(&CompleteCall)) {
     let mut open: Vec<Option<(Call, Nanos)>> = vec![None; trace.threads.len()];
-    for event in &trace.events {
+    let cut_off: HashSet<usize> = unfinished(trace).iter().map(|wait| wait.back).collect();
+    let end = trace.events.last().map_or(Nanos(0), |event| event.time);
+    let wall = trace.recording.as_ref().map(|recording| recording.wall);
+    let end = wall.map_or(end, |wall| wall.max(end));
+    for (index, event) in trace.events.iter().enumerate() {
         let call = *trace.call(event);
         let slot = &mut open[call.thread.index()];
         if call.operation == Operation::Return {
             if let Some((started, since)) = slot.take() {
-                each(&returned(started, call.outcome, event.time.since(since)));
+                let mut complete = returned(started, call.outcome, event.time.since(since));
+                if cut_off.contains(&index) && complete.wait != Wait::No {
+                    complete.wait = Wait::Endless(end.since(since));
+                }
+                each(&complete);
             }
             continue;
         }
@@ -41,7 +51,6 @@ pub fn for_each_call(trace: &Trace, mut each: impl FnMut(&CompleteCall)) {
             each(&immediate(started));
         }
     }
-    let end = trace.events.last().map_or(Nanos(0), |event| event.time);
     for (call, since) in open.into_iter().flatten() {
         let mut last = immediate(call);
         if always_waits(call.operation) {
@@ -142,6 +151,18 @@ mod tests {
         sample.event(0, 30, success(Operation::Unlock(mutex)));
         sample.event(1, 31, success(Operation::Return));
         let expected = [Wait::No, Wait::For(Nanos(11)), Wait::No];
+        assert_eq!(waits(&sample.trace), expected);
+    }
+
+    #[test]
+    fn a_lock_that_was_never_got_was_waited_for_to_the_end() {
+        let mut sample = Sample::new();
+        let mutex = sample.mutex();
+        sample.event(0, 10, success(Operation::Lock(mutex)));
+        sample.event(1, 20, success(Operation::Lock(mutex)));
+        sample.event(1, 20, (Operation::Return, Outcome::Failed(4)));
+        sample.event(0, 50, success(Operation::Terminate));
+        let expected = [Wait::Endless(Nanos(30)), Wait::No, Wait::No];
         assert_eq!(waits(&sample.trace), expected);
     }
 

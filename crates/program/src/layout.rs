@@ -154,6 +154,7 @@ impl Lowering<'_> {
                 "nobody was seen to start {threads}: taken to start when everything recorded before is done"
             ));
         }
+        self.tell_unfinished();
         for (call, threads) in std::mem::take(&mut self.left_blocked) {
             let threads = self.named(threads);
             self.warnings.push(format!(

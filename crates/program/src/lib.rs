@@ -58,6 +58,7 @@ mod spins;
 mod structure;
 mod teams;
 mod tries;
+mod unfinished;
 mod work;
 
 pub use {

@@ -54,6 +54,8 @@ mod time;
 #[cfg(feature = "std")]
 mod trace;
 #[cfg(feature = "std")]
+mod unfinished;
+#[cfg(feature = "std")]
 mod validate;
 #[cfg(feature = "std")]
 mod whole;
@@ -76,6 +78,7 @@ pub use {
     recording::{ExitStatus, Recording, ThreadClock},
     time::Nanos,
     trace::{CallSite, Module, Process, Returns, Thread, Trace},
+    unfinished::{Unfinished, unfinished},
     validate::validate,
     whole::write_whole,
 };
