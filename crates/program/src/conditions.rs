@@ -24,7 +24,12 @@ impl Lowering<'_> {
             self.nap(begin, thread, naps, OpenKind::Nap(mutex, depth));
             return;
         }
-        let index = self.end_of_wait(begin, Waited::Condition(cond, mutex));
+        // One that lasts until a moment that its thread reckoned is not gone on with by the next.
+        let due = self.periods.due(begin);
+        let index = match due {
+            Some(_) => begin,
+            None => self.end_of_wait(begin, Waited::Condition(cond, mutex)),
+        };
         self.resumes_at[thread as usize] = index as u32 + 1;
         let call = *self.trace.call(&self.trace.events[index]);
         let timed_out = self.outcome(index, call) == Outcome::TimedOut;
@@ -61,14 +66,14 @@ impl Lowering<'_> {
         } else {
             let meanwhile = if timed_out {
                 let mut nanos = self.gone_by_itself((begin, index));
-                let goes_on = begin != index || self.goes_on_waiting(index);
+                let goes_on = due.is_none() && (begin != index || self.goes_on_waiting(index));
                 if goes_on {
                     // One that looks again and again waits for what others do.
                     nanos = self
                         .busy
                         .idle(nanos, begin, self.next.after(index) as usize);
                 }
-                match self.periods.due(index).filter(|_| !goes_on) {
+                match due {
                     Some(due) => self.sleep_until(thread, due, nanos),
                     None => self.delay(nanos),
                 }

@@ -41,11 +41,16 @@ impl Held {
                 Op::Return | Op::Linger(_) | Op::SleepPast(_) => true,
                 Op::TryLock(_) | Op::SemTryWait(_) if call.outcome == Outcome::Busy => true,
                 _ if waited || call.outcome != Outcome::Success => false,
-                Op::Lock(lock) | Op::TryLock(lock) => {
+                Op::Lock(lock)
+                | Op::TryLock(lock)
+                | Op::ReadLock(lock)
+                | Op::TryReadLock(lock)
+                | Op::WriteLock(lock)
+                | Op::TryWriteLock(lock) => {
                     self.locks.push(lock);
                     true
                 }
-                Op::Unlock(lock) => {
+                Op::Unlock(lock) | Op::RwUnlock(lock) => {
                     let place = self.locks.iter().position(|&other| other == lock);
                     place.map(|place| self.locks.remove(place)).is_some()
                 }

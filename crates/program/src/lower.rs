@@ -75,6 +75,8 @@ pub(crate) struct Lowering<'t> {
     /// The CPU time of each thread since its last operation that lies before returns: going to sleep and waking up in
     /// a blocking call. It is work before the next operation.
     pub carried: Vec<u64>,
+    /// The CPU time for which each thread looked again and again whether it had to wait, in the wait that it is in.
+    pub looked: Vec<u64>,
     /// The event before which each thread's events are part of a wait that began already.
     pub resumes_at: Vec<u32>,
     /// The next event of the same thread.
@@ -313,6 +315,7 @@ impl<'t> Lowering<'t> {
             futex_locks,
             left_locked: deaths::left_locked(trace, &next, &is_answered),
             carried: vec![0; threads],
+            looked: vec![0; threads],
             resumes_at: vec![0; threads],
             next,
             is_answered,

@@ -89,10 +89,17 @@ impl Lowering<'_> {
                 // What falling asleep and waking up takes is not the program's.
                 worked = 0;
             }
+            let is_own = match call.operation {
+                Op::Lock(mutex) | Op::Unlock(mutex) => Some(mutex) == own,
+                _ => false,
+            };
+            let waits_again = self.waits_for(index as usize, *call) == Some(waited);
             match call.operation {
                 _ if worked > looks.allowed => return None,
-                Op::Lock(mutex) | Op::Unlock(mutex) if Some(mutex) == own => {}
-                _ if self.waits_for(index as usize, *call) == Some(waited) => {
+                // What it goes on with is known to be something else.
+                _ if (is_own || waits_again) && self.roles.of(index).is_some() => return None,
+                _ if is_own => {}
+                _ if waits_again => {
                     looks.allowed -= worked;
                     return held.is_nothing().then_some(index as usize);
                 }

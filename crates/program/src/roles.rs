@@ -15,8 +15,17 @@ impl Lowering<'_> {
         let Some(role) = self.roles.take(index as u32) else {
             return false;
         };
+        if role == Role::LookAgain && self.trace.recording.is_some() {
+            self.looked[thread as usize] += self.work.left();
+            return true;
+        }
+        let looked = std::mem::take(&mut self.looked[thread as usize]);
+        if looked > 0 {
+            // How often it looks depends on how long it waits, and on other CPUs what it waits for comes meanwhile.
+            self.push_with_work(index, thread, Action::Linger, looked);
+        }
         match role {
-            Role::Nothing => self.carried[thread as usize] += self.work.left(),
+            Role::Nothing | Role::LookAgain => self.carried[thread as usize] += self.work.left(),
             Role::TakeFirst(needs) => {
                 self.take(index, thread, &needs, false);
                 self.call(index, call);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foretrace_trace::{ObjectId, Operation as Op, Outcome, ProcessId, SiteId, ThreadId, Trace};
 
-use super::hypothesis::LEAST;
+use super::{calls::Calls, hypothesis::LEAST};
 use crate::{events::Following, futexes::waits_again, lower::NONE};
 
 /// A wait that a wake-up ended.
@@ -15,7 +15,9 @@ pub(super) struct Wait {
     pub futex: ObjectId,
     /// Its return, and the same thread's next event.
     pub back: u32,
-    pub after: u32,
+    pub next: u32,
+    /// The wake-up at one of the futexes that the thread makes before it can have waited for anything else; [`NONE`] where it makes none.
+    pub wake: u32,
 }
 
 /// A wake-up, of so many threads.
@@ -24,8 +26,6 @@ pub(super) struct Wake {
     pub event: u32,
     pub thread: ThreadId,
     pub futex: ObjectId,
-    /// The same thread's event before.
-    pub before: u32,
     pub woken: u32,
 }
 
@@ -46,6 +46,8 @@ pub(super) struct Uses {
     /// Those after which they waited again at once: somebody else was faster.
     pub in_vain: Vec<Wait>,
     pub wakes: Vec<Wake>,
+    /// The futexes.
+    pub futexes: BTreeSet<ObjectId>,
     /// Whether some were used in another way.
     is_odd: bool,
     /// Whether some wake-up woke several threads.
@@ -53,12 +55,11 @@ pub(super) struct Uses {
 }
 
 /// Collects what may be locks, as far as there are enough waits.
-pub(super) fn collect(trace: &Trace, next: &Following) -> Vec<Uses> {
+pub(super) fn collect(trace: &Trace, next: &Following, calls: &Calls<'_>) -> Vec<Uses> {
     let mut waits: Vec<(Wait, Option<SiteId>)> = Vec::new();
     let mut wakes = Vec::new();
     let (mut odd, mut several) = (BTreeSet::new(), BTreeSet::new());
     let mut waiters: BTreeMap<ObjectId, BTreeSet<ThreadId>> = BTreeMap::new();
-    let mut latest = vec![NONE; trace.threads.len()];
     for (event, recorded) in (0..).zip(&trace.events) {
         let call = trace.call(recorded);
         let thread = call.thread;
@@ -73,17 +74,18 @@ pub(super) fn collect(trace: &Trace, next: &Following) -> Vec<Uses> {
                     Outcome::Success
                         if matches!(call.operation, Op::FutexWait(_)) && back != NONE =>
                     {
-                        let after = next.after(back as usize);
+                        let next = next.after(back as usize);
                         let wait = Wait {
                             event,
                             thread,
                             futex,
                             back,
-                            after,
+                            next,
+                            wake: NONE,
                         };
                         waits.push((wait, call.site));
                         waiters.entry(futex).or_default().insert(thread);
-                        if after == NONE {
+                        if next == NONE {
                             odd.insert(futex);
                         }
                     }
@@ -97,18 +99,15 @@ pub(super) fn collect(trace: &Trace, next: &Following) -> Vec<Uses> {
                 if woken > 1 {
                     several.insert(futex);
                 }
-                let before = latest[thread.index()];
                 wakes.push(Wake {
                     event,
                     thread,
                     futex,
-                    before,
                     woken,
                 });
             }
             _ => {}
         }
-        latest[thread.index()] = event;
     }
     let mut kinds: BTreeMap<ObjectId, Candidate> = BTreeMap::new();
     let mut found: BTreeMap<Candidate, Uses> = BTreeMap::new();
@@ -121,17 +120,24 @@ pub(super) fn collect(trace: &Trace, next: &Following) -> Vec<Uses> {
             }
         });
         let uses = found.entry(*kind).or_default();
-        if waits_again(trace, (wait.back, wait.after), wait.futex) {
+        if waits_again(trace, (wait.back, wait.next), wait.futex) {
             uses.in_vain.push(wait);
         } else {
             uses.waits.push(wait);
         }
+        uses.futexes.insert(wait.futex);
         uses.is_odd |= odd.contains(&wait.futex);
         uses.wakes_several |= several.contains(&wait.futex);
     }
     for wake in wakes {
         if let Some(uses) = kinds.get(&wake.futex).and_then(|kind| found.get_mut(kind)) {
             uses.wakes.push(wake);
+        }
+    }
+    for uses in found.values_mut() {
+        let futexes = &uses.futexes;
+        for wait in &mut uses.waits {
+            wait.wake = calls.wakes_after(wait.back, futexes).unwrap_or(NONE);
         }
     }
     let found = found.into_values();

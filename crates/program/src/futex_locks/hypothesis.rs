@@ -11,11 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use foretrace_trace::{ObjectId, ThreadId, Trace};
 
 use super::{
+    calls::Calls,
     candidates::{Uses, Wait, Wake},
     cpu,
 };
 use crate::{
-    lower::{NONE, WAKING_UP},
+    lower::WAKING_UP,
     matching::{FutexLog, OpRef},
     shares::Shares,
 };
@@ -55,10 +56,8 @@ struct Had {
 
 impl Had {
     fn of(trace: &Trace, waits: &[Wait], after_waits: &BTreeSet<u32>) -> Self {
-        let ends = waits
-            .iter()
-            .filter(|wait| after_waits.contains(&wait.after));
-        let mut sections: Vec<(u32, u32)> = ends.map(|wait| (wait.back, wait.after)).collect();
+        let ends = waits.iter().filter(|wait| after_waits.contains(&wait.wake));
+        let mut sections: Vec<(u32, u32)> = ends.map(|wait| (wait.back, wait.wake)).collect();
         sections.sort_unstable();
         let works = sections
             .iter()
@@ -90,7 +89,7 @@ impl Had {
 }
 
 /// Returns what is known of the lock, if it is one.
-pub(super) fn test(uses: &Uses, trace: &Trace, events: &[Vec<u32>]) -> Option<Lock> {
+pub(super) fn test(uses: &Uses, trace: &Trace, calls: &Calls<'_>) -> Option<Lock> {
     let threads: BTreeSet<ThreadId> = uses.waits.iter().map(|wait| wait.thread).collect();
     let after_waits = after_waits(uses, trace);
     if threads.len() < LEAST_THREADS
@@ -102,7 +101,7 @@ pub(super) fn test(uses: &Uses, trace: &Trace, events: &[Vec<u32>]) -> Option<Lo
     let test = Test {
         uses,
         trace,
-        events,
+        calls,
         had: Had::of(trace, &uses.waits, &after_waits),
         after_waits,
         is_word: uses
@@ -125,8 +124,7 @@ pub(super) fn test(uses: &Uses, trace: &Trace, events: &[Vec<u32>]) -> Option<Lo
 struct Test<'a> {
     uses: &'a Uses,
     trace: &'a Trace,
-    /// Each thread's events.
-    events: &'a [Vec<u32>],
+    calls: &'a Calls<'a>,
     had: Had,
     after_waits: BTreeSet<u32>,
     /// Whether all wait for one futex.
@@ -151,7 +149,25 @@ impl Test<'_> {
         one.into_iter().chain([several])
     }
 
-    /// Returns how often so many threads' next call gave the lock up when one began to wait.
+    /// Returns for how much CPU time a thread may have the lock, in nanoseconds.
+    fn longest(&self) -> u64 {
+        2 * self.had.works[self.had.works.len() * 9 / 10] + WAKING_UP
+    }
+
+    /// Returns the event since which a thread can have had the lock that it gives up.
+    fn had_since(&self, wake: u32) -> u32 {
+        let from = cpu(self.trace, wake).saturating_sub(self.longest());
+        let mut first = 0;
+        for event in self.calls.before(wake, &self.uses.futexes) {
+            first = event;
+            if cpu(self.trace, event) <= from {
+                break;
+            }
+        }
+        first
+    }
+
+    /// Returns how often so many threads had the lock when one began to wait, and gave it up by their next call.
     fn holders(&self) -> BTreeMap<usize, usize> {
         let waits = self.uses.waits.iter().chain(&self.uses.in_vain);
         let waits = waits.map(|wait| (wait.event, wait.thread, false));
@@ -159,15 +175,16 @@ impl Test<'_> {
         let wakes = wakes.map(|wake| (wake.event, wake.thread, true));
         let mut calls: Vec<(u32, ThreadId, bool)> = waits.chain(wakes).collect();
         calls.sort_unstable_by_key(|&(event, ..)| event);
-        // From the last to the first, those whose next call is a wake-up.
-        let mut giving: BTreeSet<ThreadId> = BTreeSet::new();
+        // From the last to the first, those whose next call is a wake-up, each with since when they can have had the lock.
+        let mut giving: BTreeMap<ThreadId, u32> = BTreeMap::new();
         let mut times: BTreeMap<usize, usize> = BTreeMap::new();
-        for (_, thread, gives) in calls.into_iter().rev() {
+        for (event, thread, gives) in calls.into_iter().rev() {
             if gives {
-                giving.insert(thread);
+                giving.insert(thread, self.had_since(event));
             } else {
                 giving.remove(&thread);
-                *times.entry(giving.len()).or_default() += 1;
+                let have = giving.values().filter(|&&since| since < event);
+                *times.entry(have.count()).or_default() += 1;
             }
         }
         times
@@ -175,7 +192,6 @@ impl Test<'_> {
 
     /// Returns whether a lock that so many may have at a time explains what was recorded.
     fn explains(&self, permits: usize) -> bool {
-        let longest = 2 * self.had.works[self.had.works.len() * 9 / 10] + WAKING_UP;
         let beside = self.had.beside();
         let beside = beside.iter().filter(|&&others| others >= permits).count();
         let sections = self.had.sections.iter();
@@ -185,26 +201,29 @@ impl Test<'_> {
             !waited && self.had.at(wake.event, far) >= permits
         });
         let let_in = LetIn::of(self.uses, &self.after_waits, permits);
-        let odd = beside + others.count() + self.too_long(&let_in, longest);
+        let odd = beside + others.count() + self.too_long(&let_in);
         let all = self.had.sections.len() + let_in.not_waited.len();
         odd * ODD <= all && let_in.is_by_chance()
     }
 
     /// Returns how many of those that had not waited would have had the lock for too long.
-    fn too_long(&self, let_in: &LetIn, longest: u64) -> usize {
+    fn too_long(&self, let_in: &LetIn) -> usize {
+        let longest = self.longest();
         let wanted: BTreeSet<u32> = let_in.not_waited.iter().map(|&(_, since)| since).collect();
         let wanted: Vec<u32> = wanted.into_iter().collect();
-        let shares = Shares::at(self.trace, self.events, &wanted);
+        let shares = Shares::at(self.trace, self.calls.by_thread(), &wanted);
         let cpu = |event: u32| cpu(self.trace, event);
         let time = |event: u32| self.trace.events[event as usize].time.0;
         let is_odd = |&&(wake, since): &&(Wake, u32)| {
-            let spent = if self.is_word && wake.before != NONE {
+            let mut before = self.calls.before(wake.event, &self.uses.futexes).peekable();
+            let is_first = before.peek().is_none();
+            let began = before.find(|&event| event <= since);
+            let spent = match began {
                 // As much as it can have used: it lost the CPU where it had the lock, and not in the middle of its work.
-                cpu(wake.before) + time(since).saturating_sub(time(wake.before))
-            } else {
-                shares.of(since, wake.thread.0).unwrap_or(0)
+                Some(began) if self.is_word => cpu(began) + time(since).saturating_sub(time(began)),
+                _ => shares.of(since, wake.thread.0).unwrap_or(0),
             };
-            let has_it = wake.before <= since || wake.before == NONE;
+            let has_it = began.is_some() || is_first;
             !has_it || cpu(wake.event).saturating_sub(spent) > longest
         };
         let_in.not_waited.iter().filter(is_odd).count()
@@ -214,17 +233,17 @@ impl Test<'_> {
 /// Returns the wake-ups that their threads make right after a wait.
 fn after_waits(uses: &Uses, trace: &Trace) -> BTreeSet<u32> {
     let ends: BTreeSet<u32> = uses.wakes.iter().map(|wake| wake.event).collect();
-    let after = uses.waits.iter().filter(|wait| ends.contains(&wait.after));
+    let after = uses.waits.iter().filter(|wait| ends.contains(&wait.wake));
     let mut works: Vec<(u64, u32)> = after
         .map(|wait| {
-            let work = cpu(trace, wait.after).saturating_sub(cpu(trace, wait.back));
-            (work, wait.after)
+            let work = cpu(trace, wait.wake).saturating_sub(cpu(trace, wait.back));
+            (work, wait.wake)
         })
         .collect();
     works.sort_unstable();
     let longest = works.get(works.len() / 2).map_or(0, |&(work, _)| work);
-    // Others that come much later gave the lock up to nobody, and took it again.
-    works.retain(|&(work, _)| work <= LONGER * longest);
+    // Others that come much later gave the lock up to nobody, and took it again. Who wakes somebody else under it has it for longer.
+    works.retain(|&(work, _)| work <= WAKING_UP.max(LONGER * longest));
     works.into_iter().map(|(_, event)| event).collect()
 }
 

@@ -11,6 +11,7 @@
 //!
 //! `docs/models.md`, "Structure".
 
+mod calls;
 mod candidates;
 mod hypothesis;
 
@@ -19,14 +20,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use foretrace_trace::{Object, ObjectId, ObjectKind, Operation as Op, Returns, SiteId, Trace};
 
 use self::{
+    calls::Calls,
     candidates::{Uses, Wait},
     hypothesis::Lock,
 };
-use crate::{
-    Action, Pattern, Structure,
-    events::Following,
-    lower::{Lowering, NONE},
-};
+use crate::{Action, Pattern, Structure, events::Following, lower::Lowering};
 
 /// The locks of a trace that are made of futexes.
 #[derive(Debug, Default)]
@@ -63,20 +61,14 @@ impl FutexLocks {
         if trace.recording.is_none() || trace.returns != Returns::Explicit || !waits {
             return locks;
         }
-        let mut candidates = candidates::collect(trace, next);
+        let calls = Calls::of(trace, structures);
+        let mut candidates = candidates::collect(trace, next, &calls);
         candidates.retain(|uses| {
             let mut known = structures.iter().map(|structure| structure.object);
             known.all(|object| object != uses.waits[0].futex)
         });
-        if candidates.is_empty() {
-            return locks;
-        }
-        let mut events = vec![Vec::new(); trace.threads.len()];
-        for (number, event) in (0..).zip(&trace.events) {
-            events[trace.call(event).thread.index()].push(number);
-        }
         for uses in candidates {
-            let Some(lock) = hypothesis::test(&uses, trace, &events) else {
+            let Some(lock) = hypothesis::test(&uses, trace, &calls) else {
                 continue;
             };
             let futex = uses.waits[0].futex;
@@ -105,21 +97,27 @@ impl FutexLocks {
                 waits: (uses.waits.len() + uses.in_vain.len()) as u64,
                 given_up: 0,
             });
-            locks.add(trace, &uses, (id, &lock));
+            locks.add(&calls, trace, &uses, (id, &lock));
         }
         locks
     }
 
-    fn add(&mut self, trace: &Trace, uses: &Uses, (id, lock): (ObjectId, &Lock)) {
+    fn add(
+        &mut self,
+        calls: &Calls<'_>,
+        trace: &Trace,
+        uses: &Uses,
+        (id, lock): (ObjectId, &Lock),
+    ) {
         let cpu = |event: u32| cpu(trace, event);
         let (known, section) = (&lock.after_waits, lock.section);
         self.in_vain
             .extend(uses.in_vain.iter().map(|wait| wait.event));
         for wait in &uses.waits {
             self.of.insert(wait.event, id);
-            if !known.contains(&wait.after) {
-                let at = (cpu(wait.back) + section).min(cpu(wait.after));
-                let within = self.within.entry(wait.after).or_default();
+            if !known.contains(&wait.wake) {
+                let at = (cpu(wait.back) + section).min(cpu(wait.next));
+                let within = self.within.entry(wait.next).or_default();
                 within.push((at, Change::GivenUp(id)));
             }
         }
@@ -127,12 +125,8 @@ impl FutexLocks {
             self.of.insert(wake.event, id);
             if !known.contains(&wake.event) {
                 let at = cpu(wake.event).saturating_sub(section);
-                let at = if wake.before == NONE {
-                    at
-                } else {
-                    at.max(cpu(wake.before))
-                };
-                let within = self.within.entry(wake.event).or_default();
+                let (event, at) = calls.at_work(wake.event, &uses.futexes, at);
+                let within = self.within.entry(event).or_default();
                 within.push((at, Change::Taken(id)));
             }
         }

@@ -323,7 +323,11 @@ fn counted(program: &LaidOut<'_>, takes: &Takes, thread: ThreadId) -> Option<usi
             .filter(|action| {
                 !matches!(
                     action,
-                    Action::Pass | Action::Rouse(_) | Action::Delay(_) | Action::Terminate
+                    Action::Pass
+                        | Action::Rouse(_)
+                        | Action::Linger
+                        | Action::Delay(_)
+                        | Action::Terminate
                 )
             })
             .collect()

@@ -12,14 +12,14 @@ pub(super) fn of(operations: &Operations, range: RangeInclusive<u32>) -> Option<
     let mut pieces = Vec::new();
     for position in range {
         let action = operations.action(position);
-        if held == 0 && !matches!(action, Action::Rouse(_)) {
+        if held == 0 && !matches!(action, Action::Rouse(_) | Action::Linger) {
             pieces.push(position);
         }
         match action {
             Action::Lock(_) | Action::ReadLock(_) | Action::WriteLock(_) => held += 1,
             // What it had taken before is no section of these.
             Action::Unlock(_) | Action::RwUnlock(_) => held = held.saturating_sub(1),
-            Action::Pass | Action::Rouse(_) => {}
+            Action::Pass | Action::Rouse(_) | Action::Linger => {}
             _ if position == last => {}
             _ => return None,
         }

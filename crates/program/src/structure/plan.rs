@@ -15,6 +15,8 @@ use crate::lower::NONE;
 pub(crate) enum Role {
     /// Nothing: its work belongs to what follows.
     Nothing,
+    /// Nothing: the thread looked again whether it had to wait, since the time of its wait had run out.
+    LookAgain,
     /// The thread first takes what the section is about, then does what the event says: lock.
     TakeFirst(Vec<Need>),
     /// The end of a wait: the thread takes what it waited for, then locks the mutex, which it did not do before.
@@ -273,11 +275,24 @@ impl Plan {
         if section.held != section.lock {
             self.silence(section.held);
         }
+        self.silence_waits(section);
+    }
+
+    /// A section's waits are nothing.
+    fn silence_waits(&mut self, section: &Section) {
         for &(wait, back) in &section.waits {
             self.silence(wait);
             if back != NONE {
                 self.silence(back);
             }
+        }
+        if !section.looks {
+            return;
+        }
+        let waits = section.waits.iter().flat_map(|&(wait, back)| [wait, back]);
+        let again = waits.skip(1).filter(|&event| event != NONE);
+        for event in again.chain(section.looked.iter().copied()) {
+            self.roles.insert(event, Role::LookAgain);
         }
     }
 
@@ -484,16 +499,9 @@ impl Plan {
             after.1.extend(needs);
             return;
         };
-        let mut gifts = Some(gifts);
-        for &(wait, back) in &section.waits {
-            if let Some(gifts) = gifts.take() {
-                self.roles.insert(wait, Role::GiveUp { mutex, gifts });
-            } else {
-                self.silence(wait);
-            }
-            if back != NONE {
-                self.silence(back);
-            }
+        self.silence_waits(section);
+        if let Some(&(first, _)) = section.waits.first() {
+            self.roles.insert(first, Role::GiveUp { mutex, gifts });
         }
         if last != NONE {
             self.roles.insert(last, Role::TakeAndLock { needs, mutex });
@@ -503,14 +511,9 @@ impl Plan {
     /// A section's wait is an arrival at a barrier, after which it does not hold the mutex.
     pub(super) fn arrive(&mut self, section: &Section, barrier: ObjectId) {
         let mutex = section.mutex;
-        for (index, &(wait, back)) in section.waits.iter().enumerate() {
-            let role = if index == 0 {
-                Role::Arrive { barrier, mutex }
-            } else {
-                Role::Nothing
-            };
-            self.roles.insert(wait, role);
-            self.roles.insert(back, Role::Nothing);
+        self.silence_waits(section);
+        if let Some(&(first, _)) = section.waits.first() {
+            self.roles.insert(first, Role::Arrive { barrier, mutex });
         }
         self.roles.insert(section.unlock, Role::Nothing);
     }

@@ -129,9 +129,9 @@ fn steps<'a>(uses: &Uses<'a>) -> Vec<(u32, Step<'a>)> {
         if uses.is_waiting_site(section) {
             let waits = section.waits.iter();
             steps.extend(waits.map(|&(wait, _)| (wait, Step::Wait(section))));
-            let back = section.waits.last().map_or(section.held, |&(_, back)| back);
-            if back != NONE {
-                steps.push((back, Step::Look(section)));
+            let went_on = section.went_on();
+            if went_on != NONE {
+                steps.push((went_on, Step::Look(section)));
             }
         }
         if uses.signal(section).is_some()

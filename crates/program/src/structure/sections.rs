@@ -26,14 +26,21 @@ pub(super) struct Section {
     pub unlock: u32,
     /// The condition variable that was waited on; the first, where there were several.
     pub waited: Option<ObjectId>,
-    /// The waits, each with the event of its return ([`NONE`] where it never came back).
+    /// The waits, each with the event of its return ([`NONE`] where it never came back). Where the thread then only unlocked the mutex to lock it again
+    /// and look again, the event by which it was held again.
     pub waits: Vec<(u32, u32)>,
+    /// The events from such a return until the mutex was held again.
+    pub looked: Vec<u32>,
     /// The signals and broadcasts made in it, or after it and before the next: condition variable, event, whether it was a broadcast.
     pub signals: Vec<(ObjectId, u32, bool)>,
     /// How many there were, one after the other, of which one record tells; none of them waited.
     pub times: u64,
-    /// Whether the time of its last wait ran out: it went on because it had become what it waited for, or gave up.
+    /// Whether the time of some wait ran out, after which it waited again.
+    pub looks: bool,
+    /// Whether the time of its last wait ran out, and it gave up; or, in a listing by hand, went on because it had become what it waited for.
     pub ran_out: bool,
+    /// Where nobody woke it from its last wait, but what it waited for was told about then: its thread's next event, before which it knew.
+    pub until: Option<u32>,
     /// How often it worked after a wait, and then waited again, holding the mutex all the while.
     pub works: u32,
     /// Whether something happened that no hypothesis is about: a wait failed, there were several condition variables, or it waited for several
@@ -45,6 +52,12 @@ impl Section {
     /// Returns the number of its thread.
     pub fn thread(&self, trace: &Trace) -> u32 {
         trace.call(&trace.events[self.lock as usize]).thread.0
+    }
+
+    /// Returns the event by which it had what it looked for: [`NONE`] where that never came.
+    pub fn went_on(&self) -> u32 {
+        let back = || self.waits.last().map_or(self.held, |&(_, back)| back);
+        self.until.unwrap_or_else(back)
     }
 
     /// Returns when it tells what it did, by one of its signals where it makes one; `None` where it did not come to that.
@@ -70,6 +83,7 @@ pub(super) struct Sections {
     unawaited: BTreeSet<ObjectId>,
     /// Condition variables that are used with several mutexes.
     ambiguous: BTreeSet<ObjectId>,
+    is_recording: bool,
     next: Rc<Following>,
 }
 
@@ -209,9 +223,13 @@ impl Sections {
         if self.ambiguous.contains(&cond) {
             return None;
         }
+        // What one waited for that gave up is of no use to others.
+        let gave_up =
+            |section: &&Section| self.is_recording && section.ran_out && section.signals.is_empty();
         let of_mutex = || {
             let positions = self.of_mutex.get(&mutex).into_iter().flatten();
-            positions.map(|&position| &self.all[position as usize])
+            let sections = positions.map(|&position| &self.all[position as usize]);
+            sections.filter(|section| !gave_up(section))
         };
         let mut uses = Uses {
             cond,
@@ -417,6 +435,7 @@ impl<'t> Collector<'t> {
                 mutex_of,
                 unawaited: unawaited.into_keys().collect(),
                 ambiguous,
+                is_recording: trace.recording.is_some(),
                 next: Rc::clone(next),
             },
         }
@@ -473,6 +492,7 @@ impl<'t> Collector<'t> {
                     section.odd |= odd
                         || section.waited.is_some_and(|other| other != cond)
                         || section.works >= WORKS;
+                    section.looks |= section.ran_out;
                     section.ran_out = ran_out;
                     section.waited.get_or_insert(cond);
                     section.waits.push((index, back.unwrap_or(NONE)));
@@ -526,6 +546,19 @@ impl<'t> Collector<'t> {
             *depth += 1;
             return;
         }
+        if let Some(position) = self.looked_before(lock, thread, mutex, site) {
+            let section = &mut self.sections.all[position];
+            if let Some((_, back)) = section.waits.last_mut() {
+                section.looked.extend([*back, section.unlock]);
+                section.looked.extend((lock != held).then_some(lock));
+                *back = held;
+            }
+            section.unlock = NONE;
+            section.looks = true;
+            self.open[thread].push((position, 1));
+            return;
+        }
+        let sections = &self.sections.all;
         self.open[thread].push((sections.len(), 1));
         self.sections.all.push(Section {
             mutex,
@@ -535,12 +568,37 @@ impl<'t> Collector<'t> {
             unlock: NONE,
             waited: None,
             waits: Vec::new(),
+            looked: Vec::new(),
             signals: Vec::new(),
             times: 1,
+            looks: false,
             ran_out: false,
+            until: None,
             works: 0,
             odd: false,
         });
+    }
+
+    /// Returns the section that a thread only ended to begin it anew, at the same place: the time of its wait had run out, and it looked whether it had
+    /// to wait again.
+    fn looked_before(
+        &self,
+        lock: u32,
+        thread: usize,
+        mutex: ObjectId,
+        site: Option<SiteId>,
+    ) -> Option<usize> {
+        let position = *self.latest.get(&(thread, mutex))?;
+        let section = &self.sections.all[position];
+        let cpu = |event: u32| Some(self.trace.events.get(event as usize)?.cpu()?.0);
+        let is_same = self.trace.recording.is_some()
+            && section.ran_out
+            && section.site == site
+            && section.signals.is_empty()
+            && self.sections.next.after(section.unlock as usize) == lock;
+        let &(_, back) = section.waits.last().filter(|_| is_same)?;
+        let worked = cpu(lock)?.saturating_sub(cpu(back)?);
+        (worked <= SPIN).then_some(position)
     }
 
     fn unlock(&mut self, index: u32, thread: usize, mutex: ObjectId) {
@@ -571,8 +629,40 @@ impl<'t> Collector<'t> {
         Some(&mut sections[position])
     }
 
+    /// Of the sections whose last wait's time ran out, finds those that went on all the same because somebody told them before their threads did anything
+    /// else.
+    fn tell_who_gave_up(&mut self) {
+        let sections = &mut self.sections;
+        if self.trace.recording.is_none() || !sections.all.iter().any(|section| section.ran_out) {
+            return;
+        }
+        let mut told: BTreeMap<ObjectId, BTreeSet<u32>> = BTreeMap::new();
+        let signals = sections.all.iter().flat_map(|section| &section.signals);
+        let bare = sections.bare.iter();
+        let bare = bare.flat_map(|(&cond, all)| all.iter().map(move |&(event, _)| (cond, event)));
+        for (cond, event) in signals.map(|&(cond, event, _)| (cond, event)).chain(bare) {
+            told.entry(cond).or_default().insert(event);
+        }
+        let next = &sections.next;
+        for section in sections.all.iter_mut().filter(|section| section.ran_out) {
+            let told = section.waited.and_then(|cond| told.get(&cond));
+            let (Some(&(wait, _)), Some(told)) = (section.waits.last(), told) else {
+                continue;
+            };
+            let until = match section.unlock {
+                NONE => continue,
+                unlock => next.after(unlock as usize),
+            };
+            if told.range(wait..until).next().is_some() {
+                section.ran_out = false;
+                section.until = Some(until);
+            }
+        }
+    }
+
     /// Puts the sections into the order in which they began, and notes where those of each object are.
-    fn finish(self) -> Sections {
+    fn finish(mut self) -> Sections {
+        self.tell_who_gave_up();
         let mut sections = self.sections;
         sections.all.sort_by_key(|section| section.held);
         for (position, section) in (0..).zip(&sections.all) {

@@ -73,9 +73,9 @@ pub(super) fn steps<'a>(uses: &Uses<'a>) -> Vec<(u32, Step<'a>)> {
     for &section in &uses.sections {
         if uses.waits(section)
             && section.unlock != NONE
-            && let Some(&(wait, back)) = section.waits.last()
+            && let Some(&(wait, _)) = section.waits.last()
         {
-            steps.push((wait, Step::Wait(section, back)));
+            steps.push((wait, Step::Wait(section, section.went_on())));
         }
         for (event, all) in uses.signals(section) {
             let told = section.told_by(Some(event));

@@ -411,7 +411,10 @@ impl Part {
     }
 }
 
-/// Returns whether an operation's work may be shared out: what it takes to fall asleep and to wake up is none.
+/// Returns whether an operation's work may be shared out: what it takes to fall asleep and to wake up is none, nor is looking.
 fn is_work(operations: &Operations, operation: u32) -> bool {
-    !matches!(operations.action(operation), Action::Rouse(_))
+    !matches!(
+        operations.action(operation),
+        Action::Rouse(_) | Action::Linger
+    )
 }
