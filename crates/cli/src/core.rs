@@ -123,8 +123,12 @@ impl Study {
         lower: fn(&Trace) -> Program,
     ) -> anyhow::Result<Self> {
         if trace.events.is_empty() {
+            let why = trace
+                .warnings
+                .first()
+                .map_or_else(String::new, |why| format!(" ({why})"));
             bail!(
-                "{}: holds no events, so there is nothing to predict; record the program again and let it run longer",
+                "{}: holds no events{why}, so there is nothing to predict; record the program again and let it run longer",
                 trace.source
             );
         }

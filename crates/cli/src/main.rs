@@ -30,8 +30,7 @@ fn main() -> ExitCode {
     panic::set_hook(Box::new(|info| {
         output::note(format_args!(
             "foretrace: this is a bug in foretrace: {info}\n\
-             foretrace: please report it, with the command line, at {}/issues",
-            env!("CARGO_PKG_REPOSITORY")
+             foretrace: please report it to its developers, with the command line and these lines"
         ));
     }));
     let code = panic::catch_unwind(|| {

@@ -17,6 +17,12 @@ use crate::launch::system::may_access;
 #[error("nobody reads the standard output any more")]
 pub struct ClosedPipe;
 
+/// Says how many there are of something, whose plural ends with an s.
+pub fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 /// Writes to the standard output.
 ///
 /// # Errors

@@ -22,6 +22,7 @@ pub(crate) struct File {
 /// `[cpus]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[serde(expecting = "a table, [cpus]")]
 pub(crate) struct Cpus {
     pub count: Option<Spanned<Count>>,
     pub speeds: Option<Spanned<Vec<Speed>>>,
@@ -34,6 +35,7 @@ pub(crate) struct Cpus {
 /// `[[cpus.group]]`: CPUs that are alike.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table, [[cpus.group]]")]
 pub(crate) struct Group {
     pub count: Count,
     pub speed: Option<Speed>,
@@ -43,6 +45,7 @@ pub(crate) struct Group {
 /// `[cpus.smt]`: CPUs that share a core.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[serde(expecting = "a table, [cpus.smt]")]
 pub(crate) struct Smt {
     pub ways: Count,
     pub throughput: Throughput,
@@ -70,6 +73,7 @@ impl Smt {
 /// `[cpus.sockets]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table, [cpus.sockets]")]
 pub(crate) struct Sockets {
     pub count: Count,
     pub migration: Option<Time>,
@@ -78,6 +82,7 @@ pub(crate) struct Sockets {
 /// `[scheduler]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[serde(expecting = "a table, [scheduler]")]
 pub(crate) struct Scheduler {
     pub kind: Option<SchedulerName>,
     /// The quantum of round-robin is the same thing by its other name.
@@ -113,6 +118,7 @@ impl From<SchedulerName> for SchedulerKind {
 /// `[locks]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[serde(expecting = "a table, [locks]")]
 pub(crate) struct Locks {
     pub handover: Option<HandoverName>,
 }
@@ -137,6 +143,7 @@ impl From<HandoverName> for Handover {
 /// `[costs]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[serde(expecting = "a table, [costs]")]
 pub(crate) struct CostTable {
     pub wake_latency: Option<Time>,
     pub shallow_latency: Option<Time>,
@@ -157,6 +164,7 @@ pub(crate) struct CostTable {
 /// `[memory]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[serde(expecting = "a table, [memory]")]
 pub(crate) struct MemoryTable {
     pub bandwidth: Option<Bandwidth>,
     pub bound: Option<Share>,
@@ -166,6 +174,7 @@ pub(crate) struct MemoryTable {
 /// `[threads]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[serde(expecting = "a table, [threads]")]
 pub(crate) struct Threads {
     pub limit: Option<Count>,
 }
@@ -173,6 +182,7 @@ pub(crate) struct Threads {
 /// `[[thread]]`: what is said of the threads of a name, or of one by its number.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[serde(expecting = "a table, [[thread]]")]
 pub(crate) struct ThreadRule {
     pub name: Option<String>,
     pub number: Option<u32>,

@@ -277,7 +277,7 @@ pub struct RanksArgs {
     ///
     /// For programs that use threads within ranks (MPI with OpenMP). Each rank's threads are replayed on so many CPUs first, as if messages
     /// took no time, and then the ranks on the network.
-    #[arg(long, value_name = "N", requires = "network", value_parser = clap::value_parser!(u32).range(1..=i64::from(values::MOST_CPUS)))]
+    #[arg(long, value_name = "N", requires = "network", value_parser = values::one_count)]
     pub cpus_per_rank: Option<u32>,
 }
 
@@ -417,7 +417,7 @@ pub struct ExplainArgs {
     pub file: PathBuf,
     /// The number of CPUs of the predicted run [default: those that --machine has, else those the program was made to
     /// believe in, else one a thread]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(values::MOST_CPUS)))]
+    #[arg(long, value_name = "N", value_parser = values::one_count)]
     pub cpus: Option<u32>,
     #[command(flatten)]
     /// How to predict.
@@ -515,7 +515,7 @@ pub struct MachineArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "calibrate")]
     pub machine: Option<PathBuf>,
     /// The number of CPUs to show it for [default: those that the file says]
-    #[arg(long, value_name = "N", conflicts_with = "calibrate", value_parser = clap::value_parser!(u32).range(1..=i64::from(values::MOST_CPUS)))]
+    #[arg(long, value_name = "N", conflicts_with = "calibrate", value_parser = values::one_count)]
     pub cpus: Option<u32>,
     /// The file to write [default: the standard output]
     #[arg(short, long, value_name = "FILE")]
@@ -580,7 +580,7 @@ pub struct ExportArgs {
     pub ranks: RanksArgs,
     /// The number of CPUs of the predicted run [default: those that --machine has, else those the program was made to
     /// believe in, else one a thread]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(values::MOST_CPUS)))]
+    #[arg(long, value_name = "N", value_parser = values::one_count)]
     pub cpus: Option<u32>,
     #[command(flatten)]
     /// How to predict.
@@ -598,7 +598,7 @@ Examples:
   foretrace view prog.ftrace
   foretrace view prog.ftrace --cpus 8 --model strict
   foretrace view before.ftrace after.ftrace
-  foretrace view saved.ftsched
+  foretrace view saved.fts
   foretrace view stencil.ftrace --network infiniband";
 
 /// Options of `view`.
@@ -609,7 +609,7 @@ pub struct ViewArgs {
     pub files: Vec<PathBuf>,
     /// The number of CPUs to begin with [default: those that --machine has, else those the program was made to believe in,
     /// else one a thread]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(values::MOST_CPUS)))]
+    #[arg(long, value_name = "N", value_parser = values::one_count)]
     pub cpus: Option<u32>,
     #[command(flatten)]
     /// How to predict.

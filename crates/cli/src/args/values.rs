@@ -105,12 +105,24 @@ fn push_part(part: &str, counts: &mut Vec<u32>) -> Result<(), String> {
     Ok(())
 }
 
+/// Reads one number of CPUs.
+pub fn one_count(text: &str) -> Result<u32, String> {
+    if text.contains([',', '.']) && text.parse::<CpuList>().is_ok() {
+        return Err("one number of CPUs is asked for here; write for instance 8".to_owned());
+    }
+    read_count(text, "8")
+}
+
 fn parse_count(text: &str) -> Result<u32, String> {
+    read_count(text, "1,2,4 or 1..16 or 1..64x2")
+}
+
+fn read_count(text: &str, example: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(count @ 1..=MOST_CPUS) => Ok(count),
         Ok(_) => Err(format!("{text} is not from 1 to {MOST_CPUS}")),
         Err(_) => Err(format!(
-            "`{text}` is not a number of CPUs; write for instance 1,2,4 or 1..16 or 1..64x2"
+            "`{text}` is not a number of CPUs; write for instance {example}"
         )),
     }
 }

@@ -24,9 +24,9 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Finish> {
     output::warn(&trace.warnings);
     core::save_trace(&trace, &output)?;
     output::note(format_args!(
-        "foretrace: {} events of {} threads: {}",
-        trace.events.len(),
-        trace.threads.len(),
+        "foretrace: {} of {}: {}",
+        output::counted(trace.events.len(), "event"),
+        output::counted(trace.threads.len(), "thread"),
         output.display()
     ));
     Ok(Finish::Fine)

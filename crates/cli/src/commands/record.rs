@@ -130,9 +130,9 @@ pub fn summarize(recorded: &Recorded, output: &Path) {
         ));
     }
     output::note(format_args!(
-        "foretrace: {} events of {} threads, {} of CPU time: {}",
-        recorded.trace.events.len(),
-        recorded.trace.threads.len(),
+        "foretrace: {} of {}, {} of CPU time: {}",
+        output::counted(recorded.trace.events.len(), "event"),
+        output::counted(recorded.trace.threads.len(), "thread"),
         recorded.trace.total_cpu(),
         output.display()
     ));

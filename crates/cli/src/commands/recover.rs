@@ -21,9 +21,9 @@ pub fn run(args: &RecoverArgs) -> anyhow::Result<Finish> {
     output::warn(&trace.warnings);
     core::save_trace(&trace, &file)?;
     output::note(format_args!(
-        "foretrace: {} events of {} threads: {}\nforetrace: {} is not needed any more, unless the program still runs",
-        trace.events.len(),
-        trace.threads.len(),
+        "foretrace: {} of {}: {}\nforetrace: {} is not needed any more, unless the program still runs",
+        output::counted(trace.events.len(), "event"),
+        output::counted(trace.threads.len(), "thread"),
         file.display(),
         args.journal.display()
     ));

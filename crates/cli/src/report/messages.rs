@@ -91,9 +91,15 @@ pub fn info(messages: &Messages) -> String {
         source(messages),
         ranks(messages)
     );
+    // A prediction counts those, too, of which collectives are made.
+    let sent = if counts.collectives.is_empty() {
+        "messages"
+    } else {
+        "messages beside collectives"
+    };
     let mut rows = vec![
         ["operations".to_owned(), counts.operations.to_string()],
-        ["messages".to_owned(), counts.messages.to_string()],
+        [sent.to_owned(), counts.messages.to_string()],
         ["bytes in messages".to_owned(), counts.bytes.to_string()],
         [
             "receives from anybody".to_owned(),

@@ -25,7 +25,7 @@ use crate::{
     commands::default_cpus,
     core::{self, Study},
     explaining::explain,
-    failure,
+    failure, output,
     report::machine,
 };
 
@@ -201,10 +201,10 @@ fn summary(trace: &Trace) -> String {
         .as_ref()
         .map(|recording| recording.command.join(" "));
     let counts = format!(
-        "{} events of {} threads, {} objects",
-        trace.events.len(),
-        trace.threads.len(),
-        trace.objects.len()
+        "{} of {}, {}",
+        output::counted(trace.events.len(), "event"),
+        output::counted(trace.threads.len(), "thread"),
+        output::counted(trace.objects.len(), "object")
     );
     match command {
         Some(command) => format!("{command}: {counts}"),
