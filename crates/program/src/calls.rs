@@ -226,8 +226,7 @@ impl Lowering<'_> {
         if let OpenKind::Token(semaphore) = kind
             && !self.is_explicit()
         {
-            let back = self.next.after(index);
-            self.logs[semaphore.index()].semaphore().wait(at, back);
+            self.logs[semaphore.index()].semaphore().wait(at);
         }
         self.set_open(at, kind);
     }
@@ -289,6 +288,16 @@ impl Lowering<'_> {
                 .awaited(iteration)
                 .is_some(),
             OpenKind::Wait(..) => true,
+        }
+    }
+
+    /// Returns whether an open call of a listing has a token that came to another first, as this one is back and that one is not.
+    pub fn has_anothers_token(&mut self, open: Open) -> bool {
+        match open.kind {
+            OpenKind::Token(semaphore) if !self.is_explicit() => {
+                self.logs[semaphore.index()].semaphore().has_unclaimed()
+            }
+            _ => false,
         }
     }
 

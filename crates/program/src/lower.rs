@@ -388,7 +388,10 @@ impl<'t> Lowering<'t> {
             self.work.set_left(0);
         }
         if let Some(open) = open {
-            if call.operation == Call::Terminate && !self.can_have_come_back(open) {
+            let is_back = call.operation != Call::Terminate
+                || self.can_have_come_back(open)
+                || self.has_anothers_token(open);
+            if !is_back {
                 self.never_came_back(open);
             } else {
                 self.came_back(open);

@@ -592,3 +592,21 @@ fn what_a_thread_does_whenever_its_time_runs_out_is_done_while_others_work() {
     // It has looked ten times by then, and does not have to do so again.
     assert_eq!(ends_at_no_cost(&text), [10_000_000, 10_000_000]);
 }
+
+#[test]
+fn tokens_go_to_those_that_wait_as_they_came_in_every_model() {
+    // T3 asks for a token of s at 3, T1 at 5: that of 8 is T3's, which comes back later only since T2 goes before it.
+    let rows = "semaphore s 0\nsemaphore g1 0\nsemaphore g2 0\nprocess M priority 5\nprocess T1 priority 4\n\
+                process T2 priority 3\nprocess T3 priority 2\nprocess T4 priority 1\n0 M create T1\n0 M create T2\n\
+                0 M create T3\n0 M create T4\n0 M join T1\n1 T1 sem_wait g1\n2 T2 sem_wait g2\n3 T3 sem_wait s\n\
+                4 T4 sem_post g1\n5 T1 sem_wait s\n6 T4 sem_post g2\n8 T2 sem_post s\n13 T2 sem_post s\n14 T1 terminate\n\
+                14 M join T2\n15 T2 terminate\n15 M join T3\n16 T3 terminate\n16 M join T4\n17 T4 terminate\n17 M terminate\n";
+    for model in [
+        ModelKind::Direct,
+        ModelKind::ClientServer,
+        ModelKind::Strict,
+    ] {
+        assert_eq!(ends(rows, 1, model), [17, 14, 15, 16, 17], "{model:?}");
+        assert_eq!(ends(rows, 2, model)[1..4], [11, 11, 6], "{model:?}");
+    }
+}
