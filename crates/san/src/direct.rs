@@ -27,7 +27,9 @@ pub fn stationary(rates: &mut [f64], states: usize) -> Vec<f64> {
         }
     }
     let mut distribution = vec![0.0; n];
-    distribution[0] = 1.0;
+    if let Some(first) = distribution.first_mut() {
+        *first = 1.0;
+    }
     for state in 1..n {
         distribution[state] = (0..state)
             .map(|from| distribution[from] * rates[from * n + state])

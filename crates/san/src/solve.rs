@@ -4,11 +4,11 @@ use crate::{
     chain::{BYTES_PER_ARC, BYTES_PER_STATE, Chain},
     classes,
     descriptor::{self, Descriptor},
-    error::{Bytes, SanError},
+    error::{Bytes, Place, SanError},
     expectation,
     generator::Partition,
     lump,
-    model::{Family, Model},
+    model::{Event, Family, Model},
     reach,
     space::Space,
     stationary::{self, Balance, Goal, Iteration, Stationary, Watch},
@@ -322,6 +322,9 @@ fn without_matrix(
 }
 
 fn check(model: &Model, found: &Stationary, options: &Options) -> Result<(), SanError> {
+    if !found.is_sound() {
+        return Err(out_of_range(model));
+    }
     if found.converged {
         return Ok(());
     }
@@ -333,4 +336,29 @@ fn check(model: &Model, found: &Stationary, options: &Options) -> Result<(), San
         iterations: found.iterations,
         wanted: options.tolerance,
     })
+}
+
+/// Names the slowest and the fastest event, by their rates at the start where these depend on the state.
+fn out_of_range(model: &Model) -> SanError {
+    let start = model.initial();
+    let events = model.events.iter();
+    let rated = events.map(|event| (event.rate.value(&start), event));
+    let mut rated: Vec<_> = rated.filter(|(rate, _)| *rate > 0.0).collect();
+    rated.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let named = |found: Option<&(f64, &Event)>| {
+        found.map_or_else(
+            || ("0".to_owned(), "none".to_owned(), Place::default()),
+            |(rate, event)| (format!("{rate:.1e}"), event.name.clone(), event.rate_at),
+        )
+    };
+    let (slow, slow_event, _) = named(rated.first());
+    let (fast, fast_event, at) = named(rated.last());
+    SanError::OutOfRange {
+        file: model.file.clone(),
+        at,
+        slow,
+        slow_event,
+        fast,
+        fast_event,
+    }
 }

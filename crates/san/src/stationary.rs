@@ -47,6 +47,17 @@ pub struct Stationary {
     pub converged: bool,
 }
 
+impl Stationary {
+    /// Returns whether it is a distribution at all: rates that differ by too much leave no numbers.
+    pub fn is_sound(&self) -> bool {
+        let sum: f64 = self.distribution.iter().sum();
+        self.residual_sum.is_finite() && (sum - 1.0).abs() < WHOLE
+    }
+}
+
+/// As far as the sum of all probabilities may be off 1: more than rounding makes of it.
+const WHOLE: f64 = 1e-6;
+
 /// How a distribution is improved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Iteration {
@@ -208,6 +219,10 @@ fn iterate<G: Generator>(
             };
         }
         best = best.min(residual);
+        if !residual.is_finite() {
+            // Nothing that is computed from this is a number.
+            break;
+        }
         if balance.reaches(goal, 1.0)
             || (without_progress >= STUCK && balance.reaches(goal, ROUNDING_LEFT))
         {

@@ -139,3 +139,34 @@ fn figure_1_needs_no_reachability_function() {
         5.0
     );
 }
+
+#[test]
+fn rates_that_differ_by_too_much_are_refused_by_their_events() {
+    for (text, values) in [
+        (ASYNC, "TP=1e308"),
+        (ASYNC, "CM=1e308"),
+        (ASYNC, "ER=1e308"),
+        (ASYNC, "N=3 K=5 TT=1e-200"),
+        (ASYNC, "N=3 K=5 TP=1e305"),
+        (SYNC, "CM=1e308"),
+    ] {
+        let source = Source::read(text, "m.san").unwrap();
+        let model = source.model(&parameters(values)).unwrap();
+        match solve(&model, &Options::default()) {
+            Ok(found) => {
+                let sane = |value: f64| (-1e-9..=1e9).contains(&value);
+                assert!(
+                    found.results.iter().all(|(_, value)| sane(*value)),
+                    "{values}: {found:?}"
+                );
+            }
+            Err(error) => {
+                let error = error.to_string();
+                assert!(
+                    error.contains("the rates differ by too much"),
+                    "{values}: {error}"
+                );
+            }
+        }
+    }
+}
