@@ -15,8 +15,9 @@ pub enum Expr {
     Count(Arc<[(u32, u16)]>),
     /// 1 where it is 0, else 0.
     Not(Box<Expr>),
-    /// A binary operation.
-    Binary(Operator, Box<Expr>, Box<Expr>),
+    /// Binary operations one after the other, from the left. However many there are, they are one level of nesting: models are
+    /// generated with sums of thousands of terms.
+    Chain(Box<Expr>, Vec<(Operator, Expr)>),
     /// A function of its arguments.
     Call(Function, Vec<Expr>),
 }
@@ -172,6 +173,32 @@ impl Function {
 }
 
 impl Expr {
+    /// Makes a binary operation.
+    #[must_use]
+    pub fn binary(operator: Operator, a: Self, b: Self) -> Self {
+        match a {
+            Self::Chain(first, mut rest) => {
+                rest.push((operator, b));
+                Self::Chain(first, rest)
+            }
+            first => Self::Chain(Box::new(first), vec![(operator, b)]),
+        }
+    }
+
+    /// Returns how many levels of it are within each other.
+    pub fn depth(&self) -> usize {
+        let inner = match self {
+            Self::Number(_) | Self::State(..) | Self::Is(..) | Self::Count(_) => 0,
+            Self::Not(inner) => inner.depth(),
+            Self::Chain(first, rest) => {
+                let rest = rest.iter().map(|(_, term)| term.depth());
+                rest.fold(first.depth(), usize::max)
+            }
+            Self::Call(_, arguments) => arguments.iter().map(Self::depth).max().unwrap_or(0),
+        };
+        inner + 1
+    }
+
     /// Returns the value in a global state: the local state of every automaton.
     pub fn value(&self, state: &[u16]) -> f64 {
         match self {
@@ -183,7 +210,13 @@ impl Expr {
                 inside.count() as f64
             }
             Self::Not(inner) => f64::from(u8::from(inner.value(state) == 0.0)),
-            Self::Binary(operator, a, b) => operator.apply(a.value(state), b.value(state)),
+            Self::Chain(first, rest) => {
+                let mut value = first.value(state);
+                for (operator, term) in rest {
+                    value = operator.apply(value, term.value(state));
+                }
+                value
+            }
             Self::Call(function, arguments) => function.apply(arguments, state),
         }
     }
@@ -201,7 +234,9 @@ impl Expr {
     pub fn folded(self) -> Self {
         let all_numbers = match &self {
             Self::Not(a) => a.constant().is_some(),
-            Self::Binary(_, a, b) => a.constant().is_some() && b.constant().is_some(),
+            Self::Chain(first, rest) => {
+                first.constant().is_some() && rest.iter().all(|(_, b)| b.constant().is_some())
+            }
             Self::Call(_, arguments) => arguments.iter().all(|a| a.constant().is_some()),
             Self::Count(of) => of.is_empty(),
             _ => false,
@@ -220,9 +255,11 @@ impl Expr {
             Self::State(automaton, _) | Self::Is(automaton, _) => into.push(*automaton),
             Self::Count(of) => into.extend(of.iter().map(|(automaton, _)| *automaton)),
             Self::Not(inner) => inner.automata(into),
-            Self::Binary(_, a, b) => {
-                a.automata(into);
-                b.automata(into);
+            Self::Chain(first, rest) => {
+                first.automata(into);
+                for (_, term) in rest {
+                    term.automata(into);
+                }
             }
             Self::Call(_, arguments) => {
                 for argument in arguments {
@@ -250,19 +287,7 @@ impl Expr {
                 text
             }
             Self::Not(inner) => format!("!({})", inner.canonical(rename)),
-            Self::Binary(operator, ..) if operator.commutes() => {
-                let mut terms = Vec::new();
-                self.terms(*operator, rename, &mut terms);
-                terms.sort_unstable();
-                format!("{operator:?}({})", terms.join(","))
-            }
-            Self::Binary(operator, a, b) => {
-                format!(
-                    "{operator:?}({};{})",
-                    a.canonical(rename),
-                    b.canonical(rename)
-                )
-            }
+            Self::Chain(first, rest) => chain_text(first, rest, rename),
             Self::Call(function, arguments) => {
                 let mut terms: Vec<String> =
                     arguments.iter().map(|a| a.canonical(rename)).collect();
@@ -277,13 +302,46 @@ impl Expr {
     /// Collects the terms of a chain of one operator.
     fn terms(&self, chain: Operator, rename: &dyn Fn(u32) -> u32, into: &mut Vec<String>) {
         match self {
-            Self::Binary(operator, a, b) if *operator == chain => {
-                a.terms(chain, rename, into);
-                b.terms(chain, rename, into);
+            Self::Chain(first, rest) if rest.last().is_some_and(|(last, _)| *last == chain) => {
+                let before = rest.iter().rposition(|(operator, _)| *operator != chain);
+                let (left, same) = rest.split_at(before.map_or(0, |last| last + 1));
+                if left.is_empty() {
+                    first.terms(chain, rename, into);
+                } else {
+                    into.push(chain_text(first, left, rename));
+                }
+                for (_, term) in same {
+                    term.terms(chain, rename, into);
+                }
             }
             _ => into.push(self.canonical(rename)),
         }
     }
+}
+
+/// Returns the text of a chain: the terms of each operator that may be exchanged are sorted.
+fn chain_text(first: &Expr, rest: &[(Operator, Expr)], rename: &dyn Fn(u32) -> u32) -> String {
+    let mut left = None;
+    for run in rest.chunk_by(|(a, _), (b, _)| a == b) {
+        let operator = run[0].0;
+        let mut terms = Vec::new();
+        match left.take() {
+            Some(text) => terms.push(text),
+            None if operator.commutes() => first.terms(operator, rename, &mut terms),
+            None => terms.push(first.canonical(rename)),
+        }
+        if operator.commutes() {
+            for (_, term) in run {
+                term.terms(operator, rename, &mut terms);
+            }
+            terms.sort_unstable();
+            left = Some(format!("{operator:?}({})", terms.join(",")));
+        } else {
+            terms.extend(run.iter().map(|(_, term)| term.canonical(rename)));
+            left = Some(format!("{operator:?}({})", terms.join(";")));
+        }
+    }
+    left.unwrap_or_else(|| first.canonical(rename))
 }
 
 #[cfg(test)]
@@ -291,7 +349,7 @@ mod tests {
     use super::*;
 
     fn sum(a: Expr, b: Expr) -> Expr {
-        Expr::Binary(Operator::Add, Box::new(a), Box::new(b))
+        Expr::binary(Operator::Add, a, b)
     }
 
     #[test]
@@ -315,11 +373,7 @@ mod tests {
         let state = [2, 0, 2];
         let count = Expr::Count(vec![(0, 2), (1, 2), (2, 2)].into());
         assert_eq!(count.value(&state), 2.0);
-        let none = Expr::Binary(
-            Operator::Equal,
-            Box::new(count),
-            Box::new(Expr::Number(0.0)),
-        );
+        let none = Expr::binary(Operator::Equal, count, Expr::Number(0.0));
         assert_eq!(none.value(&state), 0.0);
         assert_eq!(Expr::Not(Box::new(none)).value(&state), 1.0);
     }

@@ -368,3 +368,44 @@ result mean = st Queue;
     assert!((found.results[0].1 - 0.05).abs() < 1e-9, "{found:?}");
     assert!((found.results[1].1 - 19.0).abs() < 1e-6, "{found:?}");
 }
+
+#[test]
+fn sums_of_any_length_are_computed_and_nesting_without_end_is_refused() {
+    for (operator, factor) in [("+", 10_000.0), ("*", 1.0), ("&&", 1.0)] {
+        let ones = vec!["1"; 10_000].join(operator);
+        let states = vec!["(st Machine == up)"; 10_000].join(operator);
+        let text = changed(
+            "fails;\nevent repair",
+            &format!("fails * ({ones});\nevent repair"),
+        );
+        let text = format!("{text}result all = {states};\n");
+        let found = solved(&text, &Options::default()).unwrap();
+        let working = 2.0 / (2.0 + 0.5 * factor);
+        assert!((found.results[0].1 - working).abs() < 1e-12, "{operator}");
+        let all = working * factor;
+        assert!((found.results[1].1 - all).abs() < 1e-9, "{operator}");
+    }
+    for descending in [true, false] {
+        let mut text = GOOD.to_owned();
+        for number in 0..5000 {
+            let (from, to) = if descending {
+                (number, number + 1)
+            } else {
+                (number + 1, number)
+            };
+            text += &format!("let x{from} = 1 - x{to} * st B;\n");
+        }
+        text += if descending {
+            "let x5000 = 1;\n"
+        } else {
+            "let x0 = 1;\n"
+        };
+        text += "event e rate x1;\nautomaton B { state 0 { e -> 1; } state 1 { e -> 0; } }\nresult deep = x4999 + x1;\n";
+        let error = wrong(&text);
+        assert!(
+            error.contains("expressions nest no deeper than 200"),
+            "{error}"
+        );
+        assert!(error.starts_with("m.san, line "), "{error}");
+    }
+}

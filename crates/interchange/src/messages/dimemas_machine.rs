@@ -44,7 +44,21 @@ impl Record<'_> {
         )]
         self.number(index).map(|number| number as u32)
     }
+
+    /// Checks a number of nodes, or that of one.
+    fn node(&self, number: u32) -> Result<u32, Error> {
+        if number <= MOST_NODES {
+            return Ok(number);
+        }
+        Err(self.at.error(
+            format!("{MOST_NODES} nodes at most"),
+            "leave out those that no task is mapped to",
+        ))
+    }
 }
+
+/// As many nodes as are told apart: as many as there may be tasks.
+const MOST_NODES: u32 = 1 << 20;
 
 /// Reads a configuration.
 pub(super) fn import(bytes: &[u8], source: &str) -> Result<Description, Error> {
@@ -82,7 +96,9 @@ pub(super) fn import(bytes: &[u8], source: &str) -> Result<Description, Error> {
             }
             "multi node information" => {
                 let found = node_of(&record, 4)?;
-                speeds.extend(vec![found.2; record.count(1)? as usize]);
+                let count = record.node(record.count(1)?)? as usize;
+                record.node((speeds.len() + count).try_into().unwrap_or(u32::MAX))?;
+                speeds.resize(speeds.len() + count, found.2);
                 node.get_or_insert(found);
             }
             "node information" => {
@@ -154,7 +170,7 @@ fn node_of(record: &Record<'_>, speed: usize) -> Result<(Wire, Wire, f64), Error
 fn mapping(record: &Record<'_>, nodes: &mut Nodes) -> Result<(), Error> {
     let numbers = record.fields.len();
     nodes.mapping = (3..numbers)
-        .map(|index| record.count(index))
+        .map(|index| record.node(record.count(index)?))
         .collect::<Result<_, _>>()?;
     Ok(())
 }

@@ -29,15 +29,18 @@ impl Reader<'_> {
         let Some(operators) = LEVELS.get(level) else {
             return self.unary(depth);
         };
-        let mut left = self.level(level + 1, depth)?;
+        let first = self.level(level + 1, depth)?;
+        let mut rest = Vec::new();
         while let Some(operator) = self.one_of(operators) {
-            let right = self.level(level + 1, depth)?;
-            left = Formula {
-                at: left.at,
-                term: Term::Binary(operator, Box::new(left), Box::new(right)),
-            };
+            rest.push((operator, self.level(level + 1, depth)?));
         }
-        Ok(left)
+        if rest.is_empty() {
+            return Ok(first);
+        }
+        Ok(Formula {
+            at: first.at,
+            term: Term::Chain(Box::new(first), rest),
+        })
     }
 
     fn one_of(&mut self, operators: &[&'static str]) -> Option<&'static str> {
@@ -62,7 +65,7 @@ impl Reader<'_> {
             let base = self.primary(depth)?;
             if self.mark_if("^") {
                 let exponent = self.unary(depth + 1)?;
-                Term::Binary("^", Box::new(base), Box::new(exponent))
+                Term::Chain(Box::new(base), vec![("^", exponent)])
             } else {
                 return Ok(base);
             }

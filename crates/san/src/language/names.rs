@@ -1,6 +1,9 @@
 //! What names stand for, and from formulas to expressions.
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+};
 
 use super::syntax::{AutomatonRef, Formula, Indices, Range, Term};
 use crate::{
@@ -11,6 +14,18 @@ use crate::{
 
 /// As many terms as a `sum` or `prod` may have.
 const MOST_TERMS: i64 = 100_000;
+
+/// Levels of expressions within each other, with what the `let`s in them stand for: far from the end of the stack.
+const DEEPEST: usize = 200;
+
+fn too_deep(at: Place) -> Problem {
+    Problem::new(
+        at,
+        format!(
+            "expressions nest no deeper than {DEEPEST}, with what the `let`s stand for that they name; sums and products in a row              are one level"
+        ),
+    )
+}
 
 /// What names stand for.
 #[derive(Default)]
@@ -24,6 +39,8 @@ pub(super) struct Names<'a> {
     pub values: Vec<Option<std::sync::Arc<[f64]>>>,
     /// What `let` names were found to stand for; `None` while one is looked into.
     known: RefCell<BTreeMap<String, Option<Expr>>>,
+    /// How many formulas are being looked into within each other.
+    depth: Cell<usize>,
 }
 
 /// Several of a kind, numbered.
@@ -76,6 +93,17 @@ impl Declared {
 impl Names<'_> {
     /// Returns what a formula stands for.
     pub fn expr(&self, formula: &Formula, variables: &Variables<'_>) -> Result<Expr, Problem> {
+        let depth = self.depth.get();
+        if depth > DEEPEST {
+            return Err(too_deep(formula.at));
+        }
+        self.depth.set(depth + 1);
+        let expr = self.expr_within(formula, variables);
+        self.depth.set(depth);
+        expr
+    }
+
+    fn expr_within(&self, formula: &Formula, variables: &Variables<'_>) -> Result<Expr, Problem> {
         let boxed = |inner: &Formula| self.expr(inner, variables).map(Box::new);
         let expr = match &formula.term {
             Term::Number(number) => Expr::Number(*number),
@@ -83,21 +111,12 @@ impl Names<'_> {
             Term::State(of) => self.state(of, variables)?,
             Term::Count { of, state } => self.count(of, state, variables)?,
             Term::Not(inner) => Expr::Not(boxed(inner)?),
-            Term::Minus(inner) => Expr::Binary(
+            Term::Minus(inner) => Expr::binary(
                 Operator::Subtract,
-                Box::new(Expr::Number(0.0)),
-                boxed(inner)?,
+                Expr::Number(0.0),
+                self.expr(inner, variables)?,
             ),
-            Term::Binary(written, a, b) => {
-                if let Some(comparison) = self.state_comparison(written, a, b, variables)? {
-                    comparison
-                } else {
-                    let operator = Operator::written(written).ok_or_else(|| {
-                        Problem::new(formula.at, format!("there is no operator `{written}`"))
-                    })?;
-                    Expr::Binary(operator, boxed(a)?, boxed(b)?)
-                }
-            }
+            Term::Chain(first, rest) => self.chain(first, rest, variables)?,
             Term::Call(name, arguments) => self.call(name, formula.at, arguments, variables)?,
             Term::Fold {
                 product,
@@ -107,6 +126,31 @@ impl Names<'_> {
             } => self.fold(*product, &variable.text, range, body, variables)?,
         };
         Ok(expr.folded())
+    }
+
+    /// Returns what operations one after the other stand for.
+    fn chain(
+        &self,
+        first: &Formula,
+        rest: &[(&'static str, Formula)],
+        variables: &Variables<'_>,
+    ) -> Result<Expr, Problem> {
+        let comparison = match rest.first() {
+            Some((written, b)) => self.state_comparison(written, first, b, variables)?,
+            None => None,
+        };
+        let (mut whole, rest) = match comparison {
+            Some(comparison) => (comparison, &rest[1..]),
+            None => (self.expr(first, variables)?, rest),
+        };
+        for (written, formula) in rest {
+            let operator = Operator::written(written).ok_or_else(|| {
+                Problem::new(formula.at, format!("there is no operator `{written}`"))
+            })?;
+            let term = self.expr(formula, variables)?;
+            whole = Expr::binary(operator, whole, term).folded();
+        }
+        Ok(whole)
     }
 
     /// Returns a number that is the same in all states.
@@ -178,7 +222,11 @@ impl Names<'_> {
             None => {}
         }
         self.known.borrow_mut().insert(name.to_owned(), None);
-        let value = self.expr(formula, &[]);
+        let value = self.expr(formula, &[]).and_then(|value| {
+            // It can go into others that are as deep again.
+            let fits = value.depth() <= DEEPEST;
+            fits.then_some(value).ok_or_else(|| too_deep(formula.at))
+        });
         let known = value.as_ref().ok().cloned();
         match known {
             Some(known) => self.known.borrow_mut().insert(name.to_owned(), Some(known)),
@@ -375,13 +423,13 @@ impl Names<'_> {
         let names = |automaton: u32| &self.all[automaton as usize].states;
         let both = names(a).iter().enumerate().filter_map(|(local, name)| {
             let other = names(b).iter().position(|state| state == name)?;
-            Some(Expr::Binary(
+            Some(Expr::binary(
                 Operator::And,
-                Box::new(Expr::Is(a, local as u16)),
-                Box::new(Expr::Is(b, other as u16)),
+                Expr::Is(a, local as u16),
+                Expr::Is(b, other as u16),
             ))
         });
-        both.reduce(|one, next| Expr::Binary(Operator::Or, Box::new(one), Box::new(next)))
+        both.reduce(|one, next| Expr::binary(Operator::Or, one, next))
             .unwrap_or(Expr::Number(0.0))
     }
 
@@ -448,7 +496,7 @@ impl Names<'_> {
             whole = if number == first {
                 term
             } else {
-                Expr::Binary(operator, Box::new(whole), Box::new(term)).folded()
+                Expr::binary(operator, whole, term).folded()
             };
         }
         Ok(whole)

@@ -127,7 +127,8 @@ pub(super) enum Term {
     },
     Not(Box<Formula>),
     Minus(Box<Formula>),
-    Binary(&'static str, Box<Formula>, Box<Formula>),
+    /// Binary operations one after the other, from the left.
+    Chain(Box<Formula>, Vec<(&'static str, Formula)>),
     /// `min(a, b)` and the like.
     Call(String, Vec<Formula>),
     /// `sum(i in A..B: FORMULA)`, or `prod`.
