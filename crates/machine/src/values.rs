@@ -149,6 +149,9 @@ pub(crate) fn rate_text(rate: Rate) -> String {
     }
 }
 
+/// The least time that a slice may last: the unit of listings by hand. Simulating ever shorter ones never ends.
+const LEAST_SLICE: SimTime = SimTime::from_nanos(1);
+
 /// How long a thread runs before others have their turn: a time, but not none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
@@ -160,6 +163,10 @@ impl TryFrom<String> for Slice {
     fn try_from(text: String) -> Result<Self, String> {
         match Time::try_from(text)?.0 {
             SimTime::ZERO => Err("a slice must last; write one as in 3ms".to_owned()),
+            time if time < LEAST_SLICE => Err(format!(
+                "a slice lasts {} ns at least; write a longer one, as in 3ms",
+                LEAST_SLICE.as_nanos()
+            )),
             time => Ok(Self(time)),
         }
     }

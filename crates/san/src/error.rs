@@ -94,6 +94,23 @@ pub enum SanError {
         /// The fastest event.
         fast_event: String,
     },
+    /// A distribution at a time would take too many steps.
+    #[error(
+        "{file}: the distribution at {time} takes {steps:.1e} steps, as some state is left {rate:.1e} times per unit of time, and \
+         {most:.0e} are made at most; ask for an earlier time, or for the long run without --at-time"
+    )]
+    TooManySteps {
+        /// The file.
+        file: String,
+        /// The time asked for.
+        time: f64,
+        /// The steps that it takes.
+        steps: f64,
+        /// How often the state is left that is left most often.
+        rate: f64,
+        /// How many steps are made at most.
+        most: f64,
+    },
     /// The iteration did not come as near to the solution as asked.
     #[error(
         "{file}: {method} stopped at a residual of {residual:.1e}, over all states {sum:.1e}, after {iterations} iterations, and \

@@ -6,7 +6,7 @@ use crate::{
     descriptor::{self, Descriptor},
     error::{Bytes, Place, SanError},
     expectation,
-    generator::Partition,
+    generator::{Generator, Partition},
     lump,
     model::{Event, Family, Model},
     reach,
@@ -203,6 +203,7 @@ fn with_matrix(
     let found = if let Some(time) = options.at_time {
         let mut start = vec![0.0; chain.len()];
         start[chain.initial as usize] = 1.0;
+        check_steps(model, chain, time)?;
         let (distribution, steps) = transient::at_time(chain, start, time);
         let rest = Balance::new(chain, &distribution, &mut vec![0.0; chain.len()]);
         Stationary {
@@ -270,6 +271,7 @@ fn without_matrix(
     let found = if let Some(time) = options.at_time {
         let mut start = vec![0.0; states];
         start[space.key(&model.initial()) as usize] = 1.0;
+        check_steps(model, &generator, time)?;
         let (distribution, steps) = transient::at_time(&generator, start, time);
         let rest = Balance::new(&generator, &distribution, &mut vec![0.0; states]);
         Stationary {
@@ -335,6 +337,21 @@ fn check(model: &Model, found: &Stationary, options: &Options) -> Result<(), San
         sum: found.residual_sum,
         iterations: found.iterations,
         wanted: options.tolerance,
+    })
+}
+
+/// Refuses a distribution at a time that would take for ever.
+fn check_steps(model: &Model, chain: &impl Generator, time: f64) -> Result<(), SanError> {
+    let steps = transient::steps(chain, time);
+    if steps <= transient::MOST_STEPS {
+        return Ok(());
+    }
+    Err(SanError::TooManySteps {
+        file: model.file.clone(),
+        time,
+        steps,
+        rate: steps / time,
+        most: transient::MOST_STEPS,
     })
 }
 

@@ -5,6 +5,14 @@ use crate::generator::Generator;
 /// What of the whole weight of the Poisson distribution may be left out.
 const LEFT_OUT: f64 = 1e-17;
 
+/// As many steps as are made. A thousand million of a small chain take a quarter of a minute.
+pub const MOST_STEPS: f64 = 1e9;
+
+/// Returns about how many steps a distribution at a time takes: what the fastest state would be left until then.
+pub fn steps(chain: &impl Generator, time: f64) -> f64 {
+    chain.exit().iter().copied().fold(0.0, f64::max) * time
+}
+
 /// Returns the distribution at a time from the one at time 0, and how many steps that took.
 ///
 /// Steps of the uniformized chain, weighted by the Poisson probabilities of so many steps until then. Ends early where a step
@@ -16,7 +24,7 @@ const LEFT_OUT: f64 = 1e-17;
 /// weights from the most probable number of steps outwards as in Fox and Glynn, "Computing Poisson probabilities", 1988.
 pub fn at_time(chain: &impl Generator, start: Vec<f64>, time: f64) -> (Vec<f64>, u64) {
     let uniform = chain.exit().iter().copied().fold(0.0, f64::max);
-    let mean = uniform * time;
+    let mean = steps(chain, time);
     if mean <= 0.0 {
         return (start, 0);
     }

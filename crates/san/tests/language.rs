@@ -409,3 +409,17 @@ fn sums_of_any_length_are_computed_and_nesting_without_end_is_refused() {
         assert!(error.starts_with("m.san, line "), "{error}");
     }
 }
+
+#[test]
+fn a_time_that_takes_too_many_steps_is_refused_at_once() {
+    for storage in [Storage::Auto, Storage::MatrixFree] {
+        let options = Options {
+            at_time: Some(1e9),
+            storage,
+            ..Options::default()
+        };
+        let error = solved(GOOD, &options).unwrap_err();
+        assert!(error.contains("takes 2.0e9 steps"), "{error}");
+        assert!(error.contains("1e9 are made at most"), "{error}");
+    }
+}

@@ -12,6 +12,7 @@ mod ahead;
 mod alarms;
 mod leads;
 mod looks;
+mod slices;
 mod stuck;
 mod turns;
 
@@ -29,7 +30,7 @@ use crate::{
     Machine, SchedulerKind,
     admission::Admission,
     chance::{self, Chance},
-    core::{Cause, Core, Flow, Locking, NOBODY, Status, ThreadState},
+    core::{Cause, Core, Flow, Locking, NOBODY, Status},
     models::Model,
     observer::Observer,
     processors::Processors,
@@ -71,6 +72,8 @@ pub(crate) struct Engine<'p, M, O> {
     offers_cost: bool,
     /// Threads that woke and found no idle CPU.
     hurrying: Vec<u32>,
+    /// How many slices have ended, since that was last looked into, at which nothing happened.
+    slices_alone: u32,
     /// When each thread last lost its CPU, where caches have to be filled again after that, or CPUs that are idle ask for it.
     left_at: Vec<u64>,
     /// When each CPU was last given back.
@@ -131,6 +134,7 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
             hurries: machine.wakeup_preemption && machine.scheduler == SchedulerKind::Fair,
             offers_cost: machine.cpus > 1 && machine.costs.call_cost.0 > 0,
             hurrying: Vec::new(),
+            slices_alone: 0,
             left_at: if machine.memory.refill.0 > 0 || machine.idle_balance.0 > 0 {
                 vec![0; program.threads.len()]
             } else {
@@ -247,32 +251,6 @@ impl<'p, M: Model, O: Observer> Engine<'p, M, O> {
         } else {
             Rung::Nothing
         }
-    }
-
-    /// Lets others have the CPU whose thread's slice is over, if any ran less. Returns whether that was so.
-    fn end_slice(&mut self, thread: u32) -> bool {
-        let ThreadState { cpu, ran, .. } = self.core.threads[thread as usize];
-        if let Some(other) = self.processors.even_out(cpu, self.core.now) {
-            self.move_to_queue(other, cpu);
-            self.enqueue(other);
-        }
-        let yields =
-            self.processors
-                .next_key(cpu)
-                .is_some_and(|key| match self.machine.scheduler {
-                    SchedulerKind::Fair => key <= ran,
-                    _ => key <= u64::from(self.processors.rank(thread)),
-                })
-                || self.processors.is_better_elsewhere(thread, cpu);
-        if yields {
-            self.vacate(cpu);
-            self.set_ready(thread);
-        } else {
-            self.core.threads[thread as usize].slice_end = self.core.now + self.machine.slice.0;
-            self.note_least(cpu, ran);
-            self.arm(thread);
-        }
-        yields
     }
 
     /// Does operations of a thread, as long as nothing else can happen before its next.

@@ -338,6 +338,11 @@ impl Processors {
                 .is_some_and(RunQueues::anyone_waits)
     }
 
+    /// Returns whether the end of a slice is nothing to any thread: nobody waits for a CPU, and all are equally good.
+    pub fn leaves_all_alone(&self) -> bool {
+        !self.anyone_waits() && self.placement.is_none()
+    }
+
     /// Returns whether a thread that wakes and ran on this CPU last gets it again if it is the only one: nobody else wants a CPU, this one is
     /// idle, and no other is better.
     #[inline]

@@ -610,3 +610,16 @@ fn tokens_go_to_those_that_wait_as_they_came_in_every_model() {
         assert_eq!(ends(rows, 2, model)[1..4], [11, 11, 6], "{model:?}");
     }
 }
+
+#[test]
+fn hours_of_work_that_nobody_disturbs_are_over_at_once() {
+    // A, and B beside it, have 78 hours of work, millions of slices; C waits for as long, and then, for the CPU.
+    let hours = 281_474_976_710_656_u64;
+    let text = format!(
+        "foretrace-text 1\nreturns explicit\nprocess A\nprocess B\nprocess C\n0 A create B cpu=0\n0 A create C cpu=0\n\
+         {hours} A sem_post s cpu={hours}\n{hours} A terminate cpu={hours}\n{hours} B lock m cpu=0\n\
+         {hours} B unlock m cpu={hours}\n{hours} B terminate cpu={hours}\n{hours} C sem_wait s cpu=0\n\
+         {hours} C terminate cpu={hours}\n"
+    );
+    assert_eq!(ends(&text, 3, ModelKind::Direct), [hours, hours, 2 * hours]);
+}

@@ -96,6 +96,10 @@ fn what_cannot_be_is_told_with_its_line_and_the_remedy() {
             "m.toml, line 2: a slice must last; write one as in 3ms",
         ),
         (
+            "[scheduler]\nkind = \"fair\"\nslice = \"0.0000001ms\"\n",
+            "m.toml, line 3: a slice lasts 1 ns at least; write a longer one, as in 3ms",
+        ),
+        (
             "[threads]\nlimit = -1\n",
             "m.toml, line 2: -1 is not possible here; write a number from 1 to 65536",
         ),

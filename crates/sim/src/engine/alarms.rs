@@ -80,6 +80,16 @@ impl Alarms {
         self.cpus.set(cpu, NONE);
     }
 
+    /// Returns when the alarm of a CPU rings, the end of time where it does not, and the order in which it was set.
+    pub fn of(&self, cpu: u32) -> (u64, u64) {
+        (self.cpus.key(cpu), self.order[cpu as usize])
+    }
+
+    /// Returns when the first alarm rings that is none of a CPU.
+    pub fn first_other(&self) -> u64 {
+        self.first_other
+    }
+
     /// Returns when the next alarm rings; the end of time where none does.
     #[inline]
     pub fn next_at(&self) -> u64 {
