@@ -256,21 +256,25 @@ impl Replay {
     ///
     /// For a model that knows no messages.
     pub fn predict(&self, model: args::Model) -> anyhow::Result<Vec<Attempt>> {
-        let program = match &*self.messages {
-            Messages::Program(program) => program,
-            Messages::Graph(graph) => {
-                let run = replay_graph(graph, &self.network);
-                return Ok(vec![Attempt {
-                    model: Model::Direct,
-                    run,
-                }]);
+        let attempts = match (&*self.messages, replay_model(model)?) {
+            (Messages::Program(program), None) => predict(program, &self.network),
+            (Messages::Program(program), Some(model)) => {
+                let run = replay(program, &self.network, model);
+                vec![Attempt { model, run }]
             }
+            (Messages::Graph(graph), _) => vec![Attempt {
+                model: Model::Direct,
+                run: replay_graph(graph, &self.network),
+            }],
         };
-        let Some(model) = replay_model(model)? else {
-            return Ok(predict(program, &self.network));
-        };
-        let run = replay(program, &self.network, model);
-        Ok(vec![Attempt { model, run }])
+        // Sums of times stop at the last one that there is.
+        if attempts.iter().any(|attempt| attempt.run.end.0 == u64::MAX) {
+            bail!(
+                "the times of the replay come to more than 213 days, 2^64 picoseconds, beyond which they are not counted; give \
+                 shorter ones"
+            );
+        }
+        Ok(attempts)
     }
 
     /// Returns the whole course of a replay, with every operation; `None` where `go_on` says that it is not wanted any more.

@@ -1,6 +1,70 @@
 //! What cannot be is refused with line, column and the remedy.
 
-use foretrace_interchange::dimemas_machine;
+use std::io;
+
+use foretrace_interchange::{Messages, dimemas_machine, message_format};
+
+fn read(format: &str, text: &str) -> Result<Messages, String> {
+    let refuse = |_: &str| Err(io::Error::from(io::ErrorKind::NotFound));
+    let format = message_format(format).expect("it is one of the formats");
+    format
+        .import(text.as_bytes(), "m", &refuse)
+        .map_err(|error| error.to_string())
+}
+
+/// Returns what is said of a text that is refused.
+fn wrong(format: &str, text: &str) -> String {
+    match read(format, text) {
+        Ok(_) => format!("nothing is wrong with {text}"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn times_beyond_what_can_be_counted_are_refused_where_they_stand() {
+    let dim = "#DIMEMAS:\"x\":1,00:1(1),1\nd:1:1:1:0\n1:0:0:";
+    for (format, text, expected) in [
+        (
+            "dimemas",
+            format!("{dim}1e9\n"),
+            "m:3:7: expected a time of at most 213 days",
+        ),
+        (
+            "dimemas",
+            format!("{dim}1e7\n1:0:0:1e7\n"),
+            "m:4:7: expected times of rank 0 that come to 213 days at most",
+        ),
+        (
+            "goal",
+            "num_ranks 1\nrank 0 {\nl1: calc 20000000000000000\n}\n".to_owned(),
+            "m:3:10: expected a time of at most 213 days",
+        ),
+        (
+            "goal",
+            "num_ranks 1\nrank 0 {\ncalc 15000000000000000\ncalc 15000000000000000\n}\n".to_owned(),
+            "m:4:6: expected times of rank 0 that come to 213 days at most",
+        ),
+        (
+            "simgrid",
+            "0 init\n0 compute 1e18\n0 finalize\n".to_owned(),
+            "m:2:11: expected a time of at most 213 days",
+        ),
+        (
+            "simgrid",
+            "0 init\n0 sleep 1e7\n0 sleep 1e7\n0 finalize\n".to_owned(),
+            "m:3:9: expected times of rank 0 that come to 213 days at most",
+        ),
+        (
+            "paraver",
+            "#Paraver (01/01/20 at 12:00):100_ns:1(1):1:1(1:1)\n1:1:1:1:1:0:20000000000000000:1\n"
+                .to_owned(),
+            "m:2:12: expected a time of at most 213 days",
+        ),
+    ] {
+        let error = wrong(format, &text);
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
 
 #[test]
 fn nodes_of_dimemas_that_no_trace_can_use_are_refused() {

@@ -346,3 +346,19 @@ fn farms_that_make_no_sense_are_refused() {
     }
     insta::assert_snapshot!(all);
 }
+
+#[test]
+fn a_replay_whose_times_have_no_room_is_refused() {
+    let environment = environment();
+    // Each rank alone has room, one after the other they have not.
+    environment.file(
+        "long.txt",
+        "0 init\n1 init\n0 sleep 1.2e7\n0 send 1 7 100\n1 recv 0 7 100\n1 compute 1.2e16\n",
+        0o644,
+    );
+    let text = environment.run(&["predict", "long.txt", "--network", "dimemas"]);
+    assert!(
+        text.contains("exit code: 1") && text.contains("more than 213 days"),
+        "{text}"
+    );
+}

@@ -115,6 +115,21 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Reads a number as a time in units of so many picoseconds.
+    pub fn time(&mut self, what: &str, unit: f64) -> Result<u64, Error> {
+        let before = *self;
+        let number = self.decimal(what)?;
+        picos(number, unit).ok_or_else(|| before.too_long())
+    }
+
+    /// Returns the error of a time that has no room.
+    pub fn too_long(&self) -> Error {
+        self.error(
+            "a time of at most 213 days",
+            "times are counted in picoseconds, up to 2^64 of them; write a shorter one",
+        )
+    }
+
     /// Reads a word of letters, digits and the like.
     pub fn word(&mut self) -> &'a str {
         let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -136,12 +151,39 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Takes seconds, as they stand in files, to picoseconds.
-pub(super) fn picos(seconds: f64) -> u64 {
+/// How long each rank works and sleeps, as far as it was read.
+pub(super) struct Sums(Vec<u64>);
+
+impl Sums {
+    pub fn new(ranks: u32) -> Self {
+        Self(vec![0; ranks as usize])
+    }
+
+    /// Adds a time, which it returns, of a rank.
+    pub fn add(&mut self, rank: u32, time: u64, at: &Cursor<'_>) -> Result<u64, Error> {
+        let sum = &mut self.0[rank as usize];
+        *sum = sum.checked_add(time).ok_or_else(|| {
+            at.error(
+                format!("times of rank {rank} that come to 213 days at most"),
+                "times are counted in picoseconds, up to 2^64 of them; write shorter ones",
+            )
+        })?;
+        Ok(time)
+    }
+}
+
+/// Picoseconds in a second.
+pub(super) const PICOS_PER_SECOND: f64 = 1e12;
+
+/// What no time in picoseconds comes to.
+const LONGEST: f64 = 18_446_744_073_709_551_615.0;
+
+/// Takes a time that is not negative, in units of so many picoseconds, to picoseconds; `None` where it has no room.
+pub(super) fn picos(time: f64, unit: f64) -> Option<u64> {
+    let time = (time * unit).round();
     #[expect(
         clippy::cast_sign_loss,
         reason = "times that were read are not negative"
     )]
-    let picos = (seconds * 1e12).round() as u64;
-    picos
+    (time < LONGEST).then_some(time as u64)
 }

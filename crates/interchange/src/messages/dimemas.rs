@@ -15,7 +15,7 @@ use foretrace_trace::Error;
 
 use super::{
     MessageFormat, Messages, checked,
-    cursor::{Cursor, picos},
+    cursor::{Cursor, PICOS_PER_SECOND, Sums},
     requests::Requests,
     utf8,
 };
@@ -120,6 +120,7 @@ struct Reader {
     /// Of each task: the number of sends that do not block.
     sends: Vec<Option<u32>>,
     seen: Vec<bool>,
+    sums: Sums,
 }
 
 impl Reader {
@@ -130,6 +131,7 @@ impl Reader {
             requests: vec![Requests::default(); tasks as usize],
             sends: vec![None; tasks as usize],
             seen: vec![false; tasks as usize],
+            sums: Sums::new(tasks),
         }
     }
 
@@ -148,8 +150,10 @@ impl Reader {
             0 | 20 => return Ok(()),
             1 | 11 => {
                 cursor.expect(":", CUT)?;
-                let seconds = cursor.decimal("seconds")?;
-                self.builder.push(task, Operation::work(picos(seconds)));
+                let before = *cursor;
+                let time = cursor.time("seconds", PICOS_PER_SECOND)?;
+                let time = self.sums.add(task, time, &before)?;
+                self.builder.push(task, Operation::work(time));
             }
             2 => self.send(cursor, task)?,
             3 => self.receive(cursor, task)?,

@@ -10,7 +10,7 @@ use foretrace_schedule::SimTime;
 use foretrace_trace::Error;
 
 use super::{
-    cursor::{Cursor, picos},
+    cursor::{Cursor, PICOS_PER_SECOND, picos},
     utf8,
 };
 
@@ -146,7 +146,10 @@ fn per_byte(speed: f64) -> PerByte {
 
 /// Reads a node's fields, of which the speed stands first, at a place.
 fn node_of(record: &Record<'_>, speed: usize) -> Result<(Wire, Wire, f64), Error> {
-    let time = |index: usize| record.number(index).map(|seconds| SimTime(picos(seconds)));
+    let time = |index: usize| {
+        let time = picos(record.number(index)?, PICOS_PER_SECOND);
+        time.map(SimTime).ok_or_else(|| record.at.too_long())
+    };
     let within = Wire {
         startup: time(speed + 1)?,
         per_byte: per_byte(record.number(speed + 2)?),

@@ -9,7 +9,11 @@ use std::{collections::HashMap, io, path::Path};
 use foretrace_messages::{ANY, GraphBuilder, Task, TaskGraph, TaskKind};
 use foretrace_trace::Error;
 
-use super::{MessageFormat, Messages, cursor::Cursor, utf8};
+use super::{
+    MessageFormat, Messages,
+    cursor::{Cursor, Sums},
+    utf8,
+};
 
 /// GOAL.
 pub(crate) struct Goal;
@@ -50,6 +54,7 @@ struct Reader<'a> {
     rank: Option<(u32, usize)>,
     labels: HashMap<String, u32>,
     seen: Vec<bool>,
+    sums: Option<Sums>,
 }
 
 fn parse(text: &str, source: &str) -> Result<TaskGraph, Error> {
@@ -61,6 +66,7 @@ fn parse(text: &str, source: &str) -> Result<TaskGraph, Error> {
         rank: None,
         labels: HashMap::new(),
         seen: Vec::new(),
+        sums: None,
     };
     let mut last = 1;
     for (number, line) in text.lines().enumerate() {
@@ -155,6 +161,7 @@ impl Reader<'_> {
         }
         self.seen = vec![false; self.ranks as usize];
         self.graph = Some(GraphBuilder::new(self.ranks));
+        self.sums = Some(Sums::new(self.ranks));
         cursor.end()
     }
 
@@ -237,6 +244,7 @@ impl Reader<'_> {
     ) -> Result<u32, Error> {
         let rank = self.current(start)?;
         cursor.spaces();
+        let before = *cursor;
         let mut task = Task {
             value: cursor.integer("a number")?,
             peer: 0,
@@ -246,7 +254,11 @@ impl Reader<'_> {
             nic: 0,
         };
         if word == "calc" {
-            task.value = task.value.saturating_mul(1_000);
+            let picos = task.value.checked_mul(1_000);
+            let picos = picos.ok_or_else(|| before.too_long())?;
+            if let Some(sums) = &mut self.sums {
+                task.value = sums.add(rank, picos, &before)?;
+            }
         } else {
             self.ends(cursor, word, &mut task)?;
         }

@@ -14,7 +14,11 @@ use foretrace_messages::{BLOCKING, Builder, Collective, Mode, Operation};
 use foretrace_network::CollectiveKind;
 use foretrace_trace::Error;
 
-use super::{MessageFormat, Messages, checked, cursor::Cursor, utf8};
+use super::{
+    MessageFormat, Messages, checked,
+    cursor::{Cursor, Sums},
+    utf8,
+};
 
 /// Paraver's traces.
 pub(crate) struct Prv;
@@ -126,6 +130,7 @@ struct Reader {
     steps: Vec<Vec<(u64, Step)>>,
     communicators: BTreeMap<u64, (u16, Vec<u32>)>,
     messages: usize,
+    sums: Sums,
 }
 
 impl Reader {
@@ -136,6 +141,7 @@ impl Reader {
             steps: vec![Vec::new(); tasks as usize],
             communicators: BTreeMap::new(),
             messages: 0,
+            sums: Sums::new(tasks),
         }
     }
 
@@ -151,16 +157,27 @@ impl Reader {
         let task = self.place(cursor)?;
         match kind {
             1 => {
-                let (begin, end, state) = (number(cursor)?, number(cursor)?, number(cursor)?);
-                if state == RUNNING && end > begin {
-                    self.steps[task as usize].push((begin, Step::Work(end - begin)));
-                }
+                self.state(cursor, task)?;
                 cursor.end()
             }
             2 => self.events(cursor, task),
             3 => self.message(cursor, task),
             _ => Err(start.error("a record 1, 2, 3 or c", CUT)),
         }
+    }
+
+    /// Reads `:begin:end:state`.
+    fn state(&mut self, cursor: &mut Cursor<'_>, task: u32) -> Result<(), Error> {
+        let begin = number(cursor)?;
+        let before = *cursor;
+        let (end, state) = (number(cursor)?, number(cursor)?);
+        if state == RUNNING && end > begin {
+            let time = (end - begin).checked_mul(self.picos);
+            let time = time.ok_or_else(|| before.too_long())?;
+            self.sums.add(task, time, &before)?;
+            self.steps[task as usize].push((begin, Step::Work(time)));
+        }
+        Ok(())
     }
 
     /// Reads `:cpu:application:task:thread`; tasks count from 1.
@@ -283,7 +300,7 @@ impl Reader {
             let mut free: Vec<u32> = Vec::new();
             for (_, step) in steps {
                 let op = match step {
-                    Step::Work(time) => Operation::work(time.saturating_mul(self.picos)),
+                    Step::Work(time) => Operation::work(time),
                     // Nothing says how a sender waited for its messages.
                     Step::Send { to, tag, bytes } => {
                         Operation::send(to, tag, bytes).in_mode(Mode::Buffered)

@@ -14,7 +14,7 @@ use foretrace_trace::Error;
 
 use super::{
     MessageFormat, Messages, checked,
-    cursor::Cursor,
+    cursor::{Cursor, PICOS_PER_SECOND, Sums},
     requests::Requests,
     simgrid_collectives::{Arguments, PICOS_PER_FLOP, SIZES, called},
     utf8,
@@ -23,9 +23,6 @@ use crate::ExportError;
 
 /// SimGrid's time-independent traces.
 pub(crate) struct TimeIndependent;
-
-/// Picoseconds in a second.
-const PICOS_PER_SECOND: f64 = 1e12;
 
 const LINES: &str = "write lines as in `0 send 1 0 1e6`: rank, action and its arguments";
 
@@ -188,6 +185,7 @@ struct Reader {
     requests: Vec<Requests<(u32, u32, u32)>>,
     /// The size of what counts are of where nothing is said.
     unit: Vec<u64>,
+    sums: Sums,
 }
 
 impl Reader {
@@ -196,6 +194,7 @@ impl Reader {
             builder: Builder::new(ranks),
             requests: vec![Requests::default(); ranks as usize],
             unit: vec![1; ranks as usize],
+            sums: Sums::new(ranks),
         }
     }
 
@@ -213,14 +212,12 @@ impl Reader {
                 return Ok(());
             }
             "compute" => {
-                let flops = decimal(cursor)?;
-                let work = Operation::work(picos(flops * PICOS_PER_FLOP));
-                self.builder.push(rank, work);
+                let time = self.time(rank, cursor, PICOS_PER_FLOP)?;
+                self.builder.push(rank, Operation::work(time));
             }
             "sleep" => {
-                let seconds = decimal(cursor)?;
-                let pause = Operation::pause(picos(seconds * PICOS_PER_SECOND));
-                self.builder.push(rank, pause);
+                let time = self.time(rank, cursor, PICOS_PER_SECOND)?;
+                self.builder.push(rank, Operation::pause(time));
             }
             action @ ("send" | "isend" | "Isend" | "recv" | "irecv") => {
                 self.message(rank, action, cursor)?;
@@ -235,6 +232,14 @@ impl Reader {
             action => return self.collective(rank, action, cursor, &at),
         }
         cursor.end()
+    }
+
+    /// Reads a time that a rank works or sleeps for.
+    fn time(&mut self, rank: u32, cursor: &mut Cursor<'_>, unit: f64) -> Result<u64, Error> {
+        cursor.spaces();
+        let before = *cursor;
+        let time = cursor.time("a number", unit)?;
+        self.sums.add(rank, time, &before)
     }
 
     fn rank(&self, cursor: &mut Cursor<'_>) -> Result<u32, Error> {
@@ -390,12 +395,6 @@ impl Reader {
     fn finish(self, source: &str) -> Result<Messages, Error> {
         checked(self.builder.finish(source))
     }
-}
-
-/// Returns a number of picoseconds that was read.
-#[expect(clippy::cast_sign_loss, reason = "what was read is not negative")]
-fn picos(number: f64) -> u64 {
-    number.round() as u64
 }
 
 fn decimal(cursor: &mut Cursor<'_>) -> Result<f64, Error> {

@@ -181,7 +181,7 @@ impl<O: Observer> Engine<'_, O> {
         } else {
             (picos as f64 / speed).round() as u64
         };
-        self.occupy(rank, next.task, next.at, next.at + picos);
+        self.occupy(rank, next.task, next.at, next.at.saturating_add(picos));
         self.begun(next.task);
         self.over(next.task);
     }
