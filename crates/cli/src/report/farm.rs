@@ -5,6 +5,7 @@ use foretrace_network::Description;
 use foretrace_schedule::SimTime;
 use serde_json::{Value, json};
 
+use super::nanos;
 use crate::table::{Align, render, unknown};
 
 /// A number of ranks, and how it went with them.
@@ -98,13 +99,4 @@ pub fn json(points: &[Point], network: &Description) -> Value {
         "best": best(points).map(|point| point.ranks),
         "network": {"name": network.name, "model": network.model_name()},
     })
-}
-
-/// Returns nanoseconds: whole ones as an integer, as other documents have them.
-fn nanos(time: SimTime) -> Value {
-    if time.0.is_multiple_of(1_000) {
-        json!(time.0 / 1_000)
-    } else {
-        json!(time.0 as f64 / 1e3)
-    }
 }

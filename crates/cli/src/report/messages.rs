@@ -7,6 +7,7 @@ use foretrace_messages::{Attempt, Kind, LeftOver, Operation, Outcome, Run, TaskK
 use foretrace_schedule::SimTime;
 use serde_json::{Value, json};
 
+use super::nanos;
 use crate::{
     messages::{Replay, answered, cpus_per_rank, on_one_cpu, ranks, warnings, work},
     table::{Align, render, unknown},
@@ -290,7 +291,7 @@ pub fn json(replay: &Replay, attempts: &[Attempt]) -> Value {
     let run = answered(attempts);
     let finish = run.map(|run| {
         let ends = run.finish.iter().enumerate();
-        ends.map(|(rank, end)| (rank.to_string(), json!(end.map(SimTime::as_nanos))))
+        ends.map(|(rank, end)| (rank.to_string(), json!(end.map(nanos))))
             .collect::<serde_json::Map<_, _>>()
     });
     let answer = attempts.iter().find(|attempt| attempt.run.is_complete());
@@ -301,7 +302,7 @@ pub fn json(replay: &Replay, attempts: &[Attempt]) -> Value {
             "cpus_per_rank": cpus_per_rank(&replay.messages),
             "network": network_json(replay),
             "model": answer.map(|attempt| attempt.model.name()),
-            "makespan_ns": run.map(|run| run.end.as_nanos()),
+            "makespan_ns": run.map(|run| nanos(run.end)),
             "speedup": run.map(|run| speedup(replay, run.end)),
             "messages": run.map(|run| run.messages),
             "finish_ns": finish,
@@ -315,19 +316,19 @@ fn attempt_json(attempt: &Attempt) -> Value {
     let mut document =
         json!({"model": attempt.model.name(), "outcome": outcome_name(&run.outcome)});
     match &run.outcome {
-        Outcome::Completed => document["makespan_ns"] = json!(run.end.as_nanos()),
+        Outcome::Completed => document["makespan_ns"] = nanos(run.end),
         Outcome::Failed(failure) => document["problem"] = json!(failure.to_string()),
         Outcome::Deadlock(stuck) => {
-            document["at_ns"] = json!(run.end.as_nanos());
+            document["at_ns"] = nanos(run.end);
             let blocked = stuck.iter().map(|stuck| {
                 json!({
                     "thread": format!("rank {}", stuck.rank), "rank": stuck.rank, "operation": stuck.call, "peer": stuck.peer,
-                    "tag": stuck.tag, "communicator": stuck.communicator, "since_ns": stuck.since.as_nanos(),
+                    "tag": stuck.tag, "communicator": stuck.communicator, "since_ns": nanos(stuck.since),
                 })
             });
             document["blocked"] = blocked.collect();
         }
-        Outcome::LeftOver => document["at_ns"] = json!(run.end.as_nanos()),
+        Outcome::LeftOver => document["at_ns"] = nanos(run.end),
     }
     if !run.left_over.is_empty() {
         let left = run.left_over.iter().map(|left| {

@@ -362,3 +362,29 @@ fn a_replay_whose_times_have_no_room_is_refused() {
         "{text}"
     );
 }
+
+#[test]
+fn json_of_ranks_has_fractions_of_nanoseconds() {
+    let environment = environment();
+    // From rank 0 to 1 and back: the network's half nanoseconds are not rounded.
+    environment.file(
+        "trip.goal",
+        "num_ranks 2\nrank 0 {\na: send 1b to 1\nb: recv 1b from 1\nb requires a\n}\n\
+         rank 1 {\na: recv 1b from 0\nb: send 1b to 0\nb requires a\n}\n",
+        0o644,
+    );
+    let args = |file: &'static str| {
+        [
+            "predict",
+            file,
+            "--network",
+            "loggps-fast-ethernet",
+            "--json",
+        ]
+    };
+    let json = environment.json(&args("trip.goal"));
+    let prediction = &json["predictions"][0];
+    assert_eq!(prediction["makespan_ns"], 152_285.8);
+    assert_eq!(prediction["finish_ns"]["0"], 152_285.8);
+    assert_eq!(prediction["attempts"][0]["makespan_ns"], 152_285.8);
+}
