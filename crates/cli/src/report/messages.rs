@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use foretrace_interchange::Messages;
-use foretrace_messages::{Attempt, Kind, LeftOver, Operation, Outcome, Run, TaskKind};
+use foretrace_messages::{Attempt, Kind, LeftOver, Operation, Outcome, Run, Stuck, TaskKind};
 use foretrace_schedule::SimTime;
 use serde_json::{Value, json};
 
@@ -299,6 +299,11 @@ pub fn json(replay: &Replay, attempts: &[Attempt]) -> Value {
         "trace": trace_json(&replay.messages),
         "predictions": [{
             "ranks": ranks(&replay.messages),
+            "nodes": nodes(replay),
+            "cpus": ranks(&replay.messages) * cpus_per_rank(&replay.messages),
+            // Nothing is shared out among the ranks: each has CPUs of its own.
+            "scheduler": null,
+            "bind": null,
             "cpus_per_rank": cpus_per_rank(&replay.messages),
             "network": network_json(replay),
             "model": answer.map(|attempt| attempt.model.name()),
@@ -309,6 +314,22 @@ pub fn json(replay: &Replay, attempts: &[Attempt]) -> Value {
             "attempts": attempts.iter().map(attempt_json).collect::<Vec<_>>(),
         }],
     })
+}
+
+/// Returns the number of nodes that the ranks are on.
+fn nodes(replay: &Replay) -> usize {
+    let mut nodes = replay.description.nodes.of_ranks(ranks(&replay.messages));
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes.len()
+}
+
+/// Names what a rank waits for, as of threads the object is named.
+fn object(stuck: &Stuck) -> String {
+    match stuck.peer {
+        Some(peer) => format!("rank {peer}"),
+        None => stuck.communicator.clone(),
+    }
 }
 
 fn attempt_json(attempt: &Attempt) -> Value {
@@ -322,7 +343,8 @@ fn attempt_json(attempt: &Attempt) -> Value {
             document["at_ns"] = nanos(run.end);
             let blocked = stuck.iter().map(|stuck| {
                 json!({
-                    "thread": format!("rank {}", stuck.rank), "rank": stuck.rank, "operation": stuck.call, "peer": stuck.peer,
+                    "thread": format!("rank {}", stuck.rank), "rank": stuck.rank, "operation": stuck.call, "object": object(stuck),
+                    "peer": stuck.peer,
                     "tag": stuck.tag, "communicator": stuck.communicator, "since_ns": nanos(stuck.since),
                 })
             });

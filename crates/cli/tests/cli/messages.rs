@@ -364,7 +364,7 @@ fn a_replay_whose_times_have_no_room_is_refused() {
 }
 
 #[test]
-fn json_of_ranks_has_fractions_of_nanoseconds() {
+fn json_of_ranks_has_the_keys_of_threads_and_fractions_of_nanoseconds() {
     let environment = environment();
     // From rank 0 to 1 and back: the network's half nanoseconds are not rounded.
     environment.file(
@@ -387,4 +387,21 @@ fn json_of_ranks_has_fractions_of_nanoseconds() {
     assert_eq!(prediction["makespan_ns"], 152_285.8);
     assert_eq!(prediction["finish_ns"]["0"], 152_285.8);
     assert_eq!(prediction["attempts"][0]["makespan_ns"], 152_285.8);
+    assert_eq!(
+        (&prediction["cpus"], &prediction["nodes"]),
+        (&2.into(), &2.into())
+    );
+    for key in ["scheduler", "bind"] {
+        assert!(
+            prediction.get(key).is_some_and(serde_json::Value::is_null),
+            "{key}"
+        );
+    }
+    environment.file(
+        "stuck.txt",
+        "0 init\n1 init\n0 recv 1 7 100\n1 recv 0 8 100\n",
+        0o644,
+    );
+    let text = environment.run(&args("stuck.txt"));
+    assert!(text.contains("\"object\": \"rank 1\""), "{text}");
 }
