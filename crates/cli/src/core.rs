@@ -640,7 +640,7 @@ pub fn read_schedule(path: &Path) -> anyhow::Result<Option<(Schedule, Details)>>
 }
 
 /// Returns whether a file begins as saved schedules do.
-fn is_schedule(path: &Path) -> anyhow::Result<bool> {
+pub fn is_schedule(path: &Path) -> anyhow::Result<bool> {
     let mut start = Vec::new();
     if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
         let file =

@@ -344,14 +344,18 @@ pub fn replay_model(model: args::Model) -> anyhow::Result<Option<Model>> {
 ///
 /// # Errors
 ///
-/// Where one was named.
-pub fn refuse_network(args: &NetworkArgs) -> anyhow::Result<()> {
-    match &args.network {
-        None => Ok(()),
-        Some(_) => {
-            Err(Usage("--network: the trace holds no messages; leave it out".to_owned()).into())
-        }
+/// Where one was named; what is wrong with the file, where it is no trace at all.
+pub fn refuse_network(args: &NetworkArgs, file: Option<&Path>) -> anyhow::Result<()> {
+    if args.network.is_none() {
+        return Ok(());
     }
+    if let Some(file) = file
+        && Series::load(file)?.is_none()
+        && !crate::core::is_schedule(file).unwrap_or(false)
+    {
+        crate::core::read_trace(file)?;
+    }
+    Err(Usage("--network: the trace holds no messages; leave it out".to_owned()).into())
 }
 
 /// Returns the number of ranks.

@@ -29,7 +29,7 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<Finish> {
     if let Some((messages, recording)) = messages::load_with_recording(&args.file)? {
         return of_ranks(args, messages, recording.as_ref());
     }
-    messages::refuse_network(&args.network)?;
+    messages::refuse_network(&args.network, Some(&args.file))?;
     let mut trace = core::read_trace(&args.file)?;
     let study = Study::new(&mut trace, &args.how, false)?;
     let cpus = args

@@ -27,7 +27,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Finish> {
         output::write_to(args.output.as_deref(), &contents)?;
         return Ok(Finish::Fine);
     }
-    messages::refuse_network(&args.network)?;
+    messages::refuse_network(&args.network, Some(&args.file))?;
     let format = foretrace_interchange::exporter(&args.format).with_context(|| {
         format!(
             "{}: holds no messages that could be written as {}",

@@ -37,7 +37,7 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<Finish> {
             return predict_messages::run(args, messages);
         }
     }
-    messages::refuse_network(&args.network)?;
+    messages::refuse_network(&args.network, args.files.first().map(PathBuf::as_path))?;
     if let [file] = args.files.as_slice() {
         if let Some(series) = Series::load(file)? {
             return predict_series::run(args, file, &series);

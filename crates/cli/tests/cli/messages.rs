@@ -405,3 +405,18 @@ fn json_of_ranks_has_the_keys_of_threads_and_fractions_of_nanoseconds() {
     let text = environment.run(&args("stuck.txt"));
     assert!(text.contains("\"object\": \"rank 1\""), "{text}");
 }
+
+#[test]
+fn a_file_that_is_nothing_is_refused_for_what_it_is() {
+    let environment = environment();
+    environment.file("empty.dim", "", 0o644);
+    environment.file("garbage.dim", "garbage\n", 0o644);
+    environment.file("garbage", "garbage\n", 0o644);
+    for name in ["empty.dim", "garbage.dim", "garbage"] {
+        let text = environment.run(&["predict", name, "--network", "dimemas"]);
+        assert!(
+            text.contains("exit code: 1") && !text.contains("leave it out"),
+            "{text}"
+        );
+    }
+}

@@ -16,6 +16,7 @@ use foretrace_trace::Error;
 use super::{
     MessageFormat, Messages, checked,
     cursor::{Cursor, PICOS_PER_SECOND, Sums},
+    has_suffix,
     requests::Requests,
     utf8,
 };
@@ -35,8 +36,8 @@ impl MessageFormat for Dim {
         "A trace of Dimemas (.dim)"
     }
 
-    fn recognizes(&self, _name: &str, start: &[u8]) -> bool {
-        start.starts_with(b"#DIMEMAS:")
+    fn recognizes(&self, name: &str, start: &[u8]) -> bool {
+        start.starts_with(b"#DIMEMAS:") || has_suffix(name, "dim")
     }
 
     fn import(
@@ -144,7 +145,12 @@ impl Reader {
         cursor.expect(":", CUT)?;
         let task = self.task(cursor)?;
         cursor.expect(":", CUT)?;
-        let _: u32 = cursor.integer("a thread")?;
+        let before = *cursor;
+        let thread: u32 = cursor.integer("a thread")?;
+        if thread != 0 {
+            let remedy = format!("the header says that task {task} has one; they count from 0");
+            return Err(before.error("thread 0", remedy));
+        }
         self.seen[task as usize] = true;
         match kind {
             0 | 20 => return Ok(()),

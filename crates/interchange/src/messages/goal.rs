@@ -4,7 +4,7 @@
 //!
 //! `src/LogGOPSim/txt2bin.re` of LogGOPSim. Its times are taken as nanoseconds.
 
-use std::{collections::HashMap, io, path::Path};
+use std::{collections::HashMap, io};
 
 use foretrace_messages::{ANY, GraphBuilder, Task, TaskGraph, TaskKind};
 use foretrace_trace::Error;
@@ -12,11 +12,14 @@ use foretrace_trace::Error;
 use super::{
     MessageFormat, Messages,
     cursor::{Cursor, Sums},
-    utf8,
+    has_suffix, utf8,
 };
 
 /// GOAL.
 pub(crate) struct Goal;
+
+/// As many operations that need each other are named.
+const MOST_NAMED: usize = 8;
 
 const STATEMENTS: &str = "write for instance `l1: send 8b to 1 tag 0`, `l1: recv 8b from 0`, `l1: calc 100` or `l2 requires l1`";
 
@@ -30,10 +33,7 @@ impl MessageFormat for Goal {
     }
 
     fn recognizes(&self, name: &str, start: &[u8]) -> bool {
-        Path::new(name)
-            .extension()
-            .is_some_and(|suffix| suffix == "goal")
-            || start.trim_ascii_start().starts_with(b"num_ranks")
+        has_suffix(name, "goal") || start.trim_ascii_start().starts_with(b"num_ranks")
     }
 
     fn import(
@@ -53,6 +53,10 @@ struct Reader<'a> {
     /// The rank that is being read, and the line that it began in.
     rank: Option<(u32, usize)>,
     labels: HashMap<String, u32>,
+    /// Of the rank that is being read: how its operations are called, and where they stand.
+    names: Vec<String>,
+    /// Which of them needs which, and where that stands.
+    needs: Vec<(u32, u32, Cursor<'a>)>,
     seen: Vec<bool>,
     sums: Option<Sums>,
 }
@@ -65,6 +69,8 @@ fn parse(text: &str, source: &str) -> Result<TaskGraph, Error> {
         ranks: 0,
         rank: None,
         labels: HashMap::new(),
+        names: Vec::new(),
+        needs: Vec::new(),
         seen: Vec::new(),
         sums: None,
     };
@@ -131,13 +137,14 @@ fn without_comments(text: &str) -> String {
     out
 }
 
-impl Reader<'_> {
-    fn line(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Error> {
+impl<'a> Reader<'a> {
+    fn line(&mut self, cursor: &mut Cursor<'a>) -> Result<(), Error> {
         let start = *cursor;
         if cursor.has("}") {
             if self.rank.take().is_none() {
                 return Err(start.error("`rank`", "there is no rank to end here"));
             }
+            self.check_needs()?;
             return cursor.end();
         }
         match cursor.word() {
@@ -182,14 +189,16 @@ impl Reader<'_> {
         cursor.expect("{", "write `rank 0 {`")?;
         self.rank = Some((rank, cursor.line));
         self.labels.clear();
+        self.names.clear();
+        self.needs.clear();
         cursor.end()
     }
 
     fn labelled(
         &mut self,
-        cursor: &mut Cursor<'_>,
+        cursor: &mut Cursor<'a>,
         label: &str,
-        start: &Cursor<'_>,
+        start: &Cursor<'a>,
     ) -> Result<(), Error> {
         cursor.spaces();
         if cursor.has(":") {
@@ -200,6 +209,7 @@ impl Reader<'_> {
                 return Err(at.error("`send`, `recv` or `calc`", STATEMENTS));
             }
             let number = self.operation(cursor, word, start)?;
+            label.clone_into(&mut self.names[number as usize]);
             if self.labels.insert(label.to_owned(), number).is_some() {
                 return Err(start.error("another label", format!("{label} stands above already")));
             }
@@ -228,7 +238,69 @@ impl Reader<'_> {
         if let Some(graph) = &mut self.graph {
             graph.require(rank, task, needed, begin);
         }
+        self.needs.push((task, needed, *start));
         cursor.end()
+    }
+
+    /// Refuses operations of a rank that need each other, of which none could ever begin.
+    fn check_needs(&self) -> Result<(), Error> {
+        let mut left = vec![0_u32; self.names.len()];
+        let mut dependents: Vec<Vec<u32>> = vec![Vec::new(); self.names.len()];
+        for &(task, needed, _) in &self.needs {
+            left[task as usize] += 1;
+            dependents[needed as usize].push(task);
+        }
+        let all = 0..self.names.len() as u32;
+        let mut free: Vec<u32> = all.filter(|task| left[*task as usize] == 0).collect();
+        while let Some(task) = free.pop() {
+            for &dependent in &dependents[task as usize] {
+                left[dependent as usize] -= 1;
+                if left[dependent as usize] == 0 {
+                    free.push(dependent);
+                }
+            }
+        }
+        // Each that is left needs one that is left: whoever follows that comes back to where it was.
+        let next = |task: u32| {
+            let mut needs = self.needs.iter();
+            needs.rfind(|(of, needed, _)| *of == task && left[*needed as usize] > 0)
+        };
+        let Some(first) = left.iter().position(|left| *left > 0) else {
+            return Ok(());
+        };
+        let mut path: Vec<&(u32, u32, Cursor<'a>)> = Vec::new();
+        let mut on_path = vec![false; self.names.len()];
+        let mut task = first as u32;
+        while !std::mem::replace(&mut on_path[task as usize], true) {
+            let Some(step) = next(task) else {
+                return Ok(());
+            };
+            path.push(step);
+            task = step.1;
+        }
+        let begin = path.iter().position(|(of, ..)| *of == task).unwrap_or(0);
+        let cycle = &path[begin..];
+        let names: Vec<&str> = cycle
+            .iter()
+            .map(|(of, ..)| self.names[*of as usize].as_str())
+            .collect();
+        let last = cycle.iter().max_by_key(|(.., at)| at.line);
+        let Some((.., at)) = last else {
+            return Ok(());
+        };
+        let shown: Vec<&str> = names.iter().take(MOST_NAMED).copied().collect();
+        let more = if names.len() > MOST_NAMED {
+            ", ..."
+        } else {
+            ""
+        };
+        Err(at.error(
+            "operations that do not need each other",
+            format!(
+                "each of these needs the next, and the last one the first, so that none can begin: {}{more}",
+                shown.join(", ")
+            ),
+        ))
     }
 
     fn current(&self, at: &Cursor<'_>) -> Result<u32, Error> {
@@ -275,8 +347,9 @@ impl Reader<'_> {
                     cursor.spaces();
                     task.cpu = cursor.integer("a CPU from 0 to 255")?;
                 }
-                "nic" if word != "calc" => {
+                "nic" => {
                     cursor.spaces();
+                    // Work uses none: the grammar lets it name one all the same.
                     task.nic = cursor.integer("an interface from 0 to 255")?;
                 }
                 _ => return Err(at.error("`tag`, `cpu`, `nic` or the end of the line", STATEMENTS)),
@@ -285,6 +358,7 @@ impl Reader<'_> {
         cursor.end()?;
         let graph = self.graph.as_mut();
         let number = graph.map(|graph| graph.push(rank, task));
+        self.names.push(format!("the one in line {}", start.line));
         number.ok_or_else(|| {
             start.error(
                 "`num_ranks`",

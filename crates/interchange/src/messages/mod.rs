@@ -10,7 +10,7 @@ mod requests;
 mod simgrid;
 mod simgrid_collectives;
 
-use std::io;
+use std::{io, path::Path};
 
 use foretrace_messages::{Program, TaskGraph};
 use foretrace_network::Description;
@@ -125,6 +125,12 @@ pub fn dimemas_machine(bytes: &[u8], source: &str) -> Result<Description, Error>
 /// Returns whether a file that begins so is a configuration of Dimemas.
 pub fn is_dimemas_machine(start: &[u8]) -> bool {
     start.starts_with(b"#DIMEMAS_CONFIGURATION") || start.starts_with(b"SDDFA")
+}
+
+/// Returns whether a file's name says what it is, so that one which is damaged at its very beginning is refused for that.
+fn has_suffix(name: &str, suffix: &str) -> bool {
+    let own = Path::new(name).extension();
+    own.is_some_and(|own| own.eq_ignore_ascii_case(suffix))
 }
 
 /// Returns the text of a file.

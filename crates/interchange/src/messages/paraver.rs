@@ -17,7 +17,7 @@ use foretrace_trace::Error;
 use super::{
     MessageFormat, Messages, checked,
     cursor::{Cursor, Sums},
-    utf8,
+    has_suffix, utf8,
 };
 
 /// Paraver's traces.
@@ -44,8 +44,8 @@ impl MessageFormat for Prv {
         "A trace of Paraver (.prv)"
     }
 
-    fn recognizes(&self, _name: &str, start: &[u8]) -> bool {
-        start.starts_with(b"#Paraver")
+    fn recognizes(&self, name: &str, start: &[u8]) -> bool {
+        start.starts_with(b"#Paraver") || has_suffix(name, "prv")
     }
 
     fn import(
@@ -123,17 +123,19 @@ enum Step {
     Collective(u16, Collective),
 }
 
-struct Reader {
+struct Reader<'a> {
     builder: Builder,
     picos: u64,
     /// What each task does: by time, and at one time by the order of lines.
     steps: Vec<Vec<(u64, Step)>>,
     communicators: BTreeMap<u64, (u16, Vec<u32>)>,
     messages: usize,
+    /// When each task works: from and until when, and where that stands.
+    works: Vec<Vec<(u64, u64, Cursor<'a>)>>,
     sums: Sums,
 }
 
-impl Reader {
+impl<'a> Reader<'a> {
     fn new(tasks: u32, picos: u64) -> Self {
         Self {
             builder: Builder::new(tasks),
@@ -141,11 +143,12 @@ impl Reader {
             steps: vec![Vec::new(); tasks as usize],
             communicators: BTreeMap::new(),
             messages: 0,
+            works: vec![Vec::new(); tasks as usize],
             sums: Sums::new(tasks),
         }
     }
 
-    fn record(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Error> {
+    fn record(&mut self, cursor: &mut Cursor<'a>) -> Result<(), Error> {
         if cursor.has("c:") || cursor.has("C:") {
             return self.communicator(cursor);
         }
@@ -167,15 +170,40 @@ impl Reader {
     }
 
     /// Reads `:begin:end:state`.
-    fn state(&mut self, cursor: &mut Cursor<'_>, task: u32) -> Result<(), Error> {
+    fn state(&mut self, cursor: &mut Cursor<'a>, task: u32) -> Result<(), Error> {
+        let at = *cursor;
         let begin = number(cursor)?;
         let before = *cursor;
         let (end, state) = (number(cursor)?, number(cursor)?);
+        if end < begin {
+            return Err(before.error(
+                format!("an end at {begin} or later"),
+                "a state ends after it begins",
+            ));
+        }
         if state == RUNNING && end > begin {
             let time = (end - begin).checked_mul(self.picos);
             let time = time.ok_or_else(|| before.too_long())?;
             self.sums.add(task, time, &before)?;
             self.steps[task as usize].push((begin, Step::Work(time)));
+            self.works[task as usize].push((begin, end, at));
+        }
+        Ok(())
+    }
+
+    /// Refuses work of a task that begins before other work of it is over.
+    fn check_overlaps(&mut self) -> Result<(), Error> {
+        for works in &mut self.works {
+            works.sort_by_key(|&(begin, ..)| begin);
+            for two in works.windows(2) {
+                let ((_, end, _), (begin, _, at)) = (two[0], two[1]);
+                if begin < end {
+                    return Err(at.error(
+                        format!("work from {end} on"),
+                        format!("the task works until {end}, as another state says"),
+                    ));
+                }
+            }
         }
         Ok(())
     }
@@ -293,6 +321,7 @@ impl Reader {
     }
 
     fn finish(mut self, source: &str) -> Result<Messages, Error> {
+        self.check_overlaps()?;
         for (task, mut steps) in std::mem::take(&mut self.steps).into_iter().enumerate() {
             let task = task as u32;
             steps.sort_by_key(|(time, step)| (*time, matches!(step, Step::Work(_))));
