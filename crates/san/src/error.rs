@@ -77,22 +77,16 @@ pub enum SanError {
     },
     /// What it is computed with has no room in floating-point numbers.
     #[error(
-        "{file}, line {}, column {}: the solution is no number, as the rates differ by too much: {slow} per unit of time for the \
-         event {slow_event}, {fast} for {fast_event}; give rates, or times, that are nearer to each other", at.line, at.column
+        "{file}, line {}, column {}: the solution is no number, as the rates differ by too much: {rates}; give rates, or times, that \
+         are nearer to each other", at.line, at.column
     )]
     OutOfRange {
         /// The file.
         file: String,
         /// Where the rate of the fastest event stands.
         at: Place,
-        /// The slowest event's rate, in words.
-        slow: String,
-        /// The slowest event.
-        slow_event: String,
-        /// The fastest event's rate, in words.
-        fast: String,
-        /// The fastest event.
-        fast_event: String,
+        /// The slowest and the fastest event with their rates, in words.
+        rates: String,
     },
     /// A distribution at a time would take too many steps.
     #[error(

@@ -8,7 +8,7 @@ use crate::{
     expectation,
     generator::{Generator, Partition},
     lump,
-    model::{Event, Family, Model},
+    model::{Family, Model},
     reach,
     space::Space,
     stationary::{self, Balance, Goal, Iteration, Stationary, Watch},
@@ -358,24 +358,22 @@ fn check_steps(model: &Model, chain: &impl Generator, time: f64) -> Result<(), S
 /// Names the slowest and the fastest event, by their rates at the start where these depend on the state.
 fn out_of_range(model: &Model) -> SanError {
     let start = model.initial();
-    let events = model.events.iter();
-    let rated = events.map(|event| (event.rate.value(&start), event));
-    let mut rated: Vec<_> = rated.filter(|(rate, _)| *rate > 0.0).collect();
-    rated.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    let named = |found: Option<&(f64, &Event)>| {
-        found.map_or_else(
-            || ("0".to_owned(), "none".to_owned(), Place::default()),
-            |(rate, event)| (format!("{rate:.1e}"), event.name.clone(), event.rate_at),
+    let all = model.events.iter();
+    let all = all.map(|event| (event.rate.value(&start), event));
+    let mut events: Vec<_> = all.filter(|(rate, _)| *rate > 0.0).collect();
+    events.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let rates = events.first().zip(events.last());
+    let rates = rates.map(|((slow, slowest), (fast, fastest))| {
+        format!(
+            "{slow:.1e} per unit of time for the event {}, {fast:.1e} for {}",
+            slowest.name, fastest.name
         )
-    };
-    let (slow, slow_event, _) = named(rated.first());
-    let (fast, fast_event, at) = named(rated.last());
+    });
     SanError::OutOfRange {
         file: model.file.clone(),
-        at,
-        slow,
-        slow_event,
-        fast,
-        fast_event,
+        at: events
+            .last()
+            .map_or_else(Place::default, |(_, event)| event.rate_at),
+        rates: rates.unwrap_or_else(|| "none is above 0 at the start".to_owned()),
     }
 }

@@ -1,5 +1,7 @@
 //! What the language means, and what is said of texts that mean nothing.
 
+use std::fmt::Write as _;
+
 use foretrace_san::{
     Options, Solution, Storage,
     language::{Parameters, Source},
@@ -393,7 +395,7 @@ fn sums_of_any_length_are_computed_and_nesting_without_end_is_refused() {
             } else {
                 (number + 1, number)
             };
-            text += &format!("let x{from} = 1 - x{to} * st B;\n");
+            let _ = writeln!(text, "let x{from} = 1 - x{to} * st B;");
         }
         text += if descending {
             "let x5000 = 1;\n"
