@@ -113,7 +113,7 @@ fn move_through_pipe<T: Result>(
     let record = |kind| record_extended(kind, name, OUTCOME_SUCCESS, site, (0, 0));
     // Who reads what is written may be seen before the call is back.
     let write = (kind == IoKind::Write).then(|| {
-        let write = record(Kind::PipeWrite);
+        let write = record(Kind::PipeWrite).for_later();
         pending.begun = blocking::begin();
         write
     });
@@ -139,7 +139,7 @@ fn move_through_pipe<T: Result>(
     if kind == IoKind::Read
         && let Some(bytes) = bytes
     {
-        record(Kind::PipeRead).set_second(bytes);
+        record(Kind::PipeRead).for_later().set_second(bytes);
     }
     result
 }

@@ -6,7 +6,7 @@ use core::ffi::{c_char, c_int, c_long, c_void};
 use foretrace_recorder::IoKind;
 use foretrace_recorder::blocking::Target;
 use foretrace_recorder::{
-    Kind, OUTCOME_SUCCESS, Slot, file_locks, outcome_of, process, record, record_extended, vfork,
+    Kind, Late, OUTCOME_SUCCESS, file_locks, outcome_of, process, record, record_extended, vfork,
 };
 use libc::{
     FILE, id_t, idtype_t, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t, rusage, siginfo_t,
@@ -42,7 +42,7 @@ next_functions! {
 }
 
 /// Records what came of a call that starts a process.
-fn started(slot: Slot, pid: pid_t, error: c_int) {
+fn started(slot: Late, pid: pid_t, error: c_int) {
     file_locks::inherited();
     match u64::try_from(pid) {
         Ok(pid) if pid > 0 => slot.set_object(pid),
@@ -56,7 +56,7 @@ fn fork_by(call: impl FnOnce() -> pid_t, site: u64) -> pid_t {
     }
     // What others have bound it to its child is bound to.
     affinity::own();
-    let slot = record(Kind::Fork, 0, OUTCOME_SUCCESS, site);
+    let slot = record(Kind::Fork, 0, OUTCOME_SUCCESS, site).for_later();
     let pid = call();
     // The child has another journal.
     if pid != 0 {
@@ -85,7 +85,7 @@ extern "C" fn before_vfork(site: u64) {
 extern "C" fn after_vfork(result: isize) -> isize {
     if let Some(slot) = vfork::leave() {
         foreign::take_away();
-        started(slot, result as pid_t, -result as c_int);
+        started(slot.for_later(), result as pid_t, -result as c_int);
     }
     if result < 0 {
         // SAFETY: this thread's own.
@@ -147,7 +147,7 @@ unsafe fn spawn_by(pid: *mut pid_t, site: u64, call: impl FnOnce(*mut pid_t) -> 
     if !recording() {
         return call(pid);
     }
-    let slot = record(Kind::Fork, 0, OUTCOME_SUCCESS, site);
+    let slot = record(Kind::Fork, 0, OUTCOME_SUCCESS, site).for_later();
     let mut own = 0;
     let result = call(&raw mut own);
     if result == 0 && !pid.is_null() {
@@ -262,7 +262,7 @@ pub unsafe extern "C-unwind" fn system(command: *const c_char, site: u64) -> c_i
     if command.is_null() || !recording() {
         return call();
     }
-    let slot = record_extended(Kind::Fork, 0, OUTCOME_SUCCESS, site, (SYSTEM, 0));
+    let slot = record_extended(Kind::Fork, 0, OUTCOME_SUCCESS, site, (SYSTEM, 0)).for_later();
     let pending = Pending::begin(Target::Other(IoKind::Process), site);
     let status = call();
     if status == -1 {
@@ -283,7 +283,7 @@ pub unsafe extern "C-unwind" fn popen(
     if !recording() {
         return call();
     }
-    let slot = record_extended(Kind::Fork, 0, OUTCOME_SUCCESS, site, (0, 0));
+    let slot = record_extended(Kind::Fork, 0, OUTCOME_SUCCESS, site, (0, 0)).for_later();
     let stream = call();
     if stream.is_null() {
         slot.set_outcome(outcome_of(errno()));

@@ -6,7 +6,7 @@ use foretrace_recorder::IoKind::Lock;
 use foretrace_recorder::blocking::Target::File;
 use foretrace_recorder::file_locks::{self, Family};
 use foretrace_recorder::{
-    Kind, OUTCOME_BUSY, OUTCOME_SUCCESS, Slot, process, record_extended, sys,
+    Kind, Late, OUTCOME_BUSY, OUTCOME_SUCCESS, process, record_extended, sys,
 };
 use libc::off_t;
 
@@ -31,9 +31,9 @@ struct Step {
 }
 
 impl Step {
-    fn record(self, fd: c_int, outcome: u8, site: u64) -> Option<Slot> {
+    fn record(self, fd: c_int, outcome: u8, site: u64) -> Option<Late> {
         let name = file_locks::name(fd, self.family)?;
-        Some(record_extended(self.kind, name, outcome, site, self.part))
+        Some(record_extended(self.kind, name, outcome, site, self.part).for_later())
     }
 
     /// Makes the call, and records what it did.

@@ -4,7 +4,7 @@
 use core::ffi::{c_int, c_long};
 
 use foretrace_recorder::{
-    Kind, OUTCOME_PENDING, OUTCOME_SUCCESS, Slot, outcome_of, record, record_extended, short_turns,
+    Kind, Late, OUTCOME_PENDING, OUTCOME_SUCCESS, outcome_of, record, record_extended, short_turns,
 };
 use libc::timespec;
 
@@ -129,11 +129,13 @@ pub unsafe extern "C-unwind" fn futex_of_several(
         Kind::FutexTimedWait
     };
     let slot = record(kind, waiters[0].futex, OUTCOME_PENDING, site);
+    let late = slot.for_later();
+    let pending = Pending::of(kind, waiters[0].futex, slot);
     let result = call();
     let woken = usize::try_from(result).unwrap_or(0);
     let futex = waiters.get(woken).unwrap_or(&waiters[0]).futex;
-    slot.set_object(futex);
-    Pending::of(kind, futex, slot).returned(outcome(error_of(result)));
+    late.set_object(futex);
+    pending.about(futex).returned(outcome(error_of(result)));
     yields::came_back();
     result
 }
@@ -261,12 +263,12 @@ fn wake_two(call: Call, site: u64) -> c_long {
     result
 }
 
-fn record_wake(futex: u64, woken: u64, site: u64) -> Slot {
+fn record_wake(futex: u64, woken: u64, site: u64) -> Late {
     if woken > 1 {
         short_turns::wakes_several();
     }
     let operands = (woken, 0);
-    record_extended(Kind::FutexWake, futex, OUTCOME_SUCCESS, site, operands)
+    record_extended(Kind::FutexWake, futex, OUTCOME_SUCCESS, site, operands).for_later()
 }
 
 /// Returns the outcome of a call that ended with an error, or with 0.

@@ -48,6 +48,12 @@ impl Pending {
         }
     }
 
+    /// Says what it is about, which is known only now.
+    pub fn about(mut self, object: u64) -> Self {
+        self.object = object;
+        self
+    }
+
     /// Returns the counter at its record; 0 if the thread may do something of its own meanwhile.
     pub fn since(&self) -> u64 {
         self.since
@@ -132,7 +138,7 @@ pub fn give(kind: Kind, object: u64, site: u64, call: impl FnOnce() -> c_int) ->
     let result = call();
     woke(since);
     if result != 0 {
-        slot.set_outcome(outcome_of(result));
+        slot.set_outcome(since, outcome_of(result));
     }
     result
 }

@@ -51,7 +51,7 @@ fn send(queue: impl Fn() -> u64, site: u64, call: impl FnOnce() -> c_int) -> c_i
     if !watched() {
         return call();
     }
-    let slot = record(Kind::QueueSend, queue(), OUTCOME_SUCCESS, site);
+    let slot = record(Kind::QueueSend, queue(), OUTCOME_SUCCESS, site).for_later();
     let pending = Pending::begin(SOMETHING, site);
     let result = call();
     if result != 0 {

@@ -91,7 +91,8 @@ pub unsafe extern "C-unwind" fn connect(
         OUTCOME_SUCCESS,
         site,
         (1, 0),
-    );
+    )
+    .for_later();
     let result = call();
     let failed = if result == 0 { 0 } else { errno() };
     // One that does not block is made all the same.

@@ -150,7 +150,7 @@ pub fn create_with(
         child.bind(bound);
     }
     let number = u64::from(child.number());
-    let slot = record(Kind::Create, number, OUTCOME_SUCCESS, site);
+    let slot = record(Kind::Create, number, OUTCOME_SUCCESS, site).for_later();
     let result = call(trampoline, child.token());
     if result != 0 {
         slot.set_outcome(outcome_of(errno(result)));

@@ -12,7 +12,7 @@ use foretrace_trace::journal::layout::{Kind, OUTCOME_SUCCESS, RECORD_BYTES, Reco
 use crate::chunk::make_room;
 use crate::clock::{self, Pair};
 use crate::state::ThreadState;
-use crate::{file, maps, stack, sys, turns};
+use crate::{file, late, maps, stack, sys, turns};
 
 /// A record as the cursor counts it.
 pub(crate) const STEP: u64 = RECORD_BYTES as u64;
@@ -35,31 +35,13 @@ struct OwnLine(AtomicU64);
 pub struct Slot(pub(crate) u64);
 
 impl Slot {
-    /// Fills in what a record is about, which its call told.
-    pub fn set_object(self, object: u64) {
-        if self.0 != 0 {
-            // SAFETY: as below.
-            let record = unsafe { &*(self.0 as *const Record) };
-            record.object.store(object, Ordering::Relaxed);
-        }
-    }
-
-    /// Fills in the second operand of a record that has one.
-    pub fn set_second(self, operand: u64) {
-        if self.0 != 0 {
-            // SAFETY: as below; the extension stands behind its record.
-            let extension = unsafe { &*((self.0 + STEP) as *const Record) };
-            extension.object.store(operand, Ordering::Relaxed);
-        }
-    }
-
     /// Returns the counter of a record made just now; 0 if there was no room.
     #[inline]
     pub fn counter(self) -> u64 {
         if self.0 == 0 {
             return 0;
         }
-        // SAFETY: as below.
+        // SAFETY: a record that was made just now, in a chunk that its thread holds.
         let record = unsafe { &*(self.0 as *const Record) };
         record.tsc.load(Ordering::Relaxed)
     }
@@ -74,14 +56,17 @@ impl Slot {
         self.0
     }
 
-    /// Changes the outcome of a record whose call failed after all.
-    pub fn set_outcome(self, outcome: u8) {
-        if self.0 == 0 {
+    /// Changes the outcome of a record that was made just now, with this counter, and whose call failed after all. Where a signal
+    /// handler recorded so much meanwhile that the thread gave up the chunk, nothing is changed; see [`Late`](crate::Late).
+    pub fn set_outcome(self, counter: u64, outcome: u8) {
+        if self.0 == 0 || !late::is_held(self.0) {
             return;
         }
-        // SAFETY: the slot is a record in a chunk that its thread still holds: a thread keeps the chunk before the
-        // current one, and finishes a record before its hook returns.
+        // SAFETY: the slot is a record in a chunk that its thread still holds.
         let record = unsafe { &*(self.0 as *const Record) };
+        if record.tsc.load(Ordering::Relaxed) != counter {
+            return;
+        }
         let tail = record.tail.load(Ordering::Relaxed);
         let cleared = tail & !(0xff << 8);
         record

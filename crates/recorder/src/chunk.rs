@@ -53,6 +53,7 @@ pub(crate) fn make_room(state: &ThreadState, bytes: u64) -> bool {
     }
     release(state.previous_chunk.get());
     state.previous_chunk.set(state.chunk.get());
+    state.previous_place.set(state.place_in_file.get());
     adopt(state, chunk);
     if (number, sequence) != (0, 0) && HELD_BACK.swap(false, Ordering::Relaxed) {
         maps::copy();
@@ -69,6 +70,9 @@ pub(crate) fn adopt(state: &ThreadState, chunk: u64) {
     // SAFETY: the chunk was mapped and published for this thread.
     let header = unsafe { &*(chunk as *const ChunkHeader) };
     state.chunk.set(chunk);
+    state
+        .place_in_file
+        .set(header.place.load(Ordering::Relaxed));
     state.burst.set(0);
     state.tries.set(0);
     state
@@ -176,6 +180,6 @@ pub(crate) fn release(chunk: u64) {
     // SAFETY: a chunk is mapped until its thread releases it, which it does once.
     let header = unsafe { &*(chunk as *const ChunkHeader) };
     let bytes = header.length.load(Ordering::Relaxed) as usize;
-    // SAFETY: a chunk's own length was mapped; nobody holds a slot in it (see ThreadState::previous_chunk).
+    // SAFETY: a chunk's own length was mapped; who has something to add later looks first (see Late).
     unsafe { sys::unmap(chunk as *mut u8, bytes) };
 }

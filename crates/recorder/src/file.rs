@@ -240,7 +240,21 @@ pub(crate) fn new_chunk(bytes: usize, present: bool) -> Result<*mut u8, Errno> {
     if !is_ready {
         sys::allocate(fd, offset, bytes)?;
     }
-    sys::map_shared(fd, offset, bytes, present)
+    let chunk = sys::map_shared(fd, offset, bytes, present)?;
+    // SAFETY: mapped just now, page-aligned, zeroed; nobody else knows it.
+    let header = unsafe { &*chunk.cast::<ChunkHeader>() };
+    header.place.store(offset, Ordering::Relaxed);
+    Ok(chunk)
+}
+
+/// Changes a few bytes that the file holds already, where they are not mapped any more; returns whether it did.
+pub(crate) fn change(place: u64, bytes: &[u8]) -> bool {
+    let end = place + bytes.len() as u64;
+    // Beyond this limit the kernel would not only refuse but also kill by SIGXFSZ.
+    if process::confined() || end > sys::soft_limit(libc::RLIMIT_FSIZE) {
+        return false;
+    }
+    usable_fd().is_ok_and(|fd| sys::write_at(fd, bytes, place) == Ok(bytes.len()))
 }
 
 /// Fills what every chunk's header says and makes it valid.

@@ -46,6 +46,7 @@ pub mod cpu_files;
 pub mod cpu_topology;
 mod file;
 pub mod file_locks;
+mod late;
 mod looks;
 pub mod maps;
 mod memory_file;
@@ -77,6 +78,7 @@ pub use {
         OUTCOME_HELPED, OUTCOME_OWNER_DIED, OUTCOME_PENDING, OUTCOME_SUCCESS, OUTCOME_TIMED_OUT,
         OUTCOME_WAITED_FOR_ALL, TASK_NEEDS, TASK_WRITES, UNDONE,
     },
+    late::Late,
     outcome::outcome_of,
     section::{Release, record_acquisition, record_busy, record_release},
     state::{FRAME_OFFSET, SITES, ThreadState},

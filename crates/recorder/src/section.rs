@@ -17,7 +17,7 @@ use foretrace_trace::journal::layout::{
 use crate::buffer::{self, STEP, Slot, fill};
 use crate::state::ThreadState;
 use crate::streak::{self, Done, section_tail};
-use crate::{clock, stack, turns, unread};
+use crate::{clock, late, stack, turns, unread};
 
 /// Where a release was recorded, for the rare one that fails.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +52,10 @@ impl Release {
     pub fn failed(self, kind: Kind, object: u64, site: u64, outcome: u8) {
         let at = self.at & !(MERGED | COUNTED);
         let state = ThreadState::current();
+        if !late::is_held(at) {
+            // A signal handler recorded very much meanwhile: what the release was recorded as is out of reach.
+            return;
+        }
         if self.at & COUNTED != 0 {
             let tail = streak::uncount(at);
             if let Some(acquisition) = Kind::from_byte(tail as u8) {
@@ -60,7 +64,7 @@ impl Release {
         } else if self.at & MERGED != 0 {
             divide(at);
         } else {
-            Slot::at(at).set_outcome(outcome);
+            Slot::at(at).set_outcome(self.tsc, outcome);
             return;
         }
         state.repeated.forget();

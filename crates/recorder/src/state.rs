@@ -66,6 +66,10 @@ pub struct ThreadState {
     pub(crate) before_vfork: Cell<(u64, u64)>,
     /// The record of the first of them.
     pub(crate) vfork_record: Cell<u64>,
+    /// Where the current chunk begins in the file.
+    pub(crate) place_in_file: Cell<u64>,
+    /// Where the one before does.
+    pub(crate) previous_place: Cell<u64>,
     /// The innermost `pthread_once` that this thread is in.
     pub once: Cell<*const ()>,
     /// The innermost OpenMP region that this thread is in.

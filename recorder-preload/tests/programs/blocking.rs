@@ -156,3 +156,27 @@ fn connections_that_nobody_takes_fail_as_without_a_recorder() {
     // Somebody had listened there.
     assert_eq!(lines, ["pipe_write pipe1 failed:111"]);
 }
+
+#[test]
+fn what_came_of_a_call_is_recorded_however_much_its_thread_recorded_meanwhile() {
+    let run = record("handlers_in_long_calls.c");
+    assert_eq!(
+        run.stdout(),
+        "wrote 65536 4096\nsent -1 Connection timed out\nchild 3\n"
+    );
+    assert_eq!(
+        run.trace
+            .recording
+            .as_ref()
+            .map(|recording| recording.lost_events),
+        Some(0)
+    );
+    assert_eq!(moved(&run), [(69632, 69632)]);
+    assert_eq!(run.count("queue_send queue1"), 2);
+    assert_eq!(run.count("queue_send queue1 timedout"), 1);
+    assert_eq!(run.count("sem_post semaphore1"), 8 * 40_000);
+    // The record of the fork names the child.
+    let child = run.trace.processes[1].pid.expect("recorded");
+    let create = format!("create handlers_in_long_calls-{child}/main");
+    assert_eq!(run.count(&create), 1);
+}

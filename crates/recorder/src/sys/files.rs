@@ -69,6 +69,28 @@ pub fn read_at(fd: Fd, buffer: &mut [u8], at: u64) -> Result<usize, Errno> {
     })
 }
 
+/// Writes to a place of a file; returns how many bytes were written.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn write_at(fd: Fd, bytes: &[u8], at: u64) -> Result<usize, Errno> {
+    // SAFETY: the kernel reads the bytes, and writes to the recorder's own file.
+    check(unsafe {
+        syscall(
+            libc::SYS_pwrite64,
+            [
+                fd.0 as usize,
+                bytes.as_ptr() as usize,
+                bytes.len(),
+                at as usize,
+                0,
+                0,
+            ],
+        )
+    })
+}
+
 /// Reads into a buffer; returns how many bytes came, 0 at the end.
 ///
 /// # Errors

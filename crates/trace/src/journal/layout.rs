@@ -235,8 +235,8 @@ pub struct ChunkHeader {
     /// Byte 80: in a thread's first chunk, of the first 64 CPUs that the program believes in, those that the thread was
     /// bound to when it began; 0 for all.
     pub bound: AtomicU64,
-    /// Byte 88: zero.
-    pub reserved: [u8; 8],
+    /// Byte 88: where the chunk begins, in bytes from the file's beginning; 0 in older journals.
+    pub place: AtomicU64,
 }
 
 /// One record.
