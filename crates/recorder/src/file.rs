@@ -2,7 +2,8 @@
 //!
 //! The program under recording may close every file it finds, lower its limits, fill the disk or change its root. So
 //! the file's number is a high one, checked before each use, and failing to get space ends the recording, never the
-//! program.
+//! program. Where the program may have few files, none of its numbers is kept: the file is opened for each use. And it never has, not
+//! even for a moment, a number of the standard streams, which the program writes to whether or not they are open.
 
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
@@ -21,6 +22,9 @@ const PATH_BYTES: usize = 4096;
 
 /// File numbers below this are left to the program where its limit allows.
 const PREFERRED_FD: u64 = 1000;
+
+/// Where the program's limit allows no more files than these, all are left to it.
+const FEW_FILES: u64 = 64;
 
 static HEADER: AtomicPtr<Header> = AtomicPtr::new(core::ptr::null_mut());
 static FD: AtomicI32 = AtomicI32::new(-1);
@@ -85,14 +89,13 @@ pub(crate) fn create(directory: &CStr, birth: Birth) -> Result<&'static Header, 
     }
     let start_ticks = start_ticks().unwrap_or(0);
     let (fd, predecessors) = open_fresh(directory, start_ticks)?;
-    let limit = sys::soft_limit(libc::RLIMIT_NOFILE);
-    let fd = sys::move_up(fd, PREFERRED_FD.min(limit.saturating_sub(8)) as i32);
-    let stat = sys::stat(fd)?;
-    let (device, inode) = (stat.st_dev, stat.st_ino);
-    sys::let_owner_in(fd, &stat)?;
     let room = PAGE_BYTES + chunk::first_of_process();
-    sys::allocate(fd, 0, room)?;
-    let header: *mut Header = sys::map_shared(fd, 0, PAGE_BYTES, false)?.cast();
+    let made = begin(fd, room);
+    let (fd, kept) = keep_apart(fd);
+    let (header, stat) = made.inspect_err(|_| sys::close(fd))?;
+    if !kept {
+        sys::close(fd);
+    }
     fill_program(header, birth.parent);
     // SAFETY: a page, zeroed and aligned, mapped just now and never unmapped; the path is filled in already.
     let header: &'static Header = unsafe { &*header };
@@ -103,16 +106,35 @@ pub(crate) fn create(directory: &CStr, birth: Birth) -> Result<&'static Header, 
         .store(PAGE_BYTES as u64, Ordering::Relaxed);
     header.room_end.store(room as u64, Ordering::Relaxed);
     header.room_claimed.store(room as u64, Ordering::Relaxed);
-    DEVICE.store(device, Ordering::Relaxed);
-    INODE.store(inode, Ordering::Relaxed);
-    FD.store(fd.0, Ordering::Relaxed);
+    DEVICE.store(stat.st_dev, Ordering::Relaxed);
+    INODE.store(stat.st_ino, Ordering::Relaxed);
+    FD.store(if kept { fd.0 } else { -1 }, Ordering::Relaxed);
     HEADER.store(core::ptr::from_ref(header).cast_mut(), Ordering::Release);
     Ok(header)
+}
+
+/// Makes room in a new journal, and maps its header.
+fn begin(fd: Fd, room: usize) -> Result<(*mut Header, libc::stat), Errno> {
+    let stat = sys::stat(fd)?;
+    sys::let_owner_in(fd, &stat)?;
+    sys::allocate(fd, 0, room)?;
+    let header = sys::map_shared(fd, 0, PAGE_BYTES, false)?;
+    Ok((header.cast(), stat))
+}
+
+/// Moves the open file out of the program's way. Returns its number, and whether it is to stay open.
+fn keep_apart(fd: Fd) -> (Fd, bool) {
+    let limit = sys::soft_limit(libc::RLIMIT_NOFILE);
+    if limit <= FEW_FILES {
+        return (fd, false);
+    }
+    (sys::move_up(fd, PREFERRED_FD.min(limit - 8) as i32), true)
 }
 
 /// Maps another file of the journals' directory, of so many bytes, shared by all processes that do so; `None` where it cannot be had.
 pub(crate) fn map_beside(name: &CStr, flags: i32, bytes: usize) -> Option<*mut u8> {
     // Whoever calls this may have a small stack, on which a path has no room.
+    let _streams = sys::occupy_streams().ok()?;
     let look = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
     let directory = sys::open(process::directory(), look, 0).ok()?;
     let fd = sys::open_below(directory, name, flags, 0o600);
@@ -154,6 +176,7 @@ fn open_fresh(directory: &CStr, start_ticks: u64) -> Result<(Fd, u32), Errno> {
     // SAFETY: nobody else reads or writes the path while the journal is being made.
     let buffer = unsafe { &mut *PATH.0.get() };
     let pid = sys::getpid();
+    let _streams = sys::occupy_streams()?;
     for attempt in 0..u32::MAX {
         let mut text = Text { buffer, length: 0 };
         let extension = layout::FILE_EXTENSION;
@@ -231,16 +254,18 @@ pub(crate) fn new_chunk(bytes: usize, present: bool) -> Result<*mut u8, Errno> {
     if process::confined() {
         return Err(libc::EPERM);
     }
-    let fd = usable_fd()?;
-    if sys::stat(fd)?.st_nlink == 0 {
-        // The recording is over, and nobody will read what a process does that was left behind.
-        return Err(libc::ENOENT);
-    }
-    let (offset, is_ready) = header.take_place(bytes as u64);
-    if !is_ready {
-        sys::allocate(fd, offset, bytes)?;
-    }
-    let chunk = sys::map_shared(fd, offset, bytes, present)?;
+    let (offset, chunk) = with_file(|fd| {
+        if sys::stat(fd)?.st_nlink == 0 {
+            // The recording is over, and nobody will read what a process does that was left behind.
+            return Err(libc::ENOENT);
+        }
+        let (offset, is_ready) = header.take_place(bytes as u64);
+        if !is_ready {
+            sys::allocate(fd, offset, bytes)?;
+        }
+        let chunk = sys::map_shared(fd, offset, bytes, present)?;
+        Ok((offset, chunk))
+    })?;
     // SAFETY: mapped just now, page-aligned, zeroed; nobody else knows it.
     let header = unsafe { &*chunk.cast::<ChunkHeader>() };
     header.place.store(offset, Ordering::Relaxed);
@@ -254,7 +279,7 @@ pub(crate) fn change(place: u64, bytes: &[u8]) -> bool {
     if process::confined() || end > sys::soft_limit(libc::RLIMIT_FSIZE) {
         return false;
     }
-    usable_fd().is_ok_and(|fd| sys::write_at(fd, bytes, place) == Ok(bytes.len()))
+    with_file(|fd| sys::write_at(fd, bytes, place)) == Ok(bytes.len())
 }
 
 /// Fills what every chunk's header says and makes it valid.
@@ -275,22 +300,30 @@ fn is_ours(fd: Fd) -> bool {
     fd.0 >= 0 && sys::identity(fd) == Ok(ours)
 }
 
-/// Returns the file's number, having opened the file anew when the program closed it.
-fn usable_fd() -> Result<Fd, Errno> {
+/// Does something with the open file, having opened it anew where the program closed it or may have few.
+fn with_file<T>(action: impl FnOnce(Fd) -> Result<T, Errno>) -> Result<T, Errno> {
     let fd = Fd(FD.load(Ordering::Relaxed));
     if is_ours(fd) {
-        return Ok(fd);
+        return action(fd);
     }
-    // SAFETY: the path is only written while nobody records.
-    let buffer = unsafe { &*PATH.0.get() };
-    let path = CStr::from_bytes_until_nul(buffer).map_err(|_| libc::ENAMETOOLONG)?;
-    let fd = sys::open(path, libc::O_RDWR | libc::O_CLOEXEC, 0)?;
-    let limit = sys::soft_limit(libc::RLIMIT_NOFILE);
-    let fd = sys::move_up(fd, PREFERRED_FD.min(limit.saturating_sub(8)) as i32);
+    let (fd, kept) = keep_apart(open_again()?);
     if !is_ours(fd) {
         sys::close(fd);
         return Err(libc::ESTALE);
     }
-    FD.store(fd.0, Ordering::Relaxed);
-    Ok(fd)
+    if kept {
+        FD.store(fd.0, Ordering::Relaxed);
+        return action(fd);
+    }
+    let result = action(fd);
+    sys::close(fd);
+    result
+}
+
+fn open_again() -> Result<Fd, Errno> {
+    // SAFETY: the path is only written while nobody records.
+    let buffer = unsafe { &*PATH.0.get() };
+    let path = CStr::from_bytes_until_nul(buffer).map_err(|_| libc::ENAMETOOLONG)?;
+    let _streams = sys::occupy_streams()?;
+    sys::open(path, libc::O_RDWR | libc::O_CLOEXEC, 0)
 }

@@ -287,3 +287,18 @@ fn the_programs_that_are_started_learn_whether_rseq_works() {
     assert!(["0\n", "1\n"].contains(&found.as_str()), "{found}");
     assert_eq!(told(&[]), "\n");
 }
+
+#[test]
+fn programs_with_few_files_have_all_of_them_and_nothing_gets_into_the_journal() {
+    let run = record("few_files.c");
+    assert!(run.stdout().contains("parent of 3: "), "{}", run.stdout());
+    // Where there is one file more than the standard streams and the one that the program keeps, everything is recorded.
+    let whole = run.trace.threads.iter().filter(|thread| {
+        let lines = run.lines(&thread.name);
+        thread.name.ends_with("/main") && lines.len() > 40_000
+    });
+    assert_eq!(whole.count(), 2 * 4);
+    // Where there is none the recording stops, and says so.
+    let stopped = |warning: &&String| warning.contains("a number for its file (ulimit -n)");
+    assert_eq!(run.trace.warnings.iter().filter(stopped).count(), 2);
+}

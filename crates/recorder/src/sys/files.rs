@@ -47,6 +47,51 @@ pub fn close(fd: Fd) {
     unsafe { syscall(libc::SYS_close, [fd.0 as usize, 0, 0, 0, 0, 0]) };
 }
 
+/// The numbers of the standard streams: below this one.
+const STREAMS: usize = 3;
+
+/// Those of the standard streams' numbers taken that nothing was open by, until this is dropped.
+#[derive(Debug)]
+pub struct StreamsOccupied([Option<Fd>; STREAMS]);
+
+/// Takes the numbers of the standard streams where nothing is open by them, so that no file that is opened meanwhile gets one. Who writes
+/// to them is told that they are not open, as ever.
+///
+/// # Errors
+///
+/// The `errno`, where the program may have no more files.
+pub fn occupy_streams() -> Result<StreamsOccupied, Errno> {
+    let mut taken = StreamsOccupied([None; STREAMS]);
+    for number in 0..STREAMS {
+        // SAFETY: asking for a file's flags touches no memory.
+        let flags = unsafe {
+            syscall(
+                libc::SYS_fcntl,
+                [number, libc::F_GETFD as usize, 0, 0, 0, 0],
+            )
+        };
+        if flags >= 0 {
+            continue;
+        }
+        let fd = open(c"/", libc::O_PATH | libc::O_CLOEXEC, 0)?;
+        if fd.0 as usize >= STREAMS {
+            // Another thread was quicker.
+            close(fd);
+        } else {
+            taken.0[number] = Some(fd);
+        }
+    }
+    Ok(taken)
+}
+
+impl Drop for StreamsOccupied {
+    fn drop(&mut self) {
+        for fd in self.0.into_iter().flatten() {
+            close(fd);
+        }
+    }
+}
+
 /// Reads from a place of a file into a buffer; returns how many bytes came.
 ///
 /// # Errors

@@ -37,7 +37,7 @@ impl Builder<'_> {
             }
             if journal.stopped || journal.lost_events > 0 {
                 warnings.push(format!(
-                    "{program}: recording stopped for want of space, or as the program gave up the system calls that recording needs: {} events are missing",
+                    "{program}: recording stopped for want of space, or of a number for its file (ulimit -n), or as the program gave up the system calls that recording needs: {} events are missing",
                     journal.lost_events
                 ));
             }
