@@ -14,7 +14,7 @@
 
 use core::arch::{asm, global_asm};
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use foretrace_trace::journal::layout;
 
@@ -59,6 +59,9 @@ static WORD_OFFSET: AtomicU64 = AtomicU64::new(0);
 
 /// How far apart two events may be, in ticks, for the counter alone to be trusted between them.
 static TRUSTED_TICKS: AtomicU64 = AtomicU64::new(0);
+
+/// Whether nobody could tell if the best clock works.
+static UNDECIDED: AtomicBool = AtomicBool::new(false);
 
 /// Returns the time-stamp counter.
 #[inline]
@@ -169,14 +172,68 @@ fn rseq_works(area: RseqArea, known_to_fall: bool) -> bool {
         }
         undisturbed()
     });
-    let falls = known_to_fall
-        || (0..3).all(|_| {
-            set_word(descriptor());
-            sys::sleep_nanos(1_000);
-            !undisturbed()
-        });
+    let falls = known_to_fall || falls(sleep);
     set_word(0);
     stands && falls
+}
+
+/// What a sleep showed of the pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slept {
+    /// Nothing: the time was over before the thread had left its CPU.
+    NotAtAll,
+    /// It fell, as it must.
+    Fell,
+    /// It stood although the thread had waited.
+    Stood,
+}
+
+/// How many sleeps must have made the pointer fall.
+const SLEEPS: u32 = 3;
+
+/// How many are tried: on a busy machine a thread may be held up, on its way to sleep, for longer than it wants to.
+const TRIED: u32 = 20;
+
+/// Returns whether the pointer falls each time that the thread sleeps.
+fn falls(sleep: impl Fn(u32) -> Slept) -> bool {
+    let mut fallen = 0;
+    for attempt in 0..TRIED {
+        // A microsecond is mostly enough, and takes least.
+        let nanos = match attempt {
+            0..SLEEPS => 1_000,
+            SLEEPS..10 => 50_000,
+            _ => 200_000,
+        };
+        match sleep(nanos) {
+            Slept::NotAtAll => {}
+            Slept::Fell => fallen += 1,
+            Slept::Stood => return false,
+        }
+        if fallen == SLEEPS {
+            return true;
+        }
+    }
+    UNDECIDED.store(true, Relaxed);
+    false
+}
+
+/// Sleeps under the clock's watch.
+fn sleep(nanos: u32) -> Slept {
+    let before = sys::voluntary_switches();
+    set_word(descriptor());
+    sys::sleep_nanos(nanos);
+    let stood = undisturbed();
+    // Who was only preempted meanwhile may go on to find its time over.
+    match (sys::voluntary_switches() == before, stood) {
+        (true, _) => Slept::NotAtAll,
+        (false, false) => Slept::Fell,
+        (false, true) => Slept::Stood,
+    }
+}
+
+/// Returns whether a worse clock was chosen only as no sleep showed what the best one does.
+pub(crate) fn is_undecided() -> bool {
+    UNDECIDED.load(Relaxed)
 }
 
 /// Returns the ticks in 19 microseconds; 0 when the counter does not advance evenly.
@@ -350,4 +407,33 @@ pub fn rseq_area(symbol: impl Fn(&core::ffi::CStr) -> *mut c_void) -> Option<Rse
         // SAFETY: glibc exports it as a constant unsigned int.
         size: unsafe { *size },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use core::cell::Cell;
+
+    use super::*;
+
+    /// Returns whether the pointer is found to fall where sleeps show this, and the last again and again, and how many were tried.
+    fn tried(shown: &[Slept]) -> (bool, usize) {
+        let count = Cell::new(0);
+        let found = falls(|_| {
+            let number = count.replace(count.get() + 1);
+            shown[number.min(shown.len() - 1)]
+        });
+        (found, count.get())
+    }
+
+    #[test]
+    fn sleeps_that_were_over_at_once_tell_nothing_of_the_clock() {
+        use Slept::{Fell, NotAtAll, Stood};
+        assert_eq!(tried(&[Fell]), (true, 3));
+        assert_eq!(tried(&[NotAtAll, Fell, NotAtAll, Fell]), (true, 5));
+        assert_eq!(tried(&[NotAtAll, NotAtAll, NotAtAll, Fell]), (true, 6));
+        assert_eq!(tried(&[Fell, Fell, Stood]), (false, 3));
+        assert!(!is_undecided());
+        assert_eq!(tried(&[NotAtAll]), (false, 20));
+        assert!(is_undecided());
+    }
 }

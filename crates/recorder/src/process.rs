@@ -14,8 +14,8 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use foretrace_trace::journal::layout::{
-    FLAG_BYPASSED, FLAG_CLEAN_EXIT, FLAG_FORKED, FLAG_NAPS, FLAG_STOPPED, FLAG_TASKS, Header, Kind,
-    OUTCOME_SUCCESS,
+    FLAG_BYPASSED, FLAG_CLEAN_EXIT, FLAG_CLOCK_UNDECIDED, FLAG_FORKED, FLAG_NAPS, FLAG_STOPPED,
+    FLAG_TASKS, Header, Kind, OUTCOME_SUCCESS,
 };
 
 use crate::clock::{self, RseqArea};
@@ -177,7 +177,12 @@ pub fn start(
         STATE.store(page, Ordering::Release);
     }
     cost::know(known, CLOCK.load(Ordering::Relaxed));
-    open((0, None), (began, known.loading), compared)
+    let flags = if clock::is_undecided() {
+        FLAG_CLOCK_UNDECIDED
+    } else {
+        0
+    };
+    open((flags, None), (began, known.loading), compared)
 }
 
 /// Begins recording anew, in the child of a fork.

@@ -41,6 +41,8 @@ pub(super) struct Journal {
     /// Whether it began as a copy of its parent.
     pub forked: bool,
     pub stopped: bool,
+    /// Whether it has a worse clock than it might have, since nobody could tell.
+    pub is_clock_undecided: bool,
     /// Whether the program made OpenMP tasks.
     pub has_tasks: bool,
     /// The first library that it opened whose calls may pass the recorder by.
@@ -249,6 +251,7 @@ fn from_header(bytes: Vec<u8>) -> Journal {
         reaped: Vec::new(),
         forked: flags & layout::FLAG_FORKED != 0,
         stopped: flags & layout::FLAG_STOPPED != 0,
+        is_clock_undecided: flags & layout::FLAG_CLOCK_UNDECIDED != 0,
         has_tasks: flags & layout::FLAG_TASKS != 0,
         bypassing: (flags & layout::FLAG_BYPASSED != 0).then(|| bypassing(&bytes)),
         lost_events: long(offset_of!(Header, lost_events)),

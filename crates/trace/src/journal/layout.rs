@@ -81,6 +81,10 @@ pub const FLAG_TASKS: u64 = 8;
 /// Set in [`Header::flags`] once threads slept so often that they may look for something in between: foretrace sees then which threads run meanwhile.
 pub const FLAG_NAPS: u64 = 16;
 
+/// Set in [`Header::flags`] where a worse clock was chosen only as it could not be found out whether the best one works: the machine was
+/// so busy.
+pub const FLAG_CLOCK_UNDECIDED: u64 = 32;
+
 /// Set in [`Header::flags`] once a library was opened in a way that looks its own functions up first
 /// (`RTLD_DEEPBIND`) or in another namespace (`dlmopen`), so that its calls may pass the recorder by.
 pub const FLAG_BYPASSED: u64 = 1 << 16;

@@ -41,6 +41,12 @@ impl Builder<'_> {
                     journal.lost_events
                 ));
             }
+            if journal.is_clock_undecided {
+                warnings.push(format!(
+                    "{program}: its CPU times are less exact than they could be, since the machine was so busy when it began that \
+                     the best clock could not be tried out (rseq): record it again while less else runs"
+                ));
+            }
             if journal.has_tasks {
                 warnings.push(format!(
                     "{program}: it has OpenMP tasks with much data, of loops in hundreds of parts (taskloop), or that another thread ends (detach): each counts where it was run, since they are not seen one by one"
