@@ -90,7 +90,14 @@ pub(crate) fn create(directory: &CStr, birth: Birth) -> Result<&'static Header, 
     let start_ticks = start_ticks().unwrap_or(0);
     let (fd, predecessors) = open_fresh(directory, start_ticks)?;
     let room = PAGE_BYTES + chunk::first_of_process();
-    let made = begin(fd, room);
+    // What a program is begun with is never much; but it may begin others again and again.
+    let is_first = predecessors == 0 && birth.parent.is_none();
+    let is_room = if is_first {
+        Ok(())
+    } else {
+        leave_room(fd, room)
+    };
+    let made = is_room.and_then(|()| begin(fd, room));
     let (fd, kept) = keep_apart(fd);
     let (header, stat) = made.inspect_err(|_| sys::close(fd))?;
     if !kept {
@@ -261,6 +268,7 @@ pub(crate) fn new_chunk(bytes: usize, present: bool) -> Result<*mut u8, Errno> {
         }
         let (offset, is_ready) = header.take_place(bytes as u64);
         if !is_ready {
+            leave_room(fd, bytes)?;
             sys::allocate(fd, offset, bytes)?;
         }
         let chunk = sys::map_shared(fd, offset, bytes, present)?;
@@ -280,6 +288,20 @@ pub(crate) fn change(place: u64, bytes: &[u8]) -> bool {
         return false;
     }
     with_file(|fd| sys::write_at(fd, bytes, place)) == Ok(bytes.len())
+}
+
+/// Refuses to take so many bytes from the file system of the journal where the program would have too few left to write there itself.
+fn leave_room(fd: Fd, bytes: usize) -> Result<(), Errno> {
+    match sys::space(fd) {
+        Ok(space) if is_too_much(bytes as u64, space) => Err(libc::ENOSPC),
+        _ => Ok(()),
+    }
+}
+
+/// Returns whether so many bytes are too much for a file system of which this is known: its bytes, 0 where it does not tell, and how many
+/// of them are free.
+fn is_too_much(bytes: u64, (total, free): (u64, u64)) -> bool {
+    total > 0 && free < bytes + layout::room_to_leave(total)
 }
 
 /// Fills what every chunk's header says and makes it valid.
@@ -326,4 +348,30 @@ fn open_again() -> Result<Fd, Errno> {
     let path = CStr::from_bytes_until_nul(buffer).map_err(|_| libc::ENAMETOOLONG)?;
     let _streams = sys::occupy_streams()?;
     sys::open(path, libc::O_RDWR | libc::O_CLOEXEC, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_of_a_disk_is_left_to_the_program() {
+        const MIB: u64 = 1 << 20;
+        let most = |total: u64, free: u64| {
+            let mut bytes = 0;
+            while !is_too_much(bytes + MIB / 4, (total, free)) {
+                bytes += MIB / 4;
+            }
+            bytes
+        };
+        // Of little a quarter, then 8 MiB, a hundredth of what is usual, and no more than 512 MiB.
+        assert_eq!(most(3 * MIB, 2 * MIB), MIB + MIB / 4);
+        assert_eq!(most(100 * MIB, 20 * MIB), 12 * MIB);
+        assert_eq!(most(2000 * MIB, 120 * MIB), 100 * MIB);
+        assert_eq!(most(1 << 41, 600 * MIB), 88 * MIB);
+        assert_eq!(most(1 << 41, 500 * MIB), 0);
+        assert!(!is_too_much(MIB, (0, 0)), "some do not tell");
+        let (total, free) = sys::space(Fd(0)).expect("it is open");
+        assert!(free <= total);
+    }
 }

@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-use foretrace_trace::journal::layout::{FLAG_CLEAN_EXIT, Header};
+use foretrace_trace::journal::layout::{self, FLAG_CLEAN_EXIT, Header};
 
 use super::{growing::Growing, system};
 
@@ -136,7 +136,7 @@ impl Journals {
 ///
 /// # Errors
 ///
-/// Where there is none, on the disk or by the limit for files.
+/// Where there is none, on the disk, of which some is left to the program, or by the limit for files.
 fn make(file: &File) -> io::Result<()> {
     let next = long(file, offset_of!(Header, next_offset))?;
     let end = long(file, offset_of!(Header, room_end))?;
@@ -150,6 +150,10 @@ fn make(file: &File) -> io::Result<()> {
     }
     if from + STEP > system::longest_file() {
         return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let (total, free) = system::space(file)?;
+    if total > 0 && free < STEP + layout::room_to_leave(total) {
+        return Err(io::ErrorKind::StorageFull.into());
     }
     let claimed = offset_of!(Header, room_claimed);
     store(file, claimed, from + STEP)?;
@@ -179,8 +183,6 @@ fn store(file: &File, at: usize, value: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicBool;
-
-    use foretrace_trace::journal::layout;
 
     use super::*;
 

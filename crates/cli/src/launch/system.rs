@@ -197,6 +197,23 @@ pub fn longest_file() -> u64 {
     limit.rlim_cur
 }
 
+/// Returns how many bytes the file system has that a file is in, and how many of them this process may still use.
+///
+/// # Errors
+///
+/// Where the system does not tell.
+pub fn space(file: &File) -> io::Result<(u64, u64)> {
+    let mut told = MaybeUninit::<libc::statvfs>::zeroed();
+    // SAFETY: the C library writes one such structure, and `told` is one.
+    if unsafe { libc::fstatvfs(file.as_raw_fd(), told.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: all zeros is a valid one, whatever was written over it too.
+    let told = unsafe { told.assume_init() };
+    let bytes = |blocks: u64| told.f_frsize.saturating_mul(blocks);
+    Ok((bytes(told.f_blocks), bytes(told.f_bavail)))
+}
+
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waited {

@@ -298,6 +298,34 @@ pub fn stat(fd: Fd) -> Result<libc::stat, Errno> {
     Ok(unsafe { stat.assume_init() })
 }
 
+/// Returns how many bytes the file system has that an open file is in, and how many of them whoever asks may still use.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn space(fd: Fd) -> Result<(u64, u64), Errno> {
+    let mut told = core::mem::MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: on x86_64 the kernel's structure is libc's, and `told` is one.
+    check(unsafe {
+        syscall(
+            libc::SYS_fstatfs,
+            [fd.0 as usize, told.as_mut_ptr() as usize, 0, 0, 0, 0],
+        )
+    })?;
+    // SAFETY: all zeros is a valid one, whatever the kernel wrote over it too.
+    let told = unsafe { told.assume_init() };
+    // The unit of the numbers; some file systems tell only the other one.
+    let unit = if told.f_frsize > 0 {
+        told.f_frsize
+    } else {
+        told.f_bsize
+    } as u64;
+    Ok((
+        unit.saturating_mul(told.f_blocks),
+        unit.saturating_mul(told.f_bavail),
+    ))
+}
+
 /// Returns how many links there are to a file.
 ///
 /// # Errors

@@ -194,6 +194,24 @@ impl Header {
     }
 }
 
+/// Returns how many bytes of a file system of so many are left to the program: what fills the rest ends the recording, before anything that
+/// the program writes there finds no room.
+///
+/// That is a hundredth, but no less than 8 MiB and no more than 512; of a very small one a quarter.
+pub const fn room_to_leave(total: u64) -> u64 {
+    const LEAST: u64 = 8 << 20;
+    const MOST: u64 = 512 << 20;
+    let share = total / 100;
+    let share = if share < LEAST {
+        LEAST
+    } else if share > MOST {
+        MOST
+    } else {
+        share
+    };
+    if share > total / 4 { total / 4 } else { share }
+}
+
 /// The first four bytes of a chunk.
 pub const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"FTCH");
 
