@@ -149,7 +149,7 @@ pub fn choose(area: Option<RseqArea>, falls: bool) -> u32 {
     KIND.load(Relaxed)
 }
 
-fn thread_pointer() -> u64 {
+pub(crate) fn thread_pointer() -> u64 {
     let pointer: u64;
     // SAFETY: the thread pointer's own address stands at its beginning.
     unsafe {

@@ -9,7 +9,7 @@ use core::arch::asm;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::state::ThreadState;
-use crate::{process, sys};
+use crate::{clock, process, sys};
 
 /// The deepest stack that is recorded.
 pub const MOST_FRAMES: usize = 16;
@@ -20,14 +20,23 @@ const LARGEST_FRAME: u64 = 1 << 20;
 /// What memory is protected by.
 const PAGE: u64 = 4096;
 
+/// No stack is larger, as far as it is known to be the thread's own. The kernel leaves more than that free below the first thread's.
+const FARTHEST: u64 = 64 << 20;
+
+/// By how much more a stack may have grown from one call to the next: each page of that is looked at.
+const LARGEST_STEP: u64 = 2 << 20;
+
 /// What lies at a frame pointer: the caller's, and the address to return to.
 const FRAME_BYTES: u64 = 16;
 
 /// How many callers to record with each call; 0 for none.
 static DEPTH: AtomicU32 = AtomicU32::new(0);
 
-/// Asks for so many callers with each call, at most [`MOST_FRAMES`].
+/// Asks for so many callers with each call, at most [`MOST_FRAMES`]. The calling thread must be on its own stack.
 pub fn set_depth(frames: u32) {
+    if frames > 0 {
+        note_own(ThreadState::current());
+    }
     DEPTH.store(frames.min(MOST_FRAMES as u32), Ordering::Relaxed);
 }
 
@@ -41,14 +50,14 @@ pub fn depth() -> usize {
 pub(crate) fn walk(state: &ThreadState, callers: &mut [u64]) -> usize {
     let mut found = 0;
     let mut below = stack_pointer();
-    stand_on(state, below);
+    let mut readable = Readable::at(state, below);
     let mut frame = state.frame.get();
     while let Some(place) = callers.get_mut(found) {
         // A frame lies above the one that it called.
         if frame <= below || frame - below > LARGEST_FRAME || !frame.is_multiple_of(8) {
             break;
         }
-        let Some((outer, address)) = read(state, frame) else {
+        let Some((outer, address)) = readable.frame(frame) else {
             break;
         };
         if address < PAGE {
@@ -69,35 +78,95 @@ fn stack_pointer() -> u64 {
     pointer
 }
 
-/// Forgets which memory is readable where the thread is on another stack than before.
-fn stand_on(state: &ThreadState, pointer: u64) {
-    if pointer < state.stack_low.get() || pointer >= state.stack_high.get() {
-        let page = pointer & !(PAGE - 1);
-        state.stack_low.set(page);
-        state.stack_high.set(page + PAGE);
-    }
+fn page_of(address: u64) -> u64 {
+    address & !(PAGE - 1)
 }
 
-/// Reads a frame, by the kernel where it is not known that the memory can be read: it may be a guard page, or none.
-fn read(state: &ThreadState, frame: u64) -> Option<(u64, u64)> {
-    let end = frame + FRAME_BYTES;
-    if frame >= state.stack_low.get() && end <= state.stack_high.get() {
-        // SAFETY: pages of the stack that were read before.
-        return Some(unsafe { *(frame as *const (u64, u64)) });
+/// Notes where the stack is that the thread was given, which it is on now: what lies there above a thread's stack pointer stays for as
+/// long as the thread does. Of other stacks, those of coroutines, nobody knows that: they may end anywhere, and be taken away.
+pub(crate) fn note_own(state: &ThreadState) {
+    let low = page_of(stack_pointer());
+    // At a thread's stack's end the C library has put what the thread pointer points to. The first thread's holds the program's
+    // arguments there, and then nothing.
+    let pointer = clock::thread_pointer();
+    let limit = if pointer.wrapping_sub(low) < FARTHEST {
+        page_of(pointer)
+    } else {
+        low + FARTHEST
+    };
+    let mut high = low + PAGE;
+    while high < limit && sys::can_read(high) {
+        high += PAGE;
     }
-    if process::confined() {
-        return None;
+    state.stack_low.set(low);
+    state.stack_high.set(high);
+    state.other_stack.set((0, 0));
+}
+
+/// Returns whether the thread is on its own stack, of which more is known then if it has grown.
+fn is_on_own(state: &ThreadState, pointer: u64) -> bool {
+    let (low, high) = (state.stack_low.get(), state.stack_high.get());
+    if pointer >= low {
+        return pointer < high;
     }
-    let mut words = [0; 2];
-    if !sys::read_own_memory(frame, &mut words) {
-        return None;
+    let (other_low, other_high) = state.other_stack.get();
+    let is_other = pointer >= other_low && pointer < other_high;
+    if is_other || high - pointer > FARTHEST || process::confined() {
+        return false;
     }
-    // The known part grows by neighbouring pages only, so that there is never a gap in it.
-    let (first, last) = (frame & !(PAGE - 1), (end - 1) & !(PAGE - 1));
-    if first <= state.stack_high.get() && last >= state.stack_high.get() {
-        state.stack_high.set(last + PAGE);
+    // Below a stack is a page that cannot be read.
+    let mut page = page_of(pointer);
+    let limit = low.min(page + LARGEST_STEP);
+    while page < limit && sys::can_read(page) {
+        page += PAGE;
     }
-    Some((words[0], words[1]))
+    if page < low {
+        state.other_stack.set((page_of(pointer), page));
+        return false;
+    }
+    state.stack_low.set(page_of(pointer));
+    true
+}
+
+/// The part of the stack that is known to be readable during a walk.
+struct Readable {
+    low: u64,
+    high: u64,
+}
+
+impl Readable {
+    /// Begins at a thread's stack pointer.
+    fn at(state: &ThreadState, pointer: u64) -> Self {
+        let low = page_of(pointer);
+        let high = if is_on_own(state, pointer) {
+            state.stack_high.get()
+        } else {
+            low + PAGE
+        };
+        Self { low, high }
+    }
+
+    /// Reads a frame, by the kernel where it is not known that the memory can be read: it may be a guard page, or none.
+    fn frame(&mut self, frame: u64) -> Option<(u64, u64)> {
+        let end = frame.checked_add(FRAME_BYTES)?;
+        if frame >= self.low && end <= self.high {
+            // SAFETY: the thread's own stack, or pages that were read in this walk.
+            return Some(unsafe { *(frame as *const (u64, u64)) });
+        }
+        if process::confined() {
+            return None;
+        }
+        let mut words = [0; 2];
+        if !sys::read_own_memory(frame, &mut words) {
+            return None;
+        }
+        // The known part grows by neighbouring pages only, so that there is never a gap in it.
+        let (first, last) = (page_of(frame), page_of(end - 1));
+        if first <= self.high && last >= self.high {
+            self.high = last + PAGE;
+        }
+        Some((words[0], words[1]))
+    }
 }
 
 #[cfg(test)]
@@ -118,10 +187,39 @@ mod tests {
     #[test]
     fn memory_that_cannot_be_read_is_said_so() {
         let state = ThreadState::current();
-        assert_eq!(read(state, 8), None);
+        let mut readable = Readable::at(state, stack_pointer());
+        assert_eq!(readable.frame(8), None);
+        assert_eq!(readable.frame(u64::MAX - 7), None);
         let found = frames(&[0x1_0001, 0x1_0002]);
-        let (outer, address) = read(state, found[0].as_ptr() as u64).expect("it is ours");
+        let (outer, address) = readable
+            .frame(found[0].as_ptr() as u64)
+            .expect("it is ours");
         assert_eq!((outer, address), (found[1].as_ptr() as u64, 0x1_0001));
+    }
+
+    #[test]
+    fn only_the_stack_that_a_thread_was_given_is_known_to_stay() {
+        let state = ThreadState::current();
+        note_own(state);
+        let (low, high) = (state.stack_low.get(), state.stack_high.get());
+        let pointer = stack_pointer();
+        assert!(low <= pointer && pointer < high);
+        assert!(high <= clock::thread_pointer());
+        assert_eq!(Readable::at(state, pointer).high, high);
+        // It grows.
+        let deeper = low - 3 * PAGE;
+        assert_eq!(Readable::at(state, deeper).high, high);
+        assert_eq!(state.stack_low.get(), page_of(deeper));
+        // Another stack, of which only what was read in the same walk is known.
+        let other = sys::map_zeroed(3 * PAGE as usize).expect("there is memory");
+        let frame = other as u64 + PAGE + 16;
+        let mut readable = Readable::at(state, other as u64);
+        assert_eq!(readable.high, other as u64 + PAGE);
+        assert_eq!(readable.frame(frame), Some((0, 0)));
+        assert_eq!(readable.high, other as u64 + 2 * PAGE);
+        // SAFETY: mapped above, and nobody reads it any more but who looks first.
+        unsafe { sys::unmap(other, 3 * PAGE as usize) };
+        assert_eq!(Readable::at(state, other as u64).frame(frame), None);
     }
 
     #[test]

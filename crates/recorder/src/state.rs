@@ -78,10 +78,12 @@ pub struct ThreadState {
     pub region_end: Cell<u64>,
     /// The frame pointer of the program at its latest call of a hook; stored by the hook's first instructions.
     pub(crate) frame: Cell<u64>,
-    /// Where the part of the current stack begins that is known to be readable.
+    /// Where the part of the thread's own stack begins that is known to be there.
     pub(crate) stack_low: Cell<u64>,
-    /// Where it ends.
+    /// Where it ends; 0 where the own stack is not known.
     pub(crate) stack_high: Cell<u64>,
+    /// The part of another stack that the thread was last found on.
+    pub(crate) other_stack: Cell<(u64, u64)>,
     /// The barrier of the OpenMP team whose task the thread is at, as GCC's library has it run; 0 for none.
     pub task_barrier: Cell<u64>,
     /// Whether the loop that LLVM's library deals out to the thread goes to whoever is free.

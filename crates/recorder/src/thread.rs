@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use foretrace_trace::journal::layout::{CHUNK_ABANDONED, ChunkHeader, Kind};
 
 use crate::state::ThreadState;
-use crate::{buffer, chunk, message, process, sys, turns, unread};
+use crate::{buffer, chunk, message, process, stack, sys, turns, unread};
 
 /// The function that a thread runs.
 pub type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -103,6 +103,9 @@ pub unsafe fn begin(token: *mut c_void) -> (Routine, *mut c_void) {
     {
         let _signals = sys::block_signals();
         chunk::adopt(state, chunk);
+    }
+    if stack::depth() != 0 {
+        stack::note_own(state);
     }
     buffer::synchronize(state);
     // SAFETY: `prepare` stored a routine here, as an address.

@@ -302,3 +302,9 @@ fn programs_with_few_files_have_all_of_them_and_nothing_gets_into_the_journal() 
     let stopped = |warning: &&String| warning.contains("a number for its file (ulimit -n)");
     assert_eq!(run.trace.warnings.iter().filter(stopped).count(), 2);
 }
+
+#[test]
+fn callers_are_not_looked_for_in_memory_that_is_gone() {
+    let run = record_with("memory_beside_stacks.c", &[("FORETRACE_STACKS", "8")]);
+    assert_eq!(run.count("lock mutex1"), 2 * 6);
+}
