@@ -17,6 +17,35 @@ use crate::{
 /// Settings are written at most once in so many seconds.
 const KEPT_EVERY: f64 = 1.0;
 
+/// The picture is at least so wide, with its names; panels give way to it.
+const LEAST_PICTURE: f32 = 220.0;
+
+/// The lists are at least so wide.
+const LEAST_LISTS: f32 = 180.0;
+
+/// The inspector is at least so wide.
+const LEAST_INSPECTOR: f32 = 240.0;
+
+/// Which panels there is room for beside the picture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Sides {
+    /// The most that the lists take, where they are shown.
+    lists: Option<f32>,
+    /// Whether the inspector is shown.
+    inspector: bool,
+}
+
+impl Sides {
+    /// Shares out a width among those that are wanted; the lists give way first.
+    fn new(width: f32, lists: bool, inspector: bool) -> Self {
+        let room = width - LEAST_PICTURE;
+        let inspector = inspector && room >= LEAST_INSPECTOR;
+        let left = room - if inspector { LEAST_INSPECTOR } else { 0.0 };
+        let lists = (lists && left >= LEAST_LISTS).then(|| left.min(560.0));
+        Self { lists, inspector }
+    }
+}
+
 /// Returns whether two names are those of one file.
 fn is_same(one: &str, other: &str) -> bool {
     let absolute = |path: &str| std::path::absolute(path).ok();
@@ -228,16 +257,19 @@ impl Viewer {
         egui::Panel::top("toolbar").show(ui, |ui| panels::toolbar::show(self, ui, &mut commands));
         if self.open_front().is_some_and(|open| open.shown.is_some()) {
             egui::Panel::bottom("status").show(ui, |ui| panels::status::show(self, ui));
-            if self.settings.show_lists {
+            let (lists, inspector) = (self.settings.show_lists, self.settings.show_inspector);
+            let sides = Sides::new(ui.available_width(), lists, inspector);
+            if let Some(most) = sides.lists {
                 egui::Panel::left("lists")
                     .default_size(250.0)
-                    .size_range(180.0..=560.0)
+                    .size_range(LEAST_LISTS..=most)
                     .show(ui, |ui| panels::lists::show(self, ui, &mut commands));
             }
-            if self.settings.show_inspector {
+            if sides.inspector {
+                let most = (ui.available_width() - LEAST_PICTURE).clamp(LEAST_INSPECTOR, 900.0);
                 egui::Panel::right("inspector")
                     .default_size(340.0)
-                    .size_range(240.0..=900.0)
+                    .size_range(LEAST_INSPECTOR..=most)
                     .show(ui, |ui| panels::inspector::show(self, ui, &mut commands));
             }
             let frame = egui::Frame::new().fill(self.colours.background());

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// So many files are remembered.
 const RECENT: usize = 12;
 
+/// No window is kept that was larger; X11 has none of 32,768 pixels, of which some screens have two or three in a point.
+const MOST_WINDOW: f32 = 10_000.0;
+
 /// The state of the window that outlives it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -75,6 +78,11 @@ impl Settings {
         } else {
             Self::default().lane_height
         };
+        // A window that is closed while it is minimized has no size, and none can be larger than the system's largest.
+        settings.window = settings.window.filter(|size| {
+            let [width, height] = size.map(|side| (1.0..=MOST_WINDOW).contains(&side));
+            width && height
+        });
         settings.recent.truncate(RECENT);
         settings
     }
@@ -149,6 +157,15 @@ mod tests {
         assert_eq!(Settings::load(Some(&file)), Settings::default());
         fs::write(&file, "{\"dark\": true, \"lane_height\": 1e9, \"new\": 1}").unwrap();
         assert!(Settings::load(Some(&file)).dark);
+        // Of whatever size it was, a window can be opened.
+        for [width, height] in ["0,0", "-5,700", "1e9,1e9", "1e39,900"].map(|size| {
+            fs::write(&file, format!("{{\"dark\": true, \"window\": [{size}]}}")).unwrap();
+            let kept = Settings::load(Some(&file));
+            assert!(kept.dark);
+            kept.window.unwrap_or([1400.0, 900.0])
+        }) {
+            assert_eq!([width, height], [1400.0, 900.0]);
+        }
         fs::remove_dir_all(&directory).unwrap();
         assert_eq!(Settings::load(None), Settings::default());
     }

@@ -91,6 +91,66 @@ fn place(harness: &mut Harness<'static, Viewer>, lane: usize, milli: u64) -> egu
     )
 }
 
+/// Shows a window in a size, on a screen with so many pixels in a point.
+fn show_in(harness: &mut Harness<'static, Viewer>, size: egui::Vec2, pixels: f32) {
+    harness.set_size(size);
+    harness.set_pixels_per_point(pixels);
+    harness.run_steps(2);
+}
+
+#[test]
+fn a_window_of_any_size_is_drawn() {
+    for name in ["example.ftrace", "deadlock.ftrace", "ranks.goal"] {
+        let mut harness = window(name);
+        harness.state_mut().settings.show_path = true;
+        harness.state_mut().settings.show_cpus = true;
+        click(&mut harness, 1, 35);
+        press(&mut harness, Modifiers::NONE, Key::B);
+        let whole = open(&mut harness).view;
+        // Labels are long where times are late, and near each other.
+        let near = foretrace_gantt::view::TimeView::new(SimTime(40 * MILLI), SimTime(40 * MILLI));
+        for (view, apart, pixels) in [(whole, false, 1.0), (near, true, 1.5), (near, false, 2.0)] {
+            let file = open(&mut harness);
+            file.view = view;
+            file.compare = if apart {
+                crate::state::Compare::Apart
+            } else {
+                crate::state::Compare::Overlay
+            };
+            for width in [1.0, 200.0, 420.0, 640.0, 690.0, 800.0, 1100.0, 1500.0] {
+                for height in [1.0, 100.0, 250.0, 400.0, 900.0] {
+                    show_in(&mut harness, vec2(width, height), pixels);
+                    let least = (width - 120.0).min(80.0);
+                    let canvas = canvas(&harness);
+                    assert!(canvas.width() >= least, "{width} x {height}: {canvas}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn panels_that_are_dragged_wide_leave_room_for_the_picture() {
+    let mut harness = window("example.ftrace");
+    for (from, to) in [(250.0, 1150.0), (860.0, 20.0), (250.0, 1150.0)] {
+        let mut at = egui::pos2(from, 500.0);
+        harness.hover_at(at);
+        harness.run_steps(2);
+        harness.drag_at(at);
+        harness.run_steps(1);
+        while (at.x - to).abs() > 1.0 {
+            at.x += (to - at.x).clamp(-100.0, 100.0);
+            harness.hover_at(at);
+            harness.run_steps(1);
+        }
+        harness.drop_at(at);
+        harness.run_steps(2);
+        assert!(canvas(&harness).width() >= 100.0);
+    }
+    show_in(&mut harness, vec2(640.0, 400.0), 1.0);
+    assert!(canvas(&harness).width() >= 100.0);
+}
+
 #[test]
 fn a_file_is_opened_predicted_and_described() {
     let mut harness = window("example.ftrace");

@@ -52,10 +52,14 @@ pub struct Layout {
     pub other: Option<Rect>,
 }
 
+/// The height of the parallelism graph, where there is room.
+const GRAPH: f32 = 92.0;
+
 impl Layout {
     fn new(rect: Rect, gutter: f32, open: &Open) -> Self {
         let left = rect.left() + gutter;
-        let right = rect.right() - 10.0;
+        // However small the window is, there is something to be laid out over.
+        let right = (rect.right() - 10.0).max(left + 1.0);
         let mut top = rect.top() + 4.0;
         let mut take = |height: f32| {
             let part = Rect::from_min_max(pos2(left, top), pos2(right, top + height));
@@ -64,18 +68,21 @@ impl Layout {
         };
         let overview = take(30.0);
         take(8.0);
-        let graph = take(92.0);
+        // In a low window the graph leaves half of the room to the lanes.
+        let graph = take(((rect.height() - 64.0) / 2.0).clamp(24.0, GRAPH));
         let difference = open.baseline.is_some().then(|| {
             take(4.0);
             take(36.0)
         });
         let axis = take(22.0);
-        let below = Rect::from_min_max(pos2(left, top), pos2(right, rect.bottom()));
+        let bottom = rect.bottom().max(top + 1.0);
+        let below = Rect::from_min_max(pos2(left, top), pos2(right, bottom));
         let (lanes, other) = if open.is_apart() {
             let middle = below.center().y;
             let (mut upper, mut lower) = (below, below);
-            upper.max.y = middle - 9.0;
-            lower.min.y = middle + 9.0;
+            let air = (below.height() / 4.0).min(9.0);
+            upper.max.y = middle - air;
+            lower.min.y = middle + air;
             (upper, Some(lower))
         } else {
             (below, None)
@@ -210,9 +217,13 @@ fn draw_axis(ui: &egui::Ui, open: &Open, scene: &Scene<'_>) {
         let label = ticks.label(time);
         let font = FontId::proportional(AXIS_SIZE);
         let half = width(&label) as f32 / 2.0;
-        let x = place.x.clamp(axis.left() + half, axis.right() - half);
+        let (first, last) = (axis.left() + half, axis.right() - half);
+        if first > last {
+            // The axis is narrower than what would stand there.
+            continue;
+        }
         painter.text(
-            pos2(x, place.y),
+            pos2(place.x.clamp(first, last), place.y),
             Align2::CENTER_CENTER,
             label,
             font,

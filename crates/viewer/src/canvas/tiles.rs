@@ -5,7 +5,9 @@ use eframe::egui::{self, Color32, ColorImage, Rect, TextureHandle, TextureOption
 /// Returns how many whole pixels there are in so many points, one at least.
 #[expect(clippy::cast_sign_loss, reason = "the maximum is positive")]
 pub fn pixels(points: f32, scale: f32) -> usize {
-    (points * scale).round().clamp(1.0, 16_384.0) as usize
+    let count = (points * scale).round().clamp(1.0, 16_384.0) as usize;
+    // What is no number became none.
+    count.max(1)
 }
 
 /// An image in as many textures as the graphics need.
