@@ -80,6 +80,34 @@ impl TimeScale {
         SimTime(self.start.0.saturating_add(offset)).min(self.end)
     }
 
+    /// Writes a time with as many digits as tell it apart from those a pixel away, in the unit of the ticks.
+    pub fn label(&self, time: SimTime) -> String {
+        self.label_within(time, self.span())
+    }
+
+    /// Writes a time like [`Self::label`], and where a stretch that it bounds takes less than a pixel, with as many digits as
+    /// tell the ends of that apart.
+    pub fn label_within(&self, time: SimTime, length: SimTime) -> String {
+        if time == SimTime::ZERO {
+            return "0".to_owned();
+        }
+        written(time, Unit::of(self.end), self.pixel().min(length.0))
+    }
+
+    /// Writes a time in the unit that suits it: to the nanosecond, and further where less than that can be seen.
+    pub fn exactly(&self, time: SimTime) -> String {
+        written(time, Unit::of(time), self.pixel().min(1_000))
+    }
+
+    /// Returns how many picoseconds there are in a pixel, one at least.
+    #[expect(
+        clippy::cast_sign_loss,
+        reason = "neither a span nor a width is negative"
+    )]
+    fn pixel(&self) -> u64 {
+        ((self.span().0 as f64 / self.width) as u64).max(1)
+    }
+
     /// Chooses ticks at multiples of 1, 2 or 5 times a power of ten.
     ///
     /// `label_width` measures a label; ticks stand far enough apart for each label to have `gap` pixels of air.
@@ -145,21 +173,25 @@ impl Ticks {
         if time == SimTime::ZERO {
             return "0".to_owned();
         }
-        let unit = self.unit.picos();
-        let mut decimals = 0;
-        let mut resolution = unit;
-        while resolution > 1 && !self.step.is_multiple_of(resolution) {
-            resolution /= 10;
-            decimals += 1;
-        }
-        let whole = time.0 / unit;
-        let name = self.unit.name();
-        if decimals == 0 {
-            return format!("{whole} {name}");
-        }
-        let fraction = time.0 % unit / resolution;
-        format!("{whole}.{fraction:0decimals$} {name}")
+        written(time, self.unit, self.step)
     }
+}
+
+/// Writes a time in a unit, with as many decimals as tell times apart that differ by so many picoseconds.
+fn written(time: SimTime, unit: Unit, apart: u64) -> String {
+    let (picos, name) = (unit.picos(), unit.name());
+    let mut decimals = 0;
+    let mut resolution = picos;
+    while resolution > apart.max(1) {
+        resolution /= 10;
+        decimals += 1;
+    }
+    let whole = time.0 / picos;
+    if decimals == 0 {
+        return format!("{whole} {name}");
+    }
+    let fraction = time.0 % picos / resolution;
+    format!("{whole}.{fraction:0decimals$} {name}")
 }
 
 /// A unit of time.
@@ -245,7 +277,40 @@ mod tests {
         assert_eq!(labels(9, 3, 500.0), ["9 ps", "10 ps"]);
     }
 
+    #[test]
+    fn times_are_written_by_the_scale_in_view() {
+        let ms = 1_000_000_000;
+        let whole = TimeScale::new(SimTime::ZERO, SimTime(102 * ms), 0.0, 1_000.0);
+        let near = TimeScale::new(
+            SimTime(31_745_640_000),
+            SimTime(31_745_743_000),
+            0.0,
+            1_000.0,
+        );
+        let (time, later) = (SimTime(31_745_651_200), SimTime(31_745_651_300));
+        assert_eq!(whole.label(time), "31.7 ms");
+        assert_eq!(whole.exactly(time), "31.745651 ms");
+        assert_eq!(near.label(time), "31.7456512 ms");
+        assert_eq!(near.label(later), "31.7456513 ms");
+        assert_eq!(near.exactly(later), "31.7456513 ms");
+        // The ends of what is too short to be seen are told apart all the same.
+        let length = SimTime(50_000);
+        assert_eq!(whole.label_within(time, length), "31.74565 ms");
+        assert_eq!(whole.label(SimTime::ZERO), "0");
+        assert_eq!(near.exactly(SimTime(7_000)), "7.0 ns");
+        assert_eq!(whole.exactly(SimTime(7_000)), "7 ns");
+    }
+
     proptest! {
+        #[test]
+        fn times_a_pixel_apart_are_told_apart(start in 0..u64::MAX / 2, span in 1_000..1_u64 << 50, share in 0.0..0.99_f64) {
+            let scale = TimeScale::new(SimTime(start), SimTime(start + span), 0.0, 1_000.0);
+            let time = scale.time(share * 1_000.0);
+            let next = time + SimTime(scale.pixel());
+            prop_assert!(scale.label(time) != scale.label(next));
+            prop_assert!(scale.exactly(time) != scale.exactly(next));
+        }
+
         #[test]
         fn labels_never_touch(start in any::<u64>(), span in 1..u64::MAX, width in 150.0..2_000.0_f64) {
             let scale = TimeScale::new(SimTime(start), SimTime(start.saturating_add(span)), 0.0, width);

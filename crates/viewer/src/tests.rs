@@ -179,6 +179,18 @@ fn a_click_selects_a_wait_and_shows_its_line() {
 }
 
 #[test]
+fn times_are_told_apart_as_far_as_they_can_be_in_view() {
+    let mut harness = window("example.ftrace");
+    click(&mut harness, 1, 35);
+    harness.get_by_label("let go on by main at 50.0 ms");
+    let from = SimTime(50 * MILLI - 50_000);
+    open(&mut harness).view = foretrace_gantt::view::TimeView::new(from, from + SimTime(103_000));
+    harness.run_steps(2);
+    harness.get_by_label("let go on by main at 50.0000000 ms");
+    harness.get_by_label("20.0000000 ms");
+}
+
+#[test]
 fn keys_go_along_thread_object_and_cause() {
     let mut harness = window("example.ftrace");
     click(&mut harness, 1, 35);

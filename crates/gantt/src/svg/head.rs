@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     palette::{Palette, Rgb},
+    scale::TimeScale,
     text::{self, Px},
 };
 
@@ -88,6 +89,8 @@ fn facts(schedule: &Schedule, range: Option<(SimTime, SimTime)>) -> Vec<String> 
         format!("average parallelism {:.2}", schedule.average_parallelism()),
     ]);
     if let Some((start, end)) = range {
+        let scale = TimeScale::new(start, end, 0.0, 1_000.0);
+        let (start, end) = (scale.label(start), scale.label(end));
         parts.push(format!("shown: {start} to {end}"));
     }
     parts

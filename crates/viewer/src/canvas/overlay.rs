@@ -389,7 +389,7 @@ impl Over<'_> {
                 4.0,
                 3.0,
             ));
-            let text = format!("{}: {time}", position + 1);
+            let text = format!("{}: {}", position + 1, self.scale.label(*time));
             badge(
                 &painter,
                 pos2(x, plot.top()),
@@ -426,7 +426,7 @@ impl Over<'_> {
             ui.painter(),
             pos2(at.x - 24.0, axis.top()),
             axis,
-            &time.to_string(),
+            &self.scale.label(time),
             self.scene.colours,
         );
         let still = ui.input(|input| input.pointer.time_since_last_movement() > 0.35);
@@ -454,9 +454,15 @@ fn tooltip(ui: &mut egui::Ui, open: &Open, scene: &Scene<'_>, there: &Selection)
     let (start, end) = there.span(loaded);
     ui.strong(loaded.lane(there.lane));
     ui.label(describe(loaded, &*open.source, there));
+    let scale = scene.layout.scale(&open.view);
+    let length = end.since(start);
     if end > start {
-        ui.label(format!("{}, from {start} to {end}", end.since(start)));
+        let (start, end) = (
+            scale.label_within(start, length),
+            scale.label_within(end, length),
+        );
+        ui.label(format!("{length}, from {start} to {end}"));
     } else {
-        ui.label(format!("at {start}"));
+        ui.label(format!("at {}", scale.label(start)));
     }
 }

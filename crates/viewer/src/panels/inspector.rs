@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use eframe::egui::{self, RichText};
+use foretrace_gantt::scale::TimeScale;
 use foretrace_schedule::{SimTime, State};
 
 use crate::{
@@ -42,6 +43,7 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
             loaded: &loaded,
             source: &open.source,
             colours: &colours,
+            scale: TimeScale::new(open.view.start, open.view.end, 0.0, 1_000.0),
         };
         if let Some(selection) = open.selection {
             inspector.selected(ui, &selection, open.path_step, &mut files, &mut act);
@@ -66,6 +68,8 @@ struct Inspector<'a> {
     loaded: &'a Arc<Loaded>,
     source: &'a Arc<dyn ScheduleSource>,
     colours: &'a Colours,
+    /// About that of the picture: times are written so that they can be told apart as far as they can there.
+    scale: TimeScale,
 }
 
 impl Inspector<'_> {
@@ -144,11 +148,11 @@ impl Inspector<'_> {
                 fact("runs", routine.clone());
             }
             if end > start {
-                fact("begin", to_the_nanosecond(start));
-                fact("end", to_the_nanosecond(end));
+                fact("begin", self.scale.exactly(start));
+                fact("end", self.scale.exactly(end));
                 fact("length", end.since(start).to_string());
             } else {
-                fact("time", to_the_nanosecond(start));
+                fact("time", self.scale.exactly(start));
             }
             self.event_facts(selection, &mut fact);
         });
@@ -197,6 +201,7 @@ impl Inspector<'_> {
         }
         if let Some(nanos) = info.recorded_nanos {
             let at = SimTime::from_nanos(nanos);
+            let at = self.scale.exactly(at);
             fact("recorded at", format!("{at} (event {event})"));
         }
     }
@@ -210,12 +215,13 @@ impl Inspector<'_> {
             return;
         };
         let wake = &self.loaded.picture.schedule.wakes[wake];
-        let (name, at) = (self.loaded.lane(cause.lane), wake.at);
+        let name = self.loaded.lane(cause.lane);
+        let at = self.scale.label(wake.at);
         ui.horizontal_wrapped(|ui| {
             ui.label(if wake.is_message() {
                 format!(
                     "by a message of {name}, sent at {}, received at {at}: {} on its way",
-                    wake.sent(),
+                    self.scale.label(wake.sent()),
                     wake.delay
                 )
             } else {
@@ -266,7 +272,10 @@ impl Inspector<'_> {
             ui.horizontal_wrapped(|ui| {
                 let name = self.loaded.lane(lane);
                 ui.label(if wake.is_message() {
-                    format!("a message to {name}, received at {}", wake.at)
+                    format!(
+                        "a message to {name}, received at {}",
+                        self.scale.label(wake.at)
+                    )
                 } else {
                     format!("lets {name} go on")
                 });
@@ -403,32 +412,5 @@ pub fn describe(loaded: &Loaded, source: &dyn ScheduleSource, selection: &Select
                 State::Blocked(kind) => format!("blocked: {}{object}", kind.name()),
             }
         }
-    }
-}
-
-/// Writes a time in the unit that suits it, to the nanosecond: near each other, times differ in their last digits alone.
-fn to_the_nanosecond(time: SimTime) -> String {
-    let nanos = time.as_nanos();
-    let (unit, name, digits) = match nanos {
-        0..1_000 => return time.to_string(),
-        1_000..1_000_000 => (1_000, "us", 3),
-        1_000_000..1_000_000_000 => (1_000_000, "ms", 6),
-        _ => (1_000_000_000, "s", 9),
-    };
-    format!("{}.{:0digits$} {name}", nanos / unit, nanos % unit)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_near_each_other_are_told_apart() {
-        let written = |nanos: u64| to_the_nanosecond(SimTime::from_nanos(nanos));
-        assert_eq!(written(12_078_912), "12.078912 ms");
-        assert_eq!(written(12_078_913), "12.078913 ms");
-        assert_eq!(written(1_000_000_001), "1.000000001 s");
-        assert_eq!(written(45_006), "45.006 us");
-        assert_eq!(written(7), SimTime::from_nanos(7).to_string());
     }
 }
