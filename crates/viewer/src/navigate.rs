@@ -1,6 +1,6 @@
 //! From one event to another: along a thread, an object, a kind, to whoever was the cause, along the critical path.
 
-use foretrace_schedule::{Activity, SimTime};
+use foretrace_schedule::{Activity, SimTime, State};
 
 use crate::{
     loaded::Loaded,
@@ -74,6 +74,17 @@ impl Selection {
         }
     }
 
+    /// Returns the event that tells most of it: of a thread that runs or could, the one that this leads to.
+    pub fn told(&self, loaded: &Loaded) -> Option<u32> {
+        let Selected::Segment(segment) = self.what else {
+            return self.event(loaded);
+        };
+        match loaded.picture.segment(self.lane, segment)?.state {
+            State::Blocked(_) => self.event(loaded),
+            State::Running(_) | State::Ready => around(loaded, self.lane, segment).until,
+        }
+    }
+
     /// Finds the same thing in another prediction of the same trace: by its event, not by its time.
     pub fn in_other(&self, from: &Loaded, to: &Loaded) -> Option<Self> {
         let lanes = &to.picture.schedule.lanes;
@@ -111,6 +122,42 @@ impl Selection {
             lane: self.lane,
             what,
         }))
+    }
+}
+
+/// What a thread did around a segment in which it ran, or could have run: events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Around {
+    /// The last one before.
+    pub after: Option<u32>,
+    /// The one that ends it, or that it leads to.
+    pub until: Option<u32>,
+    /// Whether the thread got to that: its CPU may have been taken from it before.
+    pub reached: bool,
+}
+
+/// Returns what a thread did around a segment of its lane.
+pub fn around(loaded: &Loaded, lane: usize, segment: usize) -> Around {
+    let Some(segment) = loaded.picture.segment(lane, segment) else {
+        return Around::default();
+    };
+    let marks = loaded.picture.marks.lane(lane);
+    if marks.is_empty() {
+        return Around {
+            until: segment.event,
+            reached: true,
+            ..Around::default()
+        };
+    }
+    let event = |mark: usize| marks.events.get(mark).copied();
+    let since = |time: SimTime| marks.times.partition_point(|mark| *mark <= time);
+    let (begun, ended) = (since(segment.start), since(segment.end));
+    // Of several at that instant the last one ends it: the thread went on after the others.
+    let reached = ended > begun && marks.times[ended - 1] == segment.end;
+    Around {
+        after: begun.checked_sub(1).and_then(event),
+        until: event(if reached { ended - 1 } else { ended }),
+        reached,
     }
 }
 

@@ -235,7 +235,7 @@ impl Open {
         direction: Direction,
         alike: impl Fn(&EventInfo, &EventInfo) -> bool,
     ) -> Option<Selection> {
-        let event = self.source.event(from.event(shown)?)?;
+        let event = self.source.event(from.told(shown)?)?;
         navigate::across(shown, &*self.source, from, direction, &|other| {
             alike(&event, other)
         })

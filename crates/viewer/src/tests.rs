@@ -179,6 +179,25 @@ fn a_click_selects_a_wait_and_shows_its_line() {
 }
 
 #[test]
+fn what_a_thread_runs_between_and_what_it_waits_in_is_told_with_both_lines() {
+    let mut harness = window("example.ftrace");
+    click(&mut harness, 1, 35);
+    harness.get_by_label("waits in");
+    harness.get_by_label("lock gate, testing.rs:3");
+    // It unlocks meanwhile, which is not where it ends.
+    click(&mut harness, 1, 55);
+    harness.get_by_label("after");
+    harness.get_by_label("lock gate, testing.rs:3");
+    harness.get_by_label("until");
+    harness.get_by_label("terminate");
+    // The end has no place; where the code begins has one.
+    harness.get_by_label("take_the_gate");
+    click(&mut harness, 0, 80);
+    harness.get_by_label("running on CPU 0");
+    assert!(harness.query_by_label("until").is_none());
+}
+
+#[test]
 fn times_are_told_apart_as_far_as_they_can_be_in_view() {
     let mut harness = window("example.ftrace");
     click(&mut harness, 1, 35);

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     navigate::{self, Selected, Selection},
-    panels::inspector::describe,
+    panels::words::describe,
     source::EventClass,
     state::Open,
     theme,

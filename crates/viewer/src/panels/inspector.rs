@@ -12,7 +12,7 @@ use crate::{
     lists::Waits,
     loaded::Loaded,
     navigate::{self, Selected, Selection},
-    panels::{advice, source_view},
+    panels::{advice, source_view, words},
     source::{EventClass, ScheduleSource, SiteInfo, Within},
     theme::Colours,
 };
@@ -135,7 +135,7 @@ impl Inspector<'_> {
     ) {
         let loaded = self.loaded;
         ui.add_space(4.0);
-        ui.heading(describe(loaded, &**self.source, selection));
+        ui.heading(words::describe(loaded, &**self.source, selection));
         let (start, end) = selection.span(loaded);
         egui::Grid::new("facts").num_columns(2).show(ui, |ui| {
             let mut fact = |name: &str, value: String| {
@@ -172,7 +172,8 @@ impl Inspector<'_> {
     }
 
     fn event_facts(&self, selection: &Selection, fact: &mut impl FnMut(&str, String)) {
-        let Some(event) = selection.event(self.loaded) else {
+        self.doing(selection, fact);
+        let Some(event) = selection.told(self.loaded) else {
             return;
         };
         let Some(info) = self.source.event(event) else {
@@ -196,14 +197,52 @@ impl Inspector<'_> {
             };
             fact(name, self.loaded.lane(other as usize).to_owned());
         }
-        if let Selected::Segment(_) = selection.what {
-            fact("leads to", info.operation.to_string());
-        }
         if let Some(nanos) = info.recorded_nanos {
             let at = SimTime::from_nanos(nanos);
             let at = self.scale.exactly(at);
             fact("recorded at", format!("{at} (event {event})"));
         }
+    }
+
+    /// Between which calls a thread runs, or in which one it waits.
+    fn doing(&self, selection: &Selection, fact: &mut impl FnMut(&str, String)) {
+        let Selected::Segment(position) = selection.what else {
+            return;
+        };
+        let (loaded, lane) = (self.loaded, selection.lane);
+        let Some(segment) = loaded.picture.segment(lane, position) else {
+            return;
+        };
+        let call = |event: u32| words::call(loaded, &**self.source, event);
+        if let State::Blocked(_) = segment.state {
+            if let Some(call) = segment.event.and_then(call) {
+                fact("waits in", call);
+            }
+            return;
+        }
+        let around = navigate::around(loaded, lane, position);
+        if let Some(call) = around.after.and_then(call) {
+            fact("after", call);
+        }
+        if let Some(call) = around.until.and_then(call) {
+            let name = if around.reached {
+                "until"
+            } else {
+                "on the way to"
+            };
+            fact(name, call);
+        }
+    }
+
+    /// Returns the call whose place is shown: of code that ends where no call is, as at a thread's end, the one before it.
+    fn place(&self, selection: &Selection) -> Option<u32> {
+        let site = |event: u32| self.source.event(event)?.site;
+        let told = selection.told(self.loaded).and_then(site);
+        let Selected::Segment(segment) = selection.what else {
+            return told;
+        };
+        let after = || navigate::around(self.loaded, selection.lane, segment).after;
+        told.or_else(|| after().and_then(site))
     }
 
     /// Who let it go on.
@@ -291,10 +330,7 @@ impl Inspector<'_> {
 
     /// Where it was called, and the source.
     fn call_site(&self, ui: &mut egui::Ui, selection: &Selection, files: &mut SourceFiles) {
-        let event = selection
-            .event(self.loaded)
-            .and_then(|event| self.source.event(event));
-        let Some(site) = event.and_then(|event| event.site) else {
+        let Some(site) = self.place(selection) else {
             if selection.what != Selected::Lane {
                 ui.label(
                     RichText::new("Where this was called is not in the trace.")
@@ -381,36 +417,4 @@ fn navigation(ui: &mut egui::Ui, act: &mut Option<Act>) {
             }
         }
     });
-}
-
-/// Says in a few words what is selected.
-pub fn describe(loaded: &Loaded, source: &dyn ScheduleSource, selection: &Selection) -> String {
-    let event = selection
-        .event(loaded)
-        .and_then(|event| source.event(event));
-    match selection.what {
-        Selected::Lane => loaded.lane(selection.lane).to_owned(),
-        Selected::Mark(_) => match event {
-            Some(event) => {
-                let object = event
-                    .object
-                    .map_or_else(String::new, |object| format!(" {}", loaded.object(object)));
-                format!("{}{object}", event.operation)
-            }
-            None => "an event".to_owned(),
-        },
-        Selected::Segment(segment) => {
-            let Some(segment) = loaded.picture.segment(selection.lane, segment) else {
-                return String::new();
-            };
-            let object = segment
-                .object
-                .map_or_else(String::new, |object| format!(" {}", loaded.object(object)));
-            match segment.state {
-                State::Running(cpu) => format!("running on CPU {cpu}"),
-                State::Ready => "ready: wants a CPU".to_owned(),
-                State::Blocked(kind) => format!("blocked: {}{object}", kind.name()),
-            }
-        }
-    }
 }

@@ -10,3 +10,4 @@ pub mod source_view;
 pub mod status;
 pub mod toolbar;
 pub mod welcome;
+pub mod words;
