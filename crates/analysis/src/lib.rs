@@ -14,6 +14,7 @@ mod constructs;
 mod contention;
 mod critical_path;
 mod operations;
+mod path_parts;
 mod path_shares;
 mod predicted_waits;
 mod rank_changes;
@@ -32,6 +33,7 @@ pub use {
     contention::{Contention, contention},
     critical_path::{PathStep, critical_path},
     operations::{OperationCount, operation_counts},
+    path_parts::{PathPart, awaited_by_rank, path_parts},
     path_shares::{OnPath, PathShare, Within, path_shares},
     predicted_waits::{PredictedWait, predicted_waits},
     rank_changes::{WorkTime, worth_a_try_of_ranks},

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use foretrace_schedule::{Activity, Marks, Schedule, SimTime};
 
 use crate::{
-    PathStep, critical_path,
+    PathPart, PathStep, critical_path,
     predicted_waits::sender_at,
     spots::{Places, Spot, Stretch, Walk},
 };
@@ -68,8 +68,8 @@ pub fn path_shares<P: Places + ?Sized>(
     let mut shares = Shares::default();
     let mut walks: Vec<Option<LaneWalk<'_, P>>> = schedule.lanes.iter().map(|_| None).collect();
     for step in critical_path(schedule) {
-        match step.activity {
-            Activity::Running => {
+        match PathPart::of(schedule, &step) {
+            PathPart::Running => {
                 let walk =
                     walks[step.lane].get_or_insert_with(|| LaneWalk::new(spots, marks, step.lane));
                 walk.pass(step.start, step.end, |what, start, end| {
@@ -77,8 +77,8 @@ pub fn path_shares<P: Places + ?Sized>(
                     shares.add(what, Within { lane, start, end });
                 });
             }
-            Activity::Ready => shares.add(OnPath::NoCpu, within(&step)),
-            activity @ Activity::Blocked(_) => {
+            PathPart::NoCpu => shares.add(OnPath::NoCpu, within(&step)),
+            PathPart::Wait(_) | PathPart::Message => {
                 let segment = &schedule.lanes[step.lane].segments[step.segment];
                 let spot = segment.event.and_then(|event| spots.at(event));
                 let message = step.via.map(|wake| &schedule.wakes[wake]);
@@ -88,7 +88,7 @@ pub fn path_shares<P: Places + ?Sized>(
                         let sent = sender_at(spots, sender, wake.sent(), segment);
                         OnPath::Message(sent.and_then(|event| spots.at(event)), spot)
                     }
-                    None => OnPath::Wait(activity, spot),
+                    None => OnPath::Wait(step.activity, spot),
                 };
                 shares.add(what, within(&step));
             }

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foretrace_analysis::PathStep;
+use foretrace_analysis::{PathPart, PathStep};
 use foretrace_gantt::{
     arrange::LaneFacts,
     picture::{Deadlock, Picture},
 };
-use foretrace_schedule::{Activity, Outcome, SimTime};
+use foretrace_schedule::{Outcome, SimTime};
 
 use crate::{
     lists::Lists,
@@ -29,8 +29,8 @@ pub struct Loaded {
     pub lists: Lists,
     /// The critical path.
     pub path: Vec<PathStep>,
-    /// How much of the critical path is not spent running.
-    pub path_waits: SimTime,
+    /// How long that is spent on what, the most first.
+    pub path_parts: Vec<(PathPart, SimTime)>,
     /// Who waits for whom, where nothing could go on.
     pub deadlock: Deadlock,
     /// The models that ended in a deadlock before.
@@ -93,13 +93,10 @@ impl Loaded {
             source.site(site.site);
         }
         let path = foretrace_analysis::critical_path(&picture.schedule);
-        let waits = path
-            .iter()
-            .filter(|step| step.activity != Activity::Running);
         Self {
             id: COUNT.fetch_add(1, Ordering::Relaxed),
             what: what.clone(),
-            path_waits: waits.fold(SimTime::ZERO, |sum, step| sum + step.end.since(step.start)),
+            path_parts: foretrace_analysis::path_parts(&picture.schedule, &path),
             path,
             deadlock: picture.deadlock(),
             lists,
@@ -120,6 +117,11 @@ impl Loaded {
     /// Returns whether it ended in a deadlock.
     pub fn is_deadlock(&self) -> bool {
         matches!(self.picture.schedule.outcome, Outcome::Deadlock(_))
+    }
+
+    /// Returns whether its lanes are those of ranks, not of threads.
+    pub fn is_of_ranks(&self) -> bool {
+        self.picture.schedule.network.is_some()
     }
 
     /// Returns the makespan on one CPU over this one, where there is one.

@@ -391,6 +391,25 @@ fn lists_and_curve_are_there() {
 }
 
 #[test]
+fn what_the_critical_path_is_spent_on_is_told() {
+    let harness = window("example.ftrace");
+    harness.get_by_label("The critical path has 1 step: runs 100.0 %.");
+    let harness = window("message.ftrace");
+    harness.get_by_label("What would help");
+}
+
+#[test]
+fn what_would_help_is_told_of_ranks_too_but_not_of_a_deadlock() {
+    let harness = window("ranks.goal");
+    harness.get_by_label("What would help");
+    harness.get_by_label("-20.0 %");
+    let harness = window("deadlock.ftrace");
+    assert!(harness.query_by_label("What would help").is_none());
+    let none = "No single change that was tried takes off 1 % of the time.";
+    assert!(harness.query_by_label(none).is_none());
+}
+
+#[test]
 fn what_would_help_is_listed_and_a_click_shows_where() {
     let mut harness = window("example.ftrace");
     harness.get_by_label("What would help");

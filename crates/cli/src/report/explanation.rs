@@ -8,7 +8,8 @@ use std::{
 };
 
 use foretrace_analysis::{
-    Change, Constructs, OnPath, PathShare, PredictedWait, Spot, Stretch, Within,
+    Change, Constructs, OnPath, PathPart, PathShare, PredictedWait, Spot, Stretch, Within,
+    awaited_by_rank,
 };
 use foretrace_network::Ease;
 use foretrace_schedule::{Activity, Schedule, SimTime, State, WaitKind};
@@ -244,14 +245,17 @@ impl<'t> Explanation<'t> {
                 self.spot(spot),
                 "(within the call)".to_owned(),
             ],
-            OnPath::NoCpu => ["(waits for a CPU)".to_owned(), unknown(), unknown()],
+            OnPath::NoCpu => {
+                let part = PathPart::NoCpu.name(self.is_of_ranks());
+                [format!("({part})"), unknown(), unknown()]
+            }
             OnPath::Wait(activity, spot) => [
                 format!("({})", self.waiting(activity)),
                 unknown(),
                 spot.map_or_else(unknown, |spot| self.spot(spot)),
             ],
             OnPath::Message(from, to) => [
-                "(message)".to_owned(),
+                format!("({})", PathPart::Message.name(self.is_of_ranks())),
                 from.map_or_else(unknown, |spot| self.spot(spot)),
                 to.map_or_else(unknown, |spot| self.spot(spot)),
             ],
@@ -518,7 +522,7 @@ impl<'t> Explanation<'t> {
 
     fn objects(&self, wait: &PredictedWait) -> String {
         match wait.objects.as_slice() {
-            [] if self.is_of_ranks() => awaited(wait.kind).to_owned(),
+            [] if self.is_of_ranks() => awaited_by_rank(wait.kind).to_owned(),
             [] => wait.kind.name().to_owned(),
             [one] => self.object(*one),
             [first, ..] => {
@@ -550,19 +554,8 @@ impl<'t> Explanation<'t> {
     /// Returns what is waited for that no other thread ends.
     fn waiting(&self, activity: Activity) -> String {
         match activity {
-            Activity::Blocked(kind) if self.is_of_ranks() => format!("waits for {}", awaited(kind)),
-            Activity::Blocked(kind) => format!("waits: {}", kind.name()),
+            Activity::Blocked(kind) => PathPart::Wait(kind).name(self.is_of_ranks()),
             other => other.name().to_owned(),
         }
-    }
-}
-
-/// Returns what a rank waits for.
-fn awaited(kind: WaitKind) -> &'static str {
-    match kind {
-        WaitKind::Send => "the receiver",
-        WaitKind::Barrier => "others",
-        WaitKind::Timeout => "time to pass",
-        _ => "a message",
     }
 }

@@ -80,11 +80,9 @@ impl Inspector<'_> {
         ui.label("Click a segment or an event in the picture, or begin here:");
         ui.add_space(6.0);
         let loaded = self.loaded;
-        let share = 100.0 * loaded.path_waits.0 as f64 / loaded.end().0.max(1) as f64;
-        ui.label(format!(
-            "The critical path has {} steps; {share:.1} % of it waits for a CPU, a message or for time to pass.",
-            loaded.path.len()
-        ));
+        if !loaded.path.is_empty() {
+            ui.label(words::path(loaded));
+        }
         if !loaded.path.is_empty() && ui.button("Follow it from the begin (N)").clicked() {
             *act = Some(Act::Path(0));
         }

@@ -59,3 +59,19 @@ fn of_object(loaded: &Loaded, what: &str, object: Option<u32>) -> String {
         format!("{what} {object}")
     }
 }
+
+/// Says what the critical path is spent on, as `foretrace explain` does.
+pub fn path(loaded: &Loaded) -> String {
+    let of_ranks = loaded.is_of_ranks();
+    let whole = loaded.end().0.max(1) as f64;
+    let parts = loaded.path_parts.iter().map(|(part, time)| {
+        let share = 100.0 * time.0 as f64 / whole;
+        format!("{} {share:.1} %", part.name(of_ranks))
+    });
+    let parts: Vec<String> = parts.collect();
+    let steps = match loaded.path.len() {
+        1 => "1 step".to_owned(),
+        count => format!("{count} steps"),
+    };
+    format!("The critical path has {steps}: {}.", parts.join(", "))
+}
