@@ -8,8 +8,9 @@ use crate::{jobs::Job, source::Within, state::Open, theme::Colours};
 
 /// Shows it; returns what is to be shown of a change that was clicked at.
 pub fn show(open: &mut Open, ui: &mut egui::Ui, colours: &Colours) -> Option<Within> {
-    let about = open.source.about();
-    if !about.can_predict || about.passes_messages() {
+    // Of a run that comes to no end nobody can say how much sooner it would.
+    let is_deadlock = open.shown.as_ref().is_some_and(|shown| shown.is_deadlock());
+    if !open.source.about().can_predict || is_deadlock {
         return None;
     }
     want(open, ui);
