@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use foretrace_gantt::picture::Picture;
-use foretrace_schedule::{SimTime, State};
+use foretrace_schedule::{Lane, SimTime, State};
 use rayon::iter::{
     IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _,
 };
@@ -41,6 +41,8 @@ pub struct Lists {
     pub objects: Vec<(u32, Waits)>,
     /// Call sites that threads waited at, likewise.
     pub sites: Vec<SiteWaits>,
+    /// Operations in which threads waited for no object, as ranks do, likewise.
+    pub operations: Vec<(Cow<'static, str>, Waits)>,
 }
 
 impl Waits {
@@ -71,67 +73,84 @@ fn call(operation: Cow<'static, str>) -> Cow<'static, str> {
     }
 }
 
-type ByObject = BTreeMap<u32, Waits>;
-type BySite = BTreeMap<(u32, Cow<'static, str>), Waits>;
+/// The waits of some lanes.
+#[derive(Default)]
+struct Found {
+    objects: BTreeMap<u32, Waits>,
+    sites: BTreeMap<(u32, Cow<'static, str>), Waits>,
+    operations: BTreeMap<Cow<'static, str>, Waits>,
+}
+
+impl Found {
+    /// Counts the waits of a lane.
+    fn of(lane: usize, of: &Lane, source: &dyn ScheduleSource) -> Self {
+        let mut found = Self::default();
+        for (position, segment) in of.segments.iter().enumerate() {
+            let State::Blocked(kind) = segment.state else {
+                continue;
+            };
+            let (length, at) = (segment.duration(), (lane, position));
+            let event = segment.event.and_then(|event| source.event(event));
+            if let Some(object) = segment.object {
+                found.objects.entry(object).or_default().add(length, at);
+            } else {
+                let operation = event.as_ref().map(|event| call(event.operation.clone()));
+                let operation = operation.unwrap_or(Cow::Borrowed(kind.name()));
+                let waits = found.operations.entry(operation).or_default();
+                waits.add(length, at);
+            }
+            if let Some(event) = event
+                && let Some(site) = event.site
+            {
+                let waits = found.sites.entry((site, call(event.operation)));
+                waits.or_default().add(length, at);
+            }
+        }
+        found
+    }
+
+    fn add_all(&mut self, other: Self) {
+        for (object, waits) in other.objects {
+            self.objects.entry(object).or_default().add_all(&waits);
+        }
+        for (site, waits) in other.sites {
+            self.sites.entry(site).or_default().add_all(&waits);
+        }
+        for (operation, waits) in other.operations {
+            let known = self.operations.entry(operation);
+            known.or_default().add_all(&waits);
+        }
+    }
+}
 
 impl Lists {
     /// Counts the waits of a prediction, on all CPUs.
     pub fn new(picture: &Picture, source: &dyn ScheduleSource) -> Self {
-        let of_lanes: Vec<(ByObject, BySite)> = picture
-            .schedule
-            .lanes
-            .par_iter()
-            .enumerate()
-            .map(|(lane, of)| {
-                let (mut objects, mut sites) = (ByObject::new(), BySite::new());
-                for (position, segment) in of.segments.iter().enumerate() {
-                    if !matches!(segment.state, State::Blocked(_)) {
-                        continue;
-                    }
-                    let (length, at) = (segment.duration(), (lane, position));
-                    if let Some(object) = segment.object {
-                        objects.entry(object).or_default().add(length, at);
-                    }
-                    let event = segment.event.and_then(|event| source.event(event));
-                    if let Some(event) = event
-                        && let Some(site) = event.site
-                    {
-                        sites
-                            .entry((site, call(event.operation)))
-                            .or_default()
-                            .add(length, at);
-                    }
-                }
-                (objects, sites)
-            })
+        let lanes = picture.schedule.lanes.par_iter().enumerate();
+        let of_lanes: Vec<Found> = lanes
+            .map(|(lane, of)| Found::of(lane, of, source))
             .collect();
-        let (mut objects, mut sites) = (ByObject::new(), BySite::new());
-        for (of_objects, of_sites) in &of_lanes {
-            for (object, waits) in of_objects {
-                objects.entry(*object).or_default().add_all(waits);
-            }
-            for (site, waits) in of_sites {
-                sites.entry(site.clone()).or_default().add_all(waits);
-            }
+        let mut found = Found::default();
+        for of in of_lanes {
+            found.add_all(of);
         }
+        let sites = found.sites.into_iter();
         let mut lists = Self {
-            objects: objects.into_iter().collect(),
+            objects: found.objects.into_iter().collect(),
             sites: sites
-                .into_iter()
                 .map(|((site, operation), waits)| SiteWaits {
                     site,
                     operation,
                     waits,
                 })
                 .collect(),
+            operations: found.operations.into_iter().collect(),
         };
         // Stable, so that equals stay in the trace's order.
-        lists
-            .objects
-            .sort_by_key(|(_, waits)| std::cmp::Reverse(waits.total));
-        lists
-            .sites
-            .sort_by_key(|site| std::cmp::Reverse(site.waits.total));
+        let longest = |waits: &Waits| std::cmp::Reverse(waits.total);
+        lists.objects.sort_by_key(|(_, waits)| longest(waits));
+        lists.sites.sort_by_key(|site| longest(&site.waits));
+        lists.operations.sort_by_key(|(_, waits)| longest(waits));
         lists
     }
 }

@@ -124,6 +124,11 @@ impl Loaded {
         self.picture.schedule.network.is_some()
     }
 
+    /// Returns what a lane is of.
+    pub fn kind_of_lane(&self) -> &'static str {
+        if self.is_of_ranks() { "rank" } else { "thread" }
+    }
+
     /// Returns the makespan on one CPU over this one, where there is one.
     pub fn speedup(&self) -> Option<f64> {
         let one = self.one_cpu?.0 as f64;

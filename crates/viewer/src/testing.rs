@@ -156,6 +156,15 @@ impl ScheduleSource for ExampleSource {
             });
             schedule.processes.push("another".to_owned());
         }
+        if self.about.path.contains("no-objects") {
+            for segment in schedule
+                .lanes
+                .iter_mut()
+                .flat_map(|lane| &mut lane.segments)
+            {
+                segment.object = None;
+            }
+        }
         if self.about.path.contains("message") || self.about.passes_messages() {
             schedule.wakes[0].delay = SimTime(20 * MILLI);
         }
@@ -241,7 +250,7 @@ impl ScheduleSource for ExampleSource {
             other: None,
             about: None,
             recorded_nanos: Some(7),
-            site: (event == 1).then_some(0),
+            site: (event == 1 && !self.about.path.contains("no-objects")).then_some(0),
         })
     }
 

@@ -599,6 +599,21 @@ fn ranks_have_a_network_in_place_of_cpus_which_can_be_changed_and_compared() {
 }
 
 #[test]
+fn waits_of_ranks_are_listed_by_the_call_that_they_are_in() {
+    let mut harness = window("ranks-no-objects.goal");
+    harness
+        .get_by_label("lock: 30.0 ms (longest 30.0 ms)")
+        .click();
+    harness.run_steps(3);
+    let selection = open(&mut harness).selection.unwrap();
+    assert_eq!((selection.lane, selection.what), (1, Selected::Segment(1)));
+    harness.get_by_role_and_label(Role::Label, "rank");
+    // The list at the left has them, too.
+    harness.get_by_role_and_label(Role::ListItem, "lock");
+    harness.get_by_label("Ranks");
+}
+
+#[test]
 fn all_networks_are_listed_with_their_makespans_and_a_click_chooses_one() {
     let mut harness = window("ranks.goal");
     harness.get_by_label("Networks").click();

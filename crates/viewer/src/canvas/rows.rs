@@ -255,7 +255,8 @@ fn name(
                 commands.push(Command::Focus);
             }
             let response = response.on_hover_ui(|ui| hover(ui, scene, lane));
-            response.context_menu(|ui| lane_menu(ui, open, lane));
+            let kind = scene.loaded.kind_of_lane();
+            response.context_menu(|ui| lane_menu(ui, open, lane, kind));
         }
         RowKind::Cpu(_) => {}
     }
@@ -291,8 +292,8 @@ fn hover(ui: &mut egui::Ui, scene: &Scene<'_>, lane: usize) {
     ));
 }
 
-fn lane_menu(ui: &mut egui::Ui, open: &mut Open, lane: usize) {
-    if ui.button("Hide this thread").clicked() {
+fn lane_menu(ui: &mut egui::Ui, open: &mut Open, lane: usize, kind: &str) {
+    if ui.button(format!("Hide this {kind}")).clicked() {
         open.arrangement.hidden.insert(lane);
         ui.close();
     }

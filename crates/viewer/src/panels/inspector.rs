@@ -105,7 +105,8 @@ impl Inspector<'_> {
         }
     }
 
-    /// What threads waited for longest: objects, or, where they wait for messages, the calls that they waited in.
+    /// What threads waited for longest: objects, or, where they wait for messages, the calls that they waited in, by their
+    /// places where those are known.
     fn worst(&self) -> Vec<(String, Waits)> {
         let lists = &self.loaded.lists;
         let objects = lists.objects.iter().take(WORST);
@@ -116,10 +117,12 @@ impl Inspector<'_> {
             let function = self.source.site(site.site).function;
             (format!("{} in {function}", site.operation), site.waits)
         });
-        if lists.objects.is_empty() {
-            sites.collect()
-        } else {
-            objects.collect()
+        let operations = lists.operations.iter().take(WORST);
+        let operations = operations.map(|(name, waits)| (name.to_string(), *waits));
+        match (lists.objects.is_empty(), lists.sites.is_empty()) {
+            (false, _) => objects.collect(),
+            (true, false) => sites.collect(),
+            (true, true) => operations.collect(),
         }
     }
 
@@ -141,7 +144,10 @@ impl Inspector<'_> {
                 ui.label(value);
                 ui.end_row();
             };
-            fact("thread", loaded.lane(selection.lane).to_owned());
+            fact(
+                loaded.kind_of_lane(),
+                loaded.lane(selection.lane).to_owned(),
+            );
             if let Some(routine) = &loaded.facts[selection.lane].routine {
                 fact("runs", routine.clone());
             }
@@ -189,11 +195,11 @@ impl Inspector<'_> {
         }
         if let Some(other) = info.other {
             let name = if info.class == EventClass::Message {
-                "other end"
+                "other end".to_owned()
             } else {
-                "other thread"
+                format!("other {}", self.loaded.kind_of_lane())
             };
-            fact(name, self.loaded.lane(other as usize).to_owned());
+            fact(&name, self.loaded.lane(other as usize).to_owned());
         }
         if let Some(nanos) = info.recorded_nanos {
             let at = SimTime::from_nanos(nanos);

@@ -43,14 +43,14 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
     let is_ranks = viewer
         .open_front()
         .is_some_and(|open| open.source.about().passes_messages());
-    let (lanes, speed) = if is_ranks {
-        ("Ranks", "Networks")
+    let (waits, lanes, speed) = if is_ranks {
+        ("Waits", "Ranks", "Networks")
     } else {
-        ("Threads", "Curve")
+        ("Objects", "Threads", "Curve")
     };
     ui.horizontal_wrapped(|ui| {
         for (value, text) in [
-            (Tab::Waits, "Objects"),
+            (Tab::Waits, waits),
             (Tab::Sites, "Sites"),
             (Tab::Threads, lanes),
             (Tab::Curve, speed),
@@ -198,26 +198,24 @@ fn objects(
     ui: &mut egui::Ui,
     colours: &Colours,
 ) -> Option<Selection> {
+    let lists = &loaded.lists;
+    let named = |(object, waits): &(u32, Waits)| (loaded.object(*object).to_owned(), *waits);
+    let mut items: Vec<_> = lists.objects.iter().map(named).collect();
+    if items.is_empty() {
+        // Ranks wait for each other, in calls; so do threads of some programs.
+        let operations = lists.operations.iter();
+        items.extend(operations.map(|(name, waits)| (name.to_string(), *waits)));
+    }
+    let (items, most) = ordered(&items, by_longest, |(_, waits)| waits);
+    let empty = format!("No {} waits for anything.", loaded.kind_of_lane());
     let mut chosen = None;
-    let empty = if loaded.lists.sites.is_empty() {
-        "No thread waits for an object."
-    } else {
-        "No thread waits for an object. Sites tell which calls they wait in."
-    };
-    let (objects, most) = ordered(&loaded.lists.objects, by_longest, |(_, waits)| waits);
-    list(ui, &objects, empty, |ui, (object, waits)| {
+    list(ui, &items, &empty, |ui, (name, waits)| {
         let facts = format!(
             "waited {} in {} waits, longest {}",
             waits.total, waits.count, waits.longest
         );
-        if row(
-            ui,
-            false,
-            loaded.object(*object),
-            &facts,
-            share(length(waits, by_longest), most),
-            colours,
-        ) {
+        let share = share(length(waits, by_longest), most);
+        if row(ui, false, name, &facts, share, colours) {
             chosen = Some(at(waits.at));
         }
     });
@@ -233,8 +231,9 @@ fn sites(
 ) -> Option<Selection> {
     let mut chosen = None;
     let (sites, most) = ordered(&loaded.lists.sites, by_longest, |site| &site.waits);
-    let empty = "No call sites are known, or no thread waits at one.";
-    list(ui, &sites, empty, |ui, site| {
+    let kind = loaded.kind_of_lane();
+    let empty = format!("No call sites are known, or no {kind} waits at one.");
+    list(ui, &sites, &empty, |ui, site| {
         let place = open.source.site(site.site);
         let line = place
             .line
@@ -272,7 +271,8 @@ fn threads(
     let mut chosen = None;
     let selected = open.selection.map(|selection| selection.lane);
     let lanes: Vec<usize> = open.rows.lanes().collect();
-    list(ui, &lanes, "All threads are left out.", |ui, lane| {
+    let empty = format!("All {}s are left out.", loaded.kind_of_lane());
+    list(ui, &lanes, &empty, |ui, lane| {
         let facts = &loaded.facts[*lane];
         let time = |picos: u64| SimTime(picos).to_string();
         let mut text = format!("runs {}, ready {}", time(facts.running), time(facts.ready));
