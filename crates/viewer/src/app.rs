@@ -149,7 +149,8 @@ impl Viewer {
 
     /// Returns whether work is under way.
     pub fn is_busy(&self) -> bool {
-        self.documents.iter().any(|document| match &document.phase {
+        let find = self.find.is_busy();
+        find || self.documents.iter().any(|document| match &document.phase {
             Phase::Opening(_) => true,
             Phase::Failed(_) => false,
             Phase::Open(open) => {
@@ -284,7 +285,7 @@ impl Viewer {
                 .frame(frame)
                 .show(ui, |ui| panels::welcome::show(self, ui, &mut commands));
         }
-        panels::find::show(self, &ctx, &mut commands);
+        panels::find::show(self, &ctx);
         panels::help::show(self, &ctx);
         for command in commands {
             self.run(&ctx, command);

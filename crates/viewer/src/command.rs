@@ -263,7 +263,7 @@ pub const BINDINGS: &[Binding] = &[
     Binding {
         keys: &[(CTRL, Key::F), (NONE, Key::Slash)],
         command: || Command::Find,
-        about: "find threads, objects, functions",
+        about: "find threads, objects, functions, files",
     },
     Binding {
         keys: &[

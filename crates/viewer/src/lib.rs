@@ -12,6 +12,7 @@ mod app;
 mod canvas;
 mod command;
 mod export;
+mod index;
 mod jobs;
 mod lists;
 mod loaded;

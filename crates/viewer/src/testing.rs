@@ -156,6 +156,16 @@ impl ScheduleSource for ExampleSource {
             });
             schedule.processes.push("another".to_owned());
         }
+        if self.about.path.contains("nobody-waits") {
+            for segment in schedule
+                .lanes
+                .iter_mut()
+                .flat_map(|lane| &mut lane.segments)
+            {
+                segment.state = State::Running(0);
+                segment.object = None;
+            }
+        }
         if self.about.path.contains("no-objects") {
             for segment in schedule
                 .lanes

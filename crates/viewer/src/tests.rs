@@ -362,7 +362,7 @@ fn names_are_found_and_lanes_filtered() {
     harness
         .get_by_role_and_label(Role::TextInput, "find")
         .type_text("gate");
-    harness.run_steps(2);
+    settle(&mut harness);
     harness.get_by_label("gate: longest wait 30.0 ms").click();
     harness.run_steps(3);
     assert_eq!(
@@ -372,6 +372,57 @@ fn names_are_found_and_lanes_filtered() {
     open(&mut harness).arrangement.filter = "WORKER 2".to_owned();
     harness.run_steps(3);
     assert_eq!(open(&mut harness).rows.lanes().collect::<Vec<_>>(), [2]);
+}
+
+/// Opens the search and types into it.
+fn find(harness: &mut Harness<'static, Viewer>, text: &str) {
+    press(harness, Modifiers::NONE, Key::Slash);
+    settle(harness);
+    harness
+        .get_by_role_and_label(Role::TextInput, "find")
+        .type_text(text);
+    settle(harness);
+}
+
+#[test]
+fn what_nobody_waits_for_is_found_by_function_and_file() {
+    for (text, found) in [
+        ("TAKE_the", "lock in take_the_gate, testing.rs:3"),
+        ("src/testing.rs", "lock in take_the_gate, testing.rs:3"),
+        ("gate", "gate"),
+        ("worker", "thread worker 2, runs work"),
+    ] {
+        // Nobody waits for an object or at a site here.
+        let mut harness = window("nobody-waits.ftrace");
+        find(&mut harness, text);
+        harness.get_by_label(found).click();
+        harness.run_steps(3);
+        let selection = open(&mut harness).selection.unwrap();
+        let expected = if text == "worker" {
+            (2, Selected::Lane)
+        } else {
+            (1, Selected::Mark(0))
+        };
+        assert_eq!((selection.lane, selection.what), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_is_typed_into_the_search_is_no_command() {
+    let mut harness = window("example.ftrace");
+    find(&mut harness, "nowhere");
+    harness.get_by_label("nothing of this name");
+    press(&mut harness, Modifiers::NONE, Key::Enter);
+    let dark = harness.state().settings.dark;
+    press(&mut harness, Modifiers::NONE, Key::T);
+    assert_eq!(harness.state().settings.dark, dark);
+    press(&mut harness, Modifiers::NONE, Key::Escape);
+    // Opened again, it has what was searched for, which is typed over.
+    find(&mut harness, "gate");
+    harness.get_by_label("gate: longest wait 30.0 ms");
+    press(&mut harness, Modifiers::NONE, Key::Enter);
+    let selection = open(&mut harness).selection.unwrap();
+    assert_eq!((selection.lane, selection.what), (1, Selected::Segment(1)));
 }
 
 #[test]
