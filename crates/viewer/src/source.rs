@@ -96,6 +96,8 @@ pub struct About {
     pub warnings: Vec<String>,
     /// The number of threads.
     pub threads: usize,
+    /// When the recording began, in seconds since 1970, where it is one.
+    pub recorded_unix_seconds: Option<u64>,
     /// The networks that come with foretrace, of a program that passes messages; none of others.
     pub networks: Vec<String>,
 }

@@ -32,6 +32,7 @@ impl Opener for Example {
         } else {
             Vec::new()
         };
+        let name_says_long_ago = name.contains("long-ago");
         Ok(Arc::new(ExampleSource {
             about: About {
                 path: name,
@@ -47,6 +48,7 @@ impl Opener for Example {
                 can_predict: true,
                 warnings: vec!["one event was lost".to_owned()],
                 threads: 3,
+                recorded_unix_seconds: name_says_long_ago.then_some(1),
                 networks,
             },
         }))

@@ -179,6 +179,17 @@ fn a_click_selects_a_wait_and_shows_its_line() {
 }
 
 #[test]
+fn a_source_that_was_changed_after_the_recording_is_told() {
+    let told = "changed after the recording";
+    let mut harness = window("long-ago.ftrace");
+    click(&mut harness, 1, 35);
+    harness.get_by_label_contains(told);
+    let mut harness = window("example.ftrace");
+    click(&mut harness, 1, 35);
+    assert!(harness.query_by_label_contains(told).is_none());
+}
+
+#[test]
 fn what_a_thread_runs_between_and_what_it_waits_in_is_told_with_both_lines() {
     let mut harness = window("example.ftrace");
     click(&mut harness, 1, 35);

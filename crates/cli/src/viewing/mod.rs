@@ -7,6 +7,7 @@ mod traced;
 
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path, sync::Arc};
 
+use foretrace_trace::Trace;
 use foretrace_viewer::source::{Opener, Progress, ScheduleSource, WhatIf};
 
 use crate::{
@@ -123,6 +124,12 @@ const SCHEDULERS: [(Scheduler, &str); 3] = [
     (Scheduler::Fair, "fair"),
     (Scheduler::RoundRobin, "round-robin"),
 ];
+
+/// Returns when a trace was recorded, in seconds since 1970, where it was.
+fn recorded(trace: &Trace) -> Option<u64> {
+    let recording = trace.recording.as_ref()?;
+    Some(recording.started_unix_seconds).filter(|seconds| *seconds > 0)
+}
 
 /// Returns the conditions of the command line as the window has them.
 fn what_if(how: &ModelArgs, cpus: u32) -> WhatIf {

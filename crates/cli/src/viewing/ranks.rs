@@ -20,7 +20,7 @@ use foretrace_viewer::source::{
 };
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use super::{Files, MODELS, events::Events, model_args, what_if};
+use super::{Files, MODELS, events::Events, model_args, recorded, what_if};
 use crate::{
     args::{self, ModelArgs, NetworkArgs},
     explaining::explain_ranks,
@@ -71,6 +71,9 @@ impl Ranks {
             can_predict: true,
             warnings: messages::warnings(&messages).to_vec(),
             threads: ranks as usize,
+            recorded_unix_seconds: recording
+                .as_ref()
+                .and_then(|recording| recorded(&recording.trace)),
             networks: PRESETS.map(|(name, _)| name.to_owned()).to_vec(),
         };
         Self {

@@ -19,7 +19,7 @@ use foretrace_viewer::source::{
 };
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use super::{MODELS, SCHEDULERS, events::Events, model_args, what_if};
+use super::{MODELS, SCHEDULERS, events::Events, model_args, recorded, what_if};
 use crate::{
     args::ModelArgs,
     commands::default_cpus,
@@ -68,6 +68,7 @@ impl Traced {
             can_predict: true,
             warnings: trace.warnings.clone(),
             threads: trace.threads.len(),
+            recorded_unix_seconds: recorded(&trace),
             networks: Vec::new(),
         };
         Ok(Self {

@@ -363,14 +363,20 @@ impl Inspector<'_> {
             return;
         };
         ui.label(RichText::new(format!("{file}:{line}")).monospace());
-        match files.lines(&file) {
-            Ok(lines) => {
+        match files.file(&file) {
+            Ok(source) => {
+                let recorded = self.source.about().recorded_unix_seconds;
+                if source.is_changed_since(recorded) {
+                    let text =
+                        "changed after the recording: its lines may be others than they were";
+                    ui.label(RichText::new(text).color(self.colours.alarm()));
+                }
                 let id = ui.scope_id().with("shown");
                 let shown = (file, line);
                 let anew =
                     ui.data(|data| data.get_temp::<(String, u32)>(id)) != Some(shown.clone());
                 ui.data_mut(|data| data.insert_temp(id, shown));
-                source_view::show(ui, &lines, line, anew, self.colours);
+                source_view::show(ui, &source.lines, line, anew, self.colours);
             }
             Err(error) => {
                 ui.label(RichText::new(error).color(self.colours.muted()));

@@ -1,6 +1,6 @@
 //! A file of the source, with a line in it highlighted.
 
-use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc, time::UNIX_EPOCH};
 
 use eframe::egui::{self, FontId, TextFormat, text::LayoutJob};
 
@@ -9,15 +9,34 @@ use crate::theme::Colours;
 /// Files that were read, or why they could not be.
 #[derive(Default)]
 pub struct SourceFiles {
-    files: BTreeMap<String, Result<Arc<Vec<String>>, String>>,
+    files: BTreeMap<String, Result<Arc<SourceFile>, String>>,
+}
+
+/// A file that was read.
+#[derive(Debug)]
+pub struct SourceFile {
+    /// Its lines.
+    pub lines: Vec<String>,
+    /// When it was last changed, in seconds since 1970, where the system tells.
+    changed: Option<u64>,
+}
+
+impl SourceFile {
+    /// Returns whether it was changed after a time, in seconds since 1970: its lines are not those of then any more.
+    pub fn is_changed_since(&self, time: Option<u64>) -> bool {
+        // In the same second a program can be compiled and then recorded.
+        self.changed
+            .zip(time)
+            .is_some_and(|(changed, time)| changed > time)
+    }
 }
 
 /// Larger files are not shown.
 const MOST_BYTES: u64 = 32 << 20;
 
 impl SourceFiles {
-    /// Returns a file's lines.
-    pub fn lines(&mut self, file: &str) -> Result<Arc<Vec<String>>, String> {
+    /// Returns a file.
+    pub fn file(&mut self, file: &str) -> Result<Arc<SourceFile>, String> {
         let read = || read(Path::new(file)).map(Arc::new);
         self.files
             .entry(file.to_owned())
@@ -26,7 +45,7 @@ impl SourceFiles {
     }
 }
 
-fn read(file: &Path) -> Result<Vec<String>, String> {
+fn read(file: &Path) -> Result<SourceFile, String> {
     let metadata = fs::metadata(file).map_err(|error| {
         format!(
             "The source is not at {} on this machine ({error}). Programs know their sources by the paths that they were \
@@ -39,10 +58,14 @@ fn read(file: &Path) -> Result<Vec<String>, String> {
     }
     let bytes =
         fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-    Ok(String::from_utf8_lossy(&bytes)
-        .lines()
-        .map(|line| line.replace('\t', "    "))
-        .collect())
+    let changed = metadata.modified().ok();
+    let changed = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.lines().map(|line| line.replace('\t', "    "));
+    Ok(SourceFile {
+        lines: lines.collect(),
+        changed: changed.map(|since| since.as_secs()),
+    })
 }
 
 /// Shows a file around a line; `anew` scrolls there.
@@ -120,12 +143,23 @@ mod tests {
     #[test]
     fn a_source_that_is_not_there_is_explained() {
         let mut files = SourceFiles::default();
-        let error = files.lines("/nowhere/main.c").unwrap_err();
+        let error = files.file("/nowhere/main.c").unwrap_err();
         assert!(
             error.contains("/nowhere/main.c") && error.contains("compiled"),
             "{error}"
         );
         let this = concat!(env!("CARGO_MANIFEST_DIR"), "/src/panels/source_view.rs");
-        assert!(files.lines(this).unwrap()[0].starts_with("//! A file of the source"));
+        let this = files.file(this).unwrap();
+        assert!(this.lines[0].starts_with("//! A file of the source"));
+    }
+
+    #[test]
+    fn a_source_that_was_changed_after_the_recording_is_told_from_one_that_was_not() {
+        let file = SourceFile {
+            lines: Vec::new(),
+            changed: Some(100),
+        };
+        let changed = [Some(99), Some(100), None].map(|time| file.is_changed_since(time));
+        assert_eq!(changed, [true, false, false]);
     }
 }
