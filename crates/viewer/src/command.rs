@@ -1,6 +1,6 @@
 //! What can be done, and the keys that do it. The help is made from the same table.
 
-use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
+use eframe::egui::{self, Key, ModifierNames, Modifiers};
 
 /// Something to be done.
 #[derive(Clone, Debug, PartialEq)]
@@ -347,12 +347,42 @@ pub fn pressed(ctx: &egui::Context) -> Vec<Command> {
 }
 
 /// Returns the keys of a binding as they are written on keyboards.
-pub fn keys_text(ctx: &egui::Context, binding: &Binding) -> String {
+pub fn keys_text(binding: &Binding) -> String {
+    // Where another key is pressed with Shift for a sign, systems tell of either key.
+    let is_told = |(_, key): &&(Modifiers, Key)| *key != Key::CloseCurlyBracket;
     let text = |(modifiers, key): &(Modifiers, Key)| {
-        ctx.format_shortcut(&KeyboardShortcut::new(*modifiers, *key))
+        let with = ModifierNames::NAMES.format(modifiers, false);
+        match (with.is_empty(), written(*key)) {
+            (true, key) => key.to_owned(),
+            (false, key) => format!("{with}+{key}"),
+        }
     };
-    let texts: Vec<String> = binding.keys.iter().map(text).collect();
+    let mut texts: Vec<String> = binding.keys.iter().filter(is_told).map(text).collect();
+    texts.retain(|text| !matches!(text.as_str(), "Shift+?" | "Shift+/"));
     texts.join("  ")
+}
+
+/// Returns what is written on a key.
+fn written(key: Key) -> &'static str {
+    match key {
+        Key::Period => ".",
+        Key::Comma => ",",
+        Key::Plus => "+",
+        Key::Minus => "-",
+        Key::Equals => "=",
+        Key::Slash => "/",
+        Key::Questionmark => "?",
+        Key::OpenBracket => "[",
+        Key::CloseBracket => "]",
+        Key::ArrowUp => "Up",
+        Key::ArrowDown => "Down",
+        Key::ArrowLeft => "Left",
+        Key::ArrowRight => "Right",
+        Key::PageUp => "Page Up",
+        Key::PageDown => "Page Down",
+        Key::Escape => "Esc",
+        other => other.name(),
+    }
 }
 
 #[cfg(test)]
@@ -367,5 +397,20 @@ mod tests {
         keys.dedup();
         assert_eq!(keys.len(), count);
         assert!(BINDINGS.iter().all(|binding| !binding.about.is_empty()));
+    }
+
+    #[test]
+    fn keys_are_named_by_what_is_written_on_them() {
+        let named = |about: &str| {
+            let mut bindings = BINDINGS.iter();
+            let found = bindings.find(|binding| binding.about == about);
+            found.map(keys_text).unwrap()
+        };
+        assert_eq!(named("zoom in"), "W  +  =");
+        assert_eq!(named("zoom out"), "S  -");
+        assert_eq!(named("next event of the thread"), ".");
+        assert_eq!(named("jump to who let it go on"), "Shift+]  C");
+        assert_eq!(named("redo the view"), "Ctrl+Shift+Z  Ctrl+Y");
+        assert_eq!(named("this help"), "?  F1");
     }
 }

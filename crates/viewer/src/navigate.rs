@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// What is selected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Selection {
     /// The lane.
     pub lane: usize,
@@ -17,7 +17,7 @@ pub struct Selection {
 }
 
 /// What is selected in a lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Selected {
     /// The lane itself.
     Lane,

@@ -437,6 +437,51 @@ fn what_is_typed_into_the_search_is_no_command() {
 }
 
 #[test]
+fn a_filter_that_matches_nothing_is_told_of() {
+    let mut harness = window("example.ftrace");
+    open(&mut harness).arrangement.filter = "nowhere".to_owned();
+    harness.run_steps(3);
+    harness.get_by_label("No thread has a name with \"nowhere\" in it.");
+}
+
+#[test]
+fn names_of_rows_have_the_room_that_they_need_and_no_more() {
+    // Names and headings of groups alike are short here.
+    let mut harness = window("example.ftrace");
+    let left = |harness: &Harness<'static, Viewer>| canvas(harness).left();
+    let grouped = left(&harness);
+    open(&mut harness).arrangement.grouped = false;
+    harness.run_steps(3);
+    assert!(left(&harness) <= grouped);
+    let file = open(&mut harness);
+    let shown = Arc::clone(file.shown.as_ref().unwrap());
+    let widest = |rows: &[foretrace_gantt::arrange::RowSlot]| {
+        let ctx = egui::Context::default();
+        let mut width = 0.0;
+        let _ = ctx.run_ui(egui::RawInput::default(), |ui| {
+            width = crate::canvas::gutter_width(ui, &shown, rows);
+        });
+        width
+    };
+    let slot = |title: &str| foretrace_gantt::arrange::RowSlot {
+        kind: foretrace_gantt::arrange::RowKind::Group {
+            key: title.to_owned(),
+            title: title.to_owned(),
+            depth: 1,
+            lanes: Vec::new(),
+            collapsed: false,
+        },
+        top: 0.0,
+        height: 20.0,
+    };
+    let width = |title: &str| f64::from(widest(&[slot(title)]));
+    // Its name begins 28 points from the left, and ends 4 before the lanes.
+    let needed = 32.0 + foretrace_gantt::text::width("computing cells (1000)", 12.0);
+    assert!((needed..needed + 10.0).contains(&width("computing cells (1000)")));
+    assert!(width("T1") < 100.0);
+}
+
+#[test]
 fn lists_and_curve_are_there() {
     let mut harness = window("example.ftrace");
     harness.get_by_label("Notes").click();
@@ -450,6 +495,14 @@ fn lists_and_curve_are_there() {
     harness.get_by_role_and_label(Role::Canvas, "speed-up curve");
     press(&mut harness, Modifiers::SHIFT, Key::Questionmark);
     harness.get_by_label("jump to who let it go on");
+}
+
+#[test]
+fn the_line_of_the_critical_path_is_explained_where_it_is_drawn() {
+    let mut harness = window("example.ftrace");
+    assert!(harness.query_by_label("critical path").is_none());
+    press(&mut harness, Modifiers::NONE, Key::P);
+    harness.get_by_label("critical path");
 }
 
 #[test]

@@ -9,6 +9,8 @@ mod rows;
 mod shapes;
 mod tiles;
 
+#[cfg(test)]
+pub use rows::gutter_width;
 pub use shapes::sign;
 
 use std::sync::Arc;
@@ -131,7 +133,7 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
         group: 20.0,
     };
     open.arrange(heights);
-    let gutter = rows::gutter_width(ui, &loaded);
+    let gutter = rows::gutter_width(ui, &loaded, open.rows.rows());
     let layout = Layout::new(rect, gutter, open);
     let most = (open.rows.height() - layout.lanes.height() + 20.0).max(0.0);
     open.scroll = open.scroll.clamp(0.0, most);

@@ -441,7 +441,8 @@ impl Over<'_> {
         egui::Tooltip::always_open(
             ui.ctx().clone(),
             ui.layer_id(),
-            ui.scope_id().with("there"),
+            // Each has a width of its own: it is not that of the one before.
+            ui.scope_id().with(("there", there)),
             egui::PopupAnchor::Pointer,
         )
         .gap(14.0)

@@ -26,17 +26,35 @@ const CAPTION: f32 = 10.5;
 /// So many captions are written in a frame at most; they stand in segments that are wide, so that there are few.
 const CAPTIONS: usize = 1_500;
 
-/// Returns how wide the names are, within bounds.
-pub fn gutter_width(ui: &egui::Ui, loaded: &Loaded) -> f32 {
-    // A heading has the number of its threads behind the name.
-    let heading = |name: &str| text::width(name, f64::from(NAME)) + 28.0;
-    let widths = loaded.facts.iter().take(2_000).map(|facts| {
-        let routine = facts.routine.as_deref().map_or(0.0, heading);
-        text::width(&facts.name, f64::from(NAME)).max(routine)
+/// So far from the left the names of lanes stand; signs of what is folded stand before those of groups.
+const INDENT: f32 = 18.0;
+
+/// Returns where the name of a row begins.
+fn indent(kind: &RowKind) -> f32 {
+    match kind {
+        RowKind::Group { depth, .. } => INDENT + 10.0 * *depth as f32,
+        RowKind::Lane(_) | RowKind::Cpu(_) => INDENT,
+    }
+}
+
+/// Returns what a row is called.
+fn title(kind: &RowKind, loaded: &Loaded) -> String {
+    match kind {
+        RowKind::Group { title, .. } => title.clone(),
+        RowKind::Lane(lane) => loaded.lane(*lane).to_owned(),
+        RowKind::Cpu(cpu) => format!("CPU {cpu}"),
+    }
+}
+
+/// Returns how wide the names of rows are, within bounds.
+pub fn gutter_width(ui: &egui::Ui, loaded: &Loaded, rows: &[RowSlot]) -> f32 {
+    let widths = rows.iter().take(2_000).map(|row| {
+        let name = title(&row.kind, loaded);
+        indent(&row.kind) + text::width(&name, f64::from(NAME)) as f32
     });
-    let widest = widths.fold(0.0, f64::max);
-    let most = (ui.available_width() * 0.3).max(90.0);
-    (widest as f32 + 40.0).clamp(90.0, most.min(220.0))
+    let most = (ui.available_width() * 0.3).clamp(90.0, 220.0);
+    // No less than the names of the strips above take, with their numbers.
+    (widths.fold(0.0, f32::max) + 8.0).clamp(90.0, most)
 }
 
 /// Paints the rows and their names.
@@ -70,7 +88,33 @@ pub fn draw(ui: &mut egui::Ui, open: &mut Open, scene: &Scene<'_>, commands: &mu
     if let Some(other) = layout.other {
         apart_labels(ui, open, scene, other);
     }
+    if slots.is_empty() {
+        nothing(ui, open, scene);
+    }
     scrollbar(ui, open, scene);
+}
+
+/// Says why there is no row.
+fn nothing(ui: &egui::Ui, open: &Open, scene: &Scene<'_>) {
+    if !open.rows.rows().is_empty() {
+        return;
+    }
+    let (how, kind) = (&open.arrangement, scene.loaded.kind_of_lane());
+    let text = if how.filter.is_empty() {
+        format!("All {kind}s are left out: see Hide idle, and the hidden ones, above.")
+    } else {
+        format!("No {kind} has a name with {:?} in it.", how.filter)
+    };
+    let lanes = scene.layout.lanes;
+    let at = pos2(lanes.center().x, lanes.top() + 24.0);
+    let (font, muted) = (FontId::proportional(13.0), scene.colours.muted());
+    let place = ui
+        .painter()
+        .with_clip_rect(lanes)
+        .text(at, Align2::CENTER_TOP, &text, font, muted);
+    let said = ui.interact(place, ui.scope_id().with("nothing"), Sense::hover());
+    let role = egui::accesskit::Role::Label;
+    said.widget_info(|| egui::WidgetInfo::labeled(role, true, &text));
 }
 
 /// Paints the pixels of one or two predictions, stripes behind and captions on them.
@@ -195,18 +239,10 @@ fn name(
     let response = ui.interact(rect, ui.scope_id().with(("row", row)), Sense::click());
     let painter = ui.painter().with_clip_rect(rect);
     let selected = open.selection.map(|selection| selection.lane);
-    let (text, indent, colour) = match &slot.kind {
-        RowKind::Group { title, depth, .. } => (
-            title.clone(),
-            18.0 + 10.0 * *depth as f32,
-            scene.colours.muted(),
-        ),
-        RowKind::Lane(lane) => (
-            scene.loaded.lane(*lane).to_owned(),
-            18.0,
-            scene.colours.text(),
-        ),
-        RowKind::Cpu(cpu) => (format!("CPU {cpu}"), 18.0, scene.colours.text()),
+    let (text, indent) = (title(&slot.kind, &scene.loaded), indent(&slot.kind));
+    let colour = match &slot.kind {
+        RowKind::Group { .. } => scene.colours.muted(),
+        RowKind::Lane(_) | RowKind::Cpu(_) => scene.colours.text(),
     };
     let role = egui::accesskit::Role::Button;
     response.widget_info(|| egui::WidgetInfo::labeled(role, true, text.clone()));
@@ -326,18 +362,17 @@ fn apart_labels(ui: &egui::Ui, open: &Open, scene: &Scene<'_>, other: Rect) {
     let painter = ui.painter().with_clip_rect(gutter);
     for row in open.rows.visible(open.scroll, open.scroll + other.height()) {
         let slot = &open.rows.rows()[row];
-        let name = match &slot.kind {
-            RowKind::Group { .. } => continue,
-            RowKind::Lane(lane) => baseline.lane(*lane).to_owned(),
-            RowKind::Cpu(cpu) => format!("CPU {cpu}"),
-        };
+        if let RowKind::Group { .. } = slot.kind {
+            continue;
+        }
+        let name = title(&slot.kind, baseline);
         let size = NAME.min(slot.height - 1.0);
-        let space = f64::from(gutter.width() - 22.0);
+        let space = f64::from(gutter.width() - INDENT - 4.0);
         if slot.height >= 9.0
             && let Some(name) = text::fit(&name, f64::from(size), space)
         {
             let y = other.top() + slot.top - open.scroll + slot.height / 2.0;
-            let (at, font) = (pos2(x + 18.0, y), FontId::proportional(size));
+            let (at, font) = (pos2(x + INDENT, y), FontId::proportional(size));
             painter.text(at, Align2::LEFT_CENTER, name, font, muted);
         }
     }

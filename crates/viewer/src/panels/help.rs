@@ -30,7 +30,7 @@ pub fn show(viewer: &mut Viewer, ctx: &egui::Context) {
                                 ui.end_row();
                             }
                             for binding in BINDINGS {
-                                ui.label(keys_text(ctx, binding));
+                                ui.label(keys_text(binding));
                                 ui.label(binding.about);
                                 ui.end_row();
                             }

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use eframe::egui::{self, RichText, TextStyle};
+use eframe::egui::{
+    self, RichText, TextStyle,
+    text::{LayoutJob, TextWrapping},
+};
 use foretrace_schedule::SimTime;
 
 use crate::{
@@ -131,14 +134,10 @@ fn row(
     let shown = foretrace_gantt::text::fit(name, 13.0, f64::from(width - 8.0)).unwrap_or_default();
     painter.text(at(2.0), egui::Align2::LEFT_TOP, shown, body, colours.text());
     let small = TextStyle::Small.resolve(ui.style());
-    painter.text(
-        at(18.0),
-        egui::Align2::LEFT_TOP,
-        facts,
-        small,
-        colours.muted(),
-    );
-    response.on_hover_text(name).clicked()
+    let mut job = LayoutJob::simple_singleline(facts.to_owned(), small, colours.muted());
+    job.wrap = TextWrapping::truncate_at_width(width - 8.0);
+    painter.galley(at(18.0), painter.layout_job(job), colours.muted());
+    response.on_hover_text(format!("{name}\n{facts}")).clicked()
 }
 
 /// Shows rows, only those that are seen.

@@ -1,6 +1,9 @@
 //! Below the picture: what is shown, the legend, and the statistics of what is seen or selected.
 
-use eframe::egui::{self, RichText, Sense, vec2};
+use eframe::egui::{
+    self, Painter, Rect, Response, RichText, Sense, TextStyle, TextWrapMode, Ui, WidgetText,
+    accesskit::Role, pos2, vec2,
+};
 use foretrace_gantt::{
     picture::total,
     track::{Fill, Sums},
@@ -10,9 +13,10 @@ use foretrace_schedule::SimTime;
 use crate::{app::Viewer, canvas, loaded::Loaded, source::EventClass, theme::Colours};
 
 /// Shows it.
-pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui) {
+pub fn show(viewer: &mut Viewer, ui: &mut Ui) {
     let colours = viewer.colours.clone();
     let (marks, show_arrows) = (viewer.settings.show_marks, viewer.settings.show_arrows);
+    let show_path = viewer.settings.show_path;
     let Some(open) = viewer.open_front() else {
         return;
     };
@@ -34,6 +38,9 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui) {
         if marks {
             signs(ui, &colours);
         }
+        if show_path {
+            path(ui, &colours);
+        }
         let detail = if open.cache.exact {
             "every pixel shows its exact shares"
         } else {
@@ -47,7 +54,7 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui) {
     ui.add_space(2.0);
 }
 
-fn headline(loaded: &Loaded, ui: &mut egui::Ui, colours: &Colours) {
+fn headline(loaded: &Loaded, ui: &mut Ui, colours: &Colours) {
     let schedule = &loaded.picture.schedule;
     if loaded.is_deadlock() {
         let text = format!("deadlock after {}", loaded.end());
@@ -77,7 +84,7 @@ fn headline(loaded: &Loaded, ui: &mut egui::Ui, colours: &Colours) {
 
 /// The states, with their shares of a range.
 fn legend(
-    ui: &mut egui::Ui,
+    ui: &mut Ui,
     sums: &Sums,
     (start, end, name): (SimTime, SimTime, &str),
     colours: &Colours,
@@ -97,8 +104,6 @@ fn legend(
         if time == 0 {
             continue;
         }
-        let (rect, _) = ui.allocate_exact_size(vec2(11.0, 11.0), Sense::hover());
-        ui.painter().rect_filled(rect, 2.0, colours.fill(fill));
         let percent = 100.0 * time as f64 / there as f64;
         let name = if fill.severity() > 2 {
             format!("blocked: {}", fill.name())
@@ -110,18 +115,57 @@ fn legend(
         } else {
             format!("{percent:.1} %")
         };
-        ui.label(format!("{name} {share}"))
-            .on_hover_text(SimTime(time).to_string());
+        let ink = colours.fill(fill);
+        let sign = |painter: &Painter, rect: Rect| {
+            let square = Rect::from_center_size(rect.center(), vec2(11.0, 11.0));
+            painter.rect_filled(square, 2.0, ink);
+        };
+        let text = RichText::new(format!("{name} {share}"));
+        entry(ui, text, sign).on_hover_text(SimTime(time).to_string());
     }
 }
 
+/// An entry of the legend: a sign and what it stands for, which stay together where a line ends.
+fn entry(ui: &mut Ui, text: RichText, sign: impl FnOnce(&Painter, Rect)) -> Response {
+    const SIGN: f32 = 11.0;
+    const AIR: f32 = 4.0;
+    let name = text.text().to_owned();
+    let text = WidgetText::from(text);
+    let galley = text.into_galley(
+        ui,
+        Some(TextWrapMode::Extend),
+        f32::INFINITY,
+        TextStyle::Body,
+    );
+    let size = vec2(SIGN + AIR + galley.size().x, galley.size().y.max(SIGN));
+    let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
+    response.widget_info(|| egui::WidgetInfo::labeled(Role::Label, true, &name));
+    let (left, right) = rect.split_left_right_at_x(rect.left() + SIGN);
+    sign(ui.painter(), left);
+    let at = pos2(right.left() + AIR, rect.center().y - galley.size().y / 2.0);
+    let ink = ui.visuals().text_color();
+    ui.painter().galley(at, galley, ink);
+    response
+}
+
 /// The signs of operations.
-fn signs(ui: &mut egui::Ui, colours: &Colours) {
+fn signs(ui: &mut Ui, colours: &Colours) {
     for class in EventClass::ALL {
-        let (rect, _) = ui.allocate_exact_size(vec2(9.0, 11.0), Sense::hover());
-        let mut mesh = egui::Mesh::default();
-        canvas::sign(&mut mesh, class, rect.center(), 3.2, colours.muted());
-        ui.painter().add(mesh);
-        ui.label(RichText::new(class.name()).small().color(colours.muted()));
+        let text = RichText::new(class.name()).small().color(colours.muted());
+        entry(ui, text, |painter, rect| {
+            let mut mesh = egui::Mesh::default();
+            canvas::sign(&mut mesh, class, rect.center(), 3.2, colours.muted());
+            painter.add(mesh);
+        });
     }
+}
+
+/// The line of the critical path.
+fn path(ui: &mut Ui, colours: &Colours) {
+    let text = RichText::new("critical path")
+        .small()
+        .color(colours.muted());
+    entry(ui, text, |painter, rect| {
+        painter.hline(rect.x_range(), rect.center().y, (3.0, colours.alarm()));
+    });
 }
