@@ -18,6 +18,32 @@ pub struct Arrow {
     pub wake: usize,
     /// How many they are.
     pub count: u32,
+    /// How many lines of arrows that are drawn lie over each other where it ends, its own among them.
+    pub crowd: u32,
+    /// Whether its line is drawn. Where very many lie over each other that is so of the longest, and of the others their tips.
+    pub has_line: bool,
+}
+
+/// So many lines are drawn over each other at most.
+const LINES: usize = 12;
+
+/// Lines that lie over each other leave so much of what is behind them to be seen.
+const SEEN_THROUGH: f32 = 0.45;
+
+impl Arrow {
+    /// Returns how thick its line is, in pixels: the thicker the more it stands for, up to what hides nothing.
+    pub fn thickness(&self) -> f32 {
+        (1.0 + (self.count.max(1) as f32).log10()).min(2.5)
+    }
+
+    /// Returns how opaque its line is, so that what is behind a crowd of them can still be seen.
+    pub fn opacity(&self) -> f32 {
+        if self.crowd <= 1 {
+            return 1.0;
+        }
+        let lines = self.crowd.min(LINES as u32);
+        1.0 - SEEN_THROUGH.powf(1.0 / lines as f32)
+    }
 }
 
 /// The arrows of a picture.
@@ -213,12 +239,16 @@ pub fn arrows(
             to,
             wake: position,
             count: 1,
+            crowd: 1,
+            has_line: true,
         })
     };
     let all = near.clone().filter_map(arrow).count();
     if all <= most {
+        let mut drawn: Vec<Arrow> = near.filter_map(arrow).collect();
+        count_crowds(&mut drawn, wakes, scale);
         return Arrows {
-            drawn: near.filter_map(arrow).collect(),
+            drawn,
             all,
             left_out: 0,
         };
@@ -227,12 +257,31 @@ pub fn arrows(
     if bundles.len() > most {
         keep_longest(&mut bundles, wakes, scale, most);
     }
-    let drawn: Vec<Arrow> = bundles.into_iter().map(|(bundle, _)| bundle).collect();
+    let mut drawn: Vec<Arrow> = bundles.into_iter().map(|(bundle, _)| bundle).collect();
+    count_crowds(&mut drawn, wakes, scale);
     let shown: usize = drawn.iter().map(|bundle| bundle.count as usize).sum();
     Arrows {
         drawn,
         all,
         left_out: all - shown,
+    }
+}
+
+/// Notes how many lines lie over each other, and which of them are drawn: those that reach farthest, which lie over the others.
+fn count_crowds(arrows: &mut [Arrow], wakes: &[Wake], scale: &TimeScale) {
+    let mut crowds: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
+    for (position, arrow) in arrows.iter().enumerate() {
+        let x = scale.x(wakes[arrow.wake].at);
+        let crowd = crowds.entry((x / APART).floor() as i64).or_default();
+        crowd.push(position);
+    }
+    for crowd in crowds.values_mut() {
+        let count = crowd.len() as u32;
+        crowd.sort_by_key(|arrow| Reverse(arrows[*arrow].from.abs_diff(arrows[*arrow].to)));
+        for (rank, position) in crowd.iter().enumerate() {
+            let arrow = &mut arrows[*position];
+            (arrow.crowd, arrow.has_line) = (count, rank < LINES);
+        }
     }
 }
 
@@ -361,6 +410,29 @@ mod tests {
                     .is_some_and(|note| note.ends_with("of 10000 left out"))
             );
         }
+    }
+
+    #[test]
+    fn however_many_lines_lie_over_each_other_what_is_behind_them_is_seen() {
+        let scale = TimeScale::new(SimTime(0), SimTime(10_000), 0.0, 1_000.0);
+        for count in [1, 2, 40, 1_000] {
+            // One thread lets all others go on, all but at once.
+            let wakes: Vec<Wake> = (1..=count).map(|to| wake(0, to, 5_000)).collect();
+            let drawn = in_view(&wakes, &scale, 1_001, 2_000).drawn;
+            assert_eq!(drawn.len(), count as usize, "the tips of all are drawn");
+            let lines = drawn.iter().filter(|arrow| arrow.has_line);
+            let behind: f32 = lines.map(|arrow| 1.0 - arrow.opacity()).product();
+            assert!(behind > 0.4 || count == 1, "{count}: {behind}");
+            // The line that reaches farthest is drawn.
+            assert!(drawn.last().is_some_and(|arrow| arrow.has_line));
+        }
+        let alone = in_view(&[wake(0, 1, 5), wake(1, 0, 9_000)], &scale, 2, 9).drawn;
+        assert!(alone.iter().all(|arrow| arrow.opacity() >= 1.0));
+        let many = Arrow {
+            count: 1_000_000,
+            ..alone[0]
+        };
+        assert!(many.thickness() < 3.0);
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub fn draw(document: &mut Document, plot: &Plot, limit: usize) -> Drawn {
     let mut shafts: BTreeMap<u32, String> = BTreeMap::new();
     for bundle in &found.drawn {
         let (shaft, head) = arrow(plot, &wakes[bundle.wake]);
-        *shafts.entry(bundle.count.ilog10().min(3)).or_default() += &shaft;
+        *shafts.entry(bundle.count.ilog10().min(2)).or_default() += &shaft;
         heads += &head;
     }
     // The halo keeps arrows legible across segments of any colour.

@@ -9,7 +9,7 @@ use foretrace_schedule::{Activity, SimTime, Wake};
 
 use super::{
     Scene, badge, input,
-    shapes::{arrow, heights, sign},
+    shapes::{arrow, heights, shaft, sign, tip},
 };
 use crate::{
     navigate::{self, Selected, Selection},
@@ -127,14 +127,13 @@ impl Over<'_> {
             if !self.is_visible(&from.union(to)) {
                 continue;
             }
-            let thick = if one.count > 1 {
-                1.0 + (one.count as f32).log10()
-            } else {
-                1.0
-            };
-            let colour = self.scene.colours.arrow().gamma_multiply(strength);
+            let colour = |strength| self.scene.colours.arrow().gamma_multiply(strength);
             let wake = &self.scene.loaded.picture.schedule.wakes[one.wake];
-            arrow(&mut mesh, &self.line(wake, from, to), thick, colour);
+            let (line, thick) = (self.line(wake, from, to), one.thickness());
+            if one.has_line {
+                shaft(&mut mesh, &line, thick, colour(strength.min(one.opacity())));
+            }
+            tip(&mut mesh, &line, thick, colour(strength));
         }
         self.painter.add(mesh);
     }

@@ -17,22 +17,39 @@ pub fn heights(from: Rect, to: Rect) -> (f64, f64) {
 
 /// Adds an arrow to a mesh: one draw call for all of them.
 pub fn arrow(mesh: &mut Mesh, line: &Line, thick: f32, colour: Color32) {
-    let point = |(x, y): (f64, f64)| pos2(x as f32, y as f32);
-    let (start, tip) = (point(line.start), point(line.end));
-    let (x, y) = line.direction();
-    let along = vec2(x as f32, y as f32);
-    let half = along.rot90() * (thick / 2.0);
+    shaft(mesh, line, thick, colour);
+    tip(mesh, line, thick, colour);
+}
+
+/// Adds an arrow's line to a mesh.
+pub fn shaft(mesh: &mut Mesh, line: &Line, thick: f32, colour: Color32) {
+    let (start, end) = (point(line.start), point(line.end));
+    let half = along(line).rot90() * (thick / 2.0);
     let first = mesh.vertices.len() as u32;
-    for corner in [start - half, start + half, tip + half, tip - half] {
+    for corner in [start - half, start + half, end + half, end - half] {
         mesh.colored_vertex(corner, colour);
     }
     mesh.add_triangle(first, first + 1, first + 2);
     mesh.add_triangle(first, first + 2, first + 3);
+}
+
+/// Adds an arrow's tip to a mesh, where it is in the picture.
+pub fn tip(mesh: &mut Mesh, line: &Line, thick: f32, colour: Color32) {
     if line.has_tip {
+        let (tip, along) = (point(line.end), along(line));
         let back = tip - along * 6.0;
         let wide = along.rot90() * (3.0 + thick / 2.0);
         triangle(mesh, [tip, back - wide, back + wide], colour);
     }
+}
+
+fn point((x, y): (f64, f64)) -> egui::Pos2 {
+    pos2(x as f32, y as f32)
+}
+
+fn along(line: &Line) -> egui::Vec2 {
+    let (x, y) = line.direction();
+    vec2(x as f32, y as f32)
 }
 
 fn triangle(mesh: &mut Mesh, corners: [egui::Pos2; 3], colour: Color32) {
