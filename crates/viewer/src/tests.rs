@@ -130,6 +130,34 @@ fn a_window_of_any_size_is_drawn() {
 }
 
 #[test]
+fn panels_end_where_what_is_below_them_begins() {
+    for name in ["example.ftrace", "ranks.goal"] {
+        let mut harness = window(name);
+        for (width, height, selected) in [
+            (1500.0, 950.0, false),
+            (1000.0, 633.0, true),
+            (800.0, 300.0, false),
+            (700.0, 400.0, true),
+        ] {
+            show_in(&mut harness, vec2(width, height), 1.5);
+            let selection = crate::navigate::Selection {
+                lane: 1,
+                what: Selected::Segment(1),
+            };
+            open(&mut harness).selection = selected.then_some(selection);
+            harness.run_steps(3);
+            let status = harness.get_by_label("makespan 100 ms").rect().top();
+            let borders = harness.get_all_by_role(Role::Splitter);
+            let borders: Vec<egui::Rect> = borders.map(|border| border.rect()).collect();
+            let upright = borders.iter().filter(|border| border.height() > 40.0);
+            for border in upright {
+                assert!(border.bottom() <= status, "{width} x {height}: {border}");
+            }
+        }
+    }
+}
+
+#[test]
 fn panels_that_are_dragged_wide_leave_room_for_the_picture() {
     let mut harness = window("example.ftrace");
     for (from, to) in [(250.0, 1150.0), (860.0, 20.0), (250.0, 1150.0)] {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{self, Align2, Color32, FontId, Sense, Stroke, pos2, vec2};
+use eframe::egui::{self, Align2, Color32, FontId, RichText, Sense, Stroke, pos2, vec2};
 use foretrace_gantt::palette::Palette;
 use foretrace_schedule::{Activity, WaitKind};
 
 use crate::{
     jobs::Job,
+    panels::status::entry,
     source::{Curve, WhatIf},
     state::Open,
     theme::{Colours, colour},
@@ -39,9 +40,13 @@ pub fn show(open: &mut Open, ui: &mut egui::Ui, colours: &Colours) {
         networks(open, ui);
         return;
     }
-    draw(open, ui, colours);
-    legend(open, ui, colours);
-    table(open, ui);
+    egui::ScrollArea::vertical()
+        .auto_shrink(false)
+        .show(ui, |ui| {
+            draw(open, ui, colours);
+            legend(open, ui, colours);
+            table(open, ui);
+        });
 }
 
 /// Asks for the curve where the conditions have changed in what it depends on.
@@ -233,13 +238,10 @@ fn step(top: f64) -> f64 {
 fn legend(open: &Open, ui: &mut egui::Ui, colours: &Colours) {
     ui.horizontal_wrapped(|ui| {
         for (position, curve) in open.curves.iter().enumerate() {
-            let (rect, _) = ui.allocate_exact_size(vec2(14.0, 11.0), Sense::hover());
-            ui.painter().hline(
-                rect.x_range(),
-                rect.center().y,
-                Stroke::new(2.5, model_colour(position, colours)),
-            );
-            ui.label(&curve.model);
+            let ink = model_colour(position, colours);
+            entry(ui, RichText::new(&curve.model), |painter, rect| {
+                painter.hline(rect.x_range(), rect.center().y, Stroke::new(2.5, ink));
+            });
         }
         ui.colored_label(colours.muted(), "dashed: as many times as CPUs");
     });
@@ -247,38 +249,34 @@ fn legend(open: &Open, ui: &mut egui::Ui, colours: &Colours) {
 
 fn table(open: &mut Open, ui: &mut egui::Ui) {
     let mut chosen = None;
-    egui::ScrollArea::vertical()
-        .auto_shrink(false)
+    egui::Grid::new("speedups")
+        .striped(true)
+        .num_columns(1 + open.curves.len())
         .show(ui, |ui| {
-            egui::Grid::new("speedups")
-                .striped(true)
-                .num_columns(1 + open.curves.len())
-                .show(ui, |ui| {
-                    ui.strong("CPUs");
-                    for curve in &open.curves {
-                        ui.strong(&curve.model);
-                    }
-                    ui.end_row();
-                    let mut cpus: Vec<u32> = open
-                        .curves
-                        .iter()
-                        .flat_map(|curve| curve.points.iter().map(|p| p.0))
-                        .collect();
-                    cpus.sort_unstable();
-                    cpus.dedup();
-                    for count in cpus {
-                        if ui
-                            .selectable_label(open.what.cpus == count, count.to_string())
-                            .clicked()
-                        {
-                            chosen = Some(count);
-                        }
-                        for curve in &open.curves {
-                            ui.label(speedup_text(curve, count));
-                        }
-                        ui.end_row();
-                    }
-                });
+            ui.strong("CPUs");
+            for curve in &open.curves {
+                ui.strong(&curve.model);
+            }
+            ui.end_row();
+            let mut cpus: Vec<u32> = open
+                .curves
+                .iter()
+                .flat_map(|curve| curve.points.iter().map(|p| p.0))
+                .collect();
+            cpus.sort_unstable();
+            cpus.dedup();
+            for count in cpus {
+                if ui
+                    .selectable_label(open.what.cpus == count, count.to_string())
+                    .clicked()
+                {
+                    chosen = Some(count);
+                }
+                for curve in &open.curves {
+                    ui.label(speedup_text(curve, count));
+                }
+                ui.end_row();
+            }
         });
     if let Some(cpus) = chosen {
         let what = WhatIf {

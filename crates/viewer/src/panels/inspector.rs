@@ -39,18 +39,25 @@ pub fn show(viewer: &mut Viewer, ui: &mut egui::Ui, commands: &mut Vec<Command>)
     if let Some(open) = viewer.open_front()
         && let Some(loaded) = open.shown.clone()
     {
+        let source = Arc::clone(&open.source);
         let inspector = Inspector {
             loaded: &loaded,
-            source: &open.source,
+            source: &source,
             colours: &colours,
             scale: TimeScale::new(open.view.start, open.view.end, 0.0, 1_000.0),
         };
         if let Some(selection) = open.selection {
             inspector.selected(ui, &selection, open.path_step, &mut files, &mut act);
         } else {
-            inspector.nothing(ui, &mut act);
-            let found = advice::show(open, ui, &colours);
-            act = found.map(Act::Look).or(act);
+            // What is higher than the window would reach into what is below it.
+            egui::ScrollArea::vertical()
+                .id_salt("where the time goes")
+                .auto_shrink(false)
+                .show(ui, |ui| {
+                    inspector.nothing(ui, &mut act);
+                    let found = advice::show(open, ui, &colours);
+                    act = found.map(Act::Look).or(act.take());
+                });
         }
         let now = ui.input(|input| input.time);
         match act.take() {
@@ -134,6 +141,32 @@ impl Inspector<'_> {
         files: &mut SourceFiles,
         act: &mut Option<Act>,
     ) {
+        let site = self.place(selection).map(|site| self.source.site(site));
+        let line = site.as_ref().and_then(|site| site.line.clone());
+        // The source has a part of the height of its own.
+        let share = if line.is_some() { 0.6 } else { 1.0 };
+        egui::ScrollArea::vertical()
+            .id_salt("what is selected")
+            .max_height(ui.available_height() * share)
+            .auto_shrink([false, true])
+            .show(ui, |ui| {
+                self.facts(ui, selection, path_step, act);
+                ui.separator();
+                self.call_site(ui, selection, site.as_ref());
+            });
+        if let Some((file, line)) = line {
+            self.code(ui, file, line, files);
+        }
+    }
+
+    /// What is known of what is selected, and where one can go from there.
+    fn facts(
+        &self,
+        ui: &mut egui::Ui,
+        selection: &Selection,
+        path_step: Option<usize>,
+        act: &mut Option<Act>,
+    ) {
         let loaded = self.loaded;
         ui.add_space(4.0);
         ui.heading(words::describe(loaded, &**self.source, selection));
@@ -171,8 +204,6 @@ impl Inspector<'_> {
             );
             ui.label(RichText::new(text).color(self.colours.alarm()));
         }
-        ui.separator();
-        self.call_site(ui, selection, files);
     }
 
     fn event_facts(&self, selection: &Selection, fact: &mut impl FnMut(&str, String)) {
@@ -332,56 +363,49 @@ impl Inspector<'_> {
         }
     }
 
-    /// Where it was called, and the source.
-    fn call_site(&self, ui: &mut egui::Ui, selection: &Selection, files: &mut SourceFiles) {
-        let Some(site) = self.place(selection) else {
+    /// Where it was called.
+    fn call_site(&self, ui: &mut egui::Ui, selection: &Selection, site: Option<&SiteInfo>) {
+        let muted = |text: &str| RichText::new(text).color(self.colours.muted());
+        let Some(site) = site else {
             if selection.what != Selected::Lane {
-                ui.label(
-                    RichText::new("Where this was called is not in the trace.")
-                        .color(self.colours.muted()),
-                );
+                ui.label(muted("Where this was called is not in the trace."));
             }
             return;
         };
-        let SiteInfo {
-            function,
-            line,
-            callers,
-            note,
-        } = self.source.site(site);
-        ui.strong(&function);
-        for (caller, line) in &callers {
+        ui.strong(&site.function);
+        for (caller, line) in &site.callers {
             let place = line.as_ref().map_or_else(String::new, |(file, line)| {
                 source_view::short_line(file, *line)
             });
             ui.label(format!("  called from {caller}  {place}"));
         }
-        if let Some(note) = note {
-            ui.label(RichText::new(note).color(self.colours.muted()));
+        if let Some(note) = &site.note {
+            ui.label(muted(note));
         }
-        let Some((file, line)) = line else {
-            return;
-        };
-        ui.label(RichText::new(format!("{file}:{line}")).monospace());
-        match files.file(&file) {
-            Ok(source) => {
-                let recorded = self.source.about().recorded_unix_seconds;
-                if source.is_changed_since(recorded) {
-                    let text =
-                        "changed after the recording: its lines may be others than they were";
-                    ui.label(RichText::new(text).color(self.colours.alarm()));
-                }
-                let id = ui.scope_id().with("shown");
-                let shown = (file, line);
-                let anew =
-                    ui.data(|data| data.get_temp::<(String, u32)>(id)) != Some(shown.clone());
-                ui.data_mut(|data| data.insert_temp(id, shown));
-                source_view::show(ui, &source.lines, line, anew, self.colours);
-            }
+        if let Some((file, line)) = &site.line {
+            ui.label(RichText::new(format!("{file}:{line}")).monospace());
+        }
+    }
+
+    /// The source around a line.
+    fn code(&self, ui: &mut egui::Ui, file: String, line: u32, files: &mut SourceFiles) {
+        let source = match files.file(&file) {
+            Ok(source) => source,
             Err(error) => {
                 ui.label(RichText::new(error).color(self.colours.muted()));
+                return;
             }
+        };
+        let recorded = self.source.about().recorded_unix_seconds;
+        if source.is_changed_since(recorded) {
+            let text = "changed after the recording: its lines may be others than they were";
+            ui.label(RichText::new(text).color(self.colours.alarm()));
         }
+        let id = ui.scope_id().with("shown");
+        let shown = (file, line);
+        let anew = ui.data(|data| data.get_temp::<(String, u32)>(id)) != Some(shown.clone());
+        ui.data_mut(|data| data.insert_temp(id, shown));
+        source_view::show(ui, &source.lines, line, anew, self.colours);
     }
 }
 

@@ -126,7 +126,7 @@ fn legend(
 }
 
 /// An entry of the legend: a sign and what it stands for, which stay together where a line ends.
-fn entry(ui: &mut Ui, text: RichText, sign: impl FnOnce(&Painter, Rect)) -> Response {
+pub fn entry(ui: &mut Ui, text: RichText, sign: impl FnOnce(&Painter, Rect)) -> Response {
     const SIGN: f32 = 11.0;
     const AIR: f32 = 4.0;
     let name = text.text().to_owned();
