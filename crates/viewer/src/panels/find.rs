@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Key, text::CCursor};
 
-use crate::{app::Viewer, index::Index, jobs::Job, navigate::Selection, state::Open};
+use crate::{
+    app::Viewer, index::Index, jobs::Job, navigate::Selection, source::Progress, state::Open,
+};
 
 /// What is searched for.
 #[derive(Default)]
@@ -80,7 +82,7 @@ impl Find {
         if self.index.as_ref().is_none_or(|(id, _)| *id != loaded.id) {
             let (loaded, source) = (Arc::clone(loaded), Arc::clone(&open.source));
             let (id, ctx) = (loaded.id, ctx.clone());
-            let work = move |progress: &_| Index::new(&loaded, &*source, progress);
+            let work = move |progress: &Progress| Index::new(&loaded, &*source, progress);
             let job = Job::start(work, move || ctx.request_repaint());
             self.index = Some((id, Known::Coming(job)));
         }
