@@ -37,8 +37,8 @@ pub struct Segment {
     pub state: State,
     /// The object waited for, a position in [`crate::Schedule::objects`], while blocked on one.
     pub object: Option<u32>,
-    /// The trace's event that the segment waits in (blocked), or whose operation the thread was at when it began (running,
-    /// ready). A thread that runs on may do many more meanwhile: the lane's [`crate::Marks`] tell which one ended it.
+    /// The trace's event that the segment waits in (blocked), or one of those that it leads to (running, ready). A thread that
+    /// runs on may do many meanwhile: the lane's [`crate::Marks`] tell which one ends it.
     pub event: Option<u32>,
 }
 
