@@ -9,6 +9,9 @@ pub const STRINGS: u64 = 5;
 /// The symbols.
 pub const SYMBOLS: u64 = 6;
 
+/// Where among the strings a library's own name is.
+pub const OWN_NAME: u64 = 14;
+
 /// An entry of a dynamic section. The dynamic linker has made its addresses absolute, but not in the kernel's own library.
 #[derive(Clone, Copy)]
 #[repr(C)]

@@ -47,6 +47,7 @@ mod jump;
 mod lent;
 mod libraries;
 mod mapping;
+mod memory;
 mod mpi;
 mod mutex;
 mod next;

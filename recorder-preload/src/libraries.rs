@@ -5,8 +5,9 @@
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 
-use foretrace_recorder::{maps, message, process};
+use foretrace_recorder::{ThreadState, maps, message, process};
 
+use crate::defined::is_defined;
 use crate::hook::recording;
 use crate::jump::jump;
 use crate::next::{self, Next};
@@ -55,32 +56,53 @@ extern "C" fn closing() -> *mut c_void {
 }
 
 /// Lets the program find our function where it looks for the one behind it in a library of its choice, as Free Pascal's threads and programs
-/// with plug-ins do, and none where it looks for a library's that it does not have. All other lookups depend on their caller, and are not touched.
+/// with plug-ins do, and none where it looks for one that no library of its has. All other lookups depend on their caller, and are not touched.
+///
+/// Whoever has functions of the C library's names looks for the real ones here, at their first call: what is called here may be such a function,
+/// and then that lookup is the program's own.
 extern "C" fn finding(handle: *mut c_void, name: *const c_char) -> *mut c_void {
-    if handle != libc::RTLD_NEXT && !name.is_null() && is_ours_alone(handle, name) {
-        // The dynamic linker tells the program of it as if it had not found ours.
-        next::find(libc::RTLD_NEXT, name);
-        return nothing as *mut c_void;
+    let finds = &ThreadState::current().finds;
+    if handle == libc::RTLD_NEXT || name.is_null() || finds.replace(true) {
+        return next::DLSYM.address();
     }
-    let by_order = [libc::RTLD_DEFAULT, libc::RTLD_NEXT];
-    if !by_order.contains(&handle) && !name.is_null() && hides_ours(handle, name) {
-        return find_by_order as *mut c_void;
-    }
-    next::DLSYM.address()
+    let found = instead(handle, name);
+    finds.set(false);
+    found.unwrap_or_else(|| next::DLSYM.address())
 }
 
-/// Returns whether a lookup would find our function of a library of OpenMP or MPI, where the program has no such library: it may ask to know
-/// that.
+/// Returns what to call in place of the C library's `dlsym`, where that would not do.
+fn instead(handle: *mut c_void, name: *const c_char) -> Option<*mut c_void> {
+    if is_ours_alone(handle, name) {
+        // The dynamic linker tells the program of it as if it had not found ours.
+        next::find(libc::RTLD_NEXT, name);
+        return Some(nothing as *mut c_void);
+    }
+    let hides = handle != libc::RTLD_DEFAULT && hides_ours(handle, name);
+    hides.then_some(find_by_order as *mut c_void)
+}
+
+/// What libraries of OpenMP look for, to be told of tools, and only we have.
+const FOR_TOOLS: &CStr = c"ompt_start_tool";
+
+/// Returns whether a lookup would find our function of a name by which the program has none: it may ask to know that, as those do that
+/// use newer functions of the C library's where they are there.
 fn is_ours_alone(handle: *mut c_void, name: *const c_char) -> bool {
     // SAFETY: the program's own name.
     let text = unsafe { CStr::from_ptr(name) };
+    if text == FOR_TOOLS || !is_ours(next::find(handle, name)) {
+        return false;
+    }
     let begins = |beginnings: &[&str]| {
         let mut beginnings = beginnings.iter();
         beginnings.any(|beginning| text.to_bytes().starts_with(beginning.as_bytes()))
     };
-    let is_absent = begins(&["MPI_", "PMPI_"]) && mpi::library::symbol(text) == 0
-        || begins(&["GOMP_", "omp_", "__kmpc_"]) && openmp::is_absent(text);
-    is_absent && is_ours(next::find(handle, name))
+    if begins(&["MPI_", "PMPI_"]) {
+        mpi::library::symbol(text) == 0
+    } else if begins(&["GOMP_", "omp_", "__kmpc_"]) {
+        openmp::is_absent(text)
+    } else {
+        !is_defined(text)
+    }
 }
 
 /// What is found where there is nothing.

@@ -154,6 +154,8 @@ pub struct ThreadState {
     pub(crate) usual_look: Cell<u16>,
     /// How many of these found nothing since the thread did anything else or let others run.
     pub(crate) looks: Cell<u16>,
+    /// Whether the thread looks a function up for the program.
+    pub finds: Cell<bool>,
     /// What the thread does again and again.
     pub(crate) repeated: Repeated,
     /// The sections that are counted, not recorded.

@@ -39,7 +39,7 @@ pub fn hook_at_start() {
 pub fn hook() {
     OPENED.store(false, Ordering::Relaxed);
     // SAFETY: the visitor fits.
-    unsafe { libc::dl_iterate_phdr(Some(visit), core::ptr::null_mut()) };
+    unsafe { crate::defined::visit_libraries(visit, core::ptr::null_mut()) };
 }
 
 unsafe extern "C" fn visit(

@@ -212,6 +212,39 @@ fn functions_of_a_programs_library_are_called_by_whatever_name() {
 }
 
 #[test]
+fn a_program_with_functions_of_the_c_librarys_names_finds_the_real_ones() {
+    let program = compile(
+        "own_lookups.c",
+        "own_lookups",
+        &["-fno-builtin", "-rdynamic"],
+    );
+    let run = record_command(&program, &[], &[]);
+    assert_eq!(run.stdout(), "1 found 1\n1\n");
+    assert_eq!(run.count("lock mutex1"), 10);
+}
+
+#[test]
+fn programs_with_sanitizers_run_and_are_recorded() {
+    // The second has the sanitizer's functions in the program itself.
+    for (sanitizer, flag) in [
+        ("address", "-O1"),
+        ("address", "-static-libasan"),
+        ("thread", "-O1"),
+    ] {
+        let name = format!("sanitized-{sanitizer}{flag}");
+        let sanitizer = format!("-fsanitize={sanitizer}");
+        let program = compile("rwlock_phases.c", &name, &[&sanitizer, flag]);
+        let run = record_command(
+            &program,
+            &[],
+            &[("ASAN_OPTIONS", "verify_asan_link_order=0")],
+        );
+        assert_eq!(run.output.status.code(), Some(0), "{name}");
+        assert!(run.trace.events.len() > 10, "{name}");
+    }
+}
+
+#[test]
 fn programs_that_cannot_load_the_library_are_not_told_to() {
     let starter = compile("starts_foreign.c", "starts_foreign", &[]);
     let directory = tempfile::tempdir().expect("the temporary directory is writable");

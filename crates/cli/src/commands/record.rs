@@ -223,8 +223,8 @@ fn seal(
 ) -> anyhow::Result<Trace> {
     if journal.remove_if_empty() {
         anyhow::bail!(
-            "nothing was recorded: `{}` ended ({}) before foretrace's library was loaded into it. Where the loader \
-             complained above, that is the reason; else see whether {} lies on a file system that is mounted noexec \
+            "nothing was recorded: `{}` ended ({}) before foretrace's library was loaded into it or had anything to record. \
+             Where the loader complained above, that is the reason; else see whether {} lies on a file system that is mounted noexec \
              (then set XDG_CACHE_HOME to another directory), or whether a security policy forbids LD_PRELOAD",
             launch.program.display(),
             launch::exit_text(ended.exit),
