@@ -17,7 +17,7 @@ use crate::foreign::{self, Mapped, Program};
 use crate::hook::recording;
 use crate::jump::{Arguments, jump};
 use crate::next::Next;
-use crate::{affinity, environment, successors};
+use crate::{affinity, environment, shell, successors};
 
 /// What tells the processes of `system` from those of `popen`, which have their stream's address.
 const SYSTEM: u64 = 0;
@@ -171,25 +171,10 @@ unsafe fn prepare(program: Program, variables: Strings) -> Option<Mapped> {
 /// The program that `system` and `popen` run.
 const SHELL: Program = Program::Path(c"/bin/sh".as_ptr());
 
-/// The process's environment, while another is in its place.
-struct Prepared;
-
-impl Prepared {
-    /// Prepares it for a shell.
-    fn for_shell() -> Self {
-        foreign::put_back();
-        // SAFETY: the process's own environment.
-        if let Some(other) = unsafe { prepare(SHELL, environment::variables()) } {
-            foreign::replace_own(other);
-        }
-        Self
-    }
-}
-
-impl Drop for Prepared {
-    fn drop(&mut self) {
-        foreign::put_back();
-    }
+/// Prepares the process's environment for a shell; returns another one to give it instead.
+fn prepare_for_shell() -> Option<Mapped> {
+    // SAFETY: the process's own environment.
+    unsafe { prepare(SHELL, environment::variables()) }
 }
 
 /// Functions of six arguments.
@@ -256,10 +241,18 @@ pub mod wide {
 }
 
 pub unsafe extern "C-unwind" fn system(command: *const c_char, site: u64) -> c_int {
-    // SAFETY: the program's own call.
-    let call = || unsafe { next::system(command) };
-    let _prepared = Prepared::for_shell();
-    if command.is_null() || !recording() {
+    if command.is_null() {
+        // SAFETY: the program's own call.
+        return unsafe { next::system(command) };
+    }
+    let other = prepare_for_shell();
+    let call = || match &other {
+        // SAFETY: the program's own call, and an environment for the shell.
+        Some(other) => unsafe { shell::system(command, other.variables()) },
+        // SAFETY: the program's own call.
+        None => unsafe { next::system(command) },
+    };
+    if !recording() {
         return call();
     }
     let slot = record_extended(Kind::Fork, 0, OUTCOME_SUCCESS, site, (SYSTEM, 0)).for_later();
@@ -277,9 +270,20 @@ pub unsafe extern "C-unwind" fn popen(
     mode: *const c_char,
     site: u64,
 ) -> *mut FILE {
-    // SAFETY: the program's own call.
-    let call = || unsafe { next::popen(command, mode) };
-    let _prepared = Prepared::for_shell();
+    let other = prepare_for_shell();
+    let call = || {
+        let ours = other.as_ref().and_then(|other| {
+            // SAFETY: the program's own call, and an environment for the shell.
+            unsafe { shell::popen(command, mode, other.variables()) }
+        });
+        ours.unwrap_or_else(|| {
+            // SAFETY: the program's own call.
+            let stream = unsafe { next::popen(command, mode) };
+            // One of ours that was there before is closed by now.
+            shell::take(stream);
+            stream
+        })
+    };
     if !recording() {
         return call();
     }
@@ -295,7 +299,12 @@ pub unsafe extern "C-unwind" fn popen(
 
 pub unsafe extern "C-unwind" fn pclose(stream: *mut FILE, site: u64) -> c_int {
     // SAFETY: the program's own call.
-    let call = || unsafe { next::pclose(stream) };
+    let call = || match shell::take(stream) {
+        // SAFETY: as above; the stream is one of ours.
+        Some(shell) => unsafe { shell::pclose(stream, shell) },
+        // SAFETY: as above.
+        None => unsafe { next::pclose(stream) },
+    };
     if !recording() {
         return call();
     }
@@ -430,8 +439,10 @@ enum Given {
     Fourth,
     /// Behind the null that ends its other arguments, of which there is at least one.
     Last,
-    /// The process's own.
+    /// The process's own, and a list of arguments.
     Own,
+    /// The process's own, and arguments of which each is one of the function's.
+    OwnOneByOne,
 }
 
 impl Given {
@@ -441,18 +452,33 @@ impl Given {
             Self::Fourth => arguments.fourth as Strings,
             // SAFETY: the function takes them so.
             Self::Last => unsafe { arguments.behind_null().read() as Strings },
-            Self::Own => environment::variables(),
+            Self::Own | Self::OwnOneByOne => environment::variables(),
         }
     }
 
-    fn replace(self, arguments: &mut Arguments, by: Mapped) {
+    /// Has the function give another environment, or the one that takes one; returns whether that is to be called. The process's own stays as
+    /// it is: it may go on with it, and its other threads may change it meanwhile.
+    fn replace(self, arguments: &mut Arguments, by: Mapped) -> bool {
         match self {
-            Self::Third => arguments.third = by.keep() as c_long,
             Self::Fourth => arguments.fourth = by.keep() as c_long,
             // SAFETY: as above.
             Self::Last => unsafe { arguments.behind_null().write(by.keep() as c_long) },
-            Self::Own => foreign::replace_own(by),
+            Self::Third => arguments.third = by.keep() as c_long,
+            Self::Own => {
+                arguments.third = by.keep() as c_long;
+                return true;
+            }
+            Self::OwnOneByOne => {
+                // SAFETY: as above.
+                let Some(list) = (unsafe { foreign::listed(arguments) }) else {
+                    return false;
+                };
+                arguments.second = list.keep() as c_long;
+                arguments.third = by.keep() as c_long;
+                return true;
+            }
         }
+        false
     }
 }
 
@@ -476,21 +502,20 @@ fn below(arguments: &Arguments) -> Program {
     Program::Below(arguments.first as c_int, path)
 }
 
-/// Prepares what another program is given, and notes that this one ends.
-fn prepare_to_become(arguments: &mut Arguments, program: Program, given: Given) {
-    foreign::put_back();
+/// Prepares what another program is given, and notes that this one ends. Returns whether the function is to be called that takes an environment.
+fn prepare_to_become(arguments: &mut Arguments, program: Program, given: Given) -> bool {
     let variables = given.find(arguments);
     // SAFETY: what the program gives to the other one.
-    if let Some(other) = unsafe { prepare(program, variables) } {
-        given.replace(arguments, other);
-    }
+    let other = unsafe { prepare(program, variables) };
+    let is_replaced = other.is_some_and(|other| given.replace(arguments, other));
     if recording() {
         process::becomes_another();
     }
+    is_replaced
 }
 
 macro_rules! become_another {
-    ($($name:ident, $before:ident, $next:ident, $program:ident, $given:ident;)*) => {
+    ($($name:ident, $before:ident, $next:ident, $program:ident, $given:ident, $with_environment:ident;)*) => {
         $(
             static $next: Next = Next::new(
                 match core::ffi::CStr::from_bytes_with_nul(
@@ -504,7 +529,9 @@ macro_rules! become_another {
 
             extern "C" fn $before(arguments: &mut Arguments) -> *mut c_void {
                 let program = $program(arguments);
-                prepare_to_become(arguments, program, Given::$given);
+                if prepare_to_become(arguments, program, Given::$given) {
+                    return $with_environment.address();
+                }
                 $next.address()
             }
         )*
@@ -520,13 +547,13 @@ macro_rules! become_another {
 }
 
 become_another! {
-    execve, before_execve, EXECVE, path, Third;
-    execv, before_execv, EXECV, path, Own;
-    execvp, before_execvp, EXECVP, name, Own;
-    execvpe, before_execvpe, EXECVPE, name, Third;
-    execl, before_execl, EXECL, path, Own;
-    execlp, before_execlp, EXECLP, name, Own;
-    execle, before_execle, EXECLE, path, Last;
-    fexecve, before_fexecve, FEXECVE, file, Third;
-    execveat, before_execveat, EXECVEAT, below, Fourth;
+    execve, before_execve, EXECVE, path, Third, EXECVE;
+    execv, before_execv, EXECV, path, Own, EXECVE;
+    execvp, before_execvp, EXECVP, name, Own, EXECVPE;
+    execvpe, before_execvpe, EXECVPE, name, Third, EXECVPE;
+    execl, before_execl, EXECL, path, OwnOneByOne, EXECVE;
+    execlp, before_execlp, EXECLP, name, OwnOneByOne, EXECVPE;
+    execle, before_execle, EXECLE, path, Last, EXECLE;
+    fexecve, before_fexecve, FEXECVE, file, Third, FEXECVE;
+    execveat, before_execveat, EXECVEAT, below, Fourth, EXECVEAT;
 }

@@ -127,12 +127,6 @@ pub unsafe fn text<'a>(string: *const c_char) -> Option<&'a CStr> {
         .then(|| unsafe { CStr::from_ptr(string) })
 }
 
-/// Gives the process another environment.
-pub fn set(variables: *const *mut c_char) {
-    // SAFETY: the C library looks at it as at any that the program sets.
-    unsafe { environ = variables.cast_mut() };
-}
-
 /// Takes our variables out, in place, and puts `LD_PRELOAD` back as the user had it.
 ///
 /// # Safety

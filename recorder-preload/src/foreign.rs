@@ -8,6 +8,7 @@ use foretrace_recorder::programs::{self, Buffers};
 use foretrace_recorder::sys::{self, Fd};
 use foretrace_recorder::{ThreadState, process};
 
+use crate::jump::Arguments;
 use crate::{adopted, environment};
 
 type Strings = *const *mut c_char;
@@ -310,24 +311,20 @@ unsafe fn with_libraries<'l>(
     Some(memory)
 }
 
-/// The environment that the process had before another was put in its place; null for none.
-static REPLACED: AtomicPtr<*mut c_char> = AtomicPtr::new(core::ptr::null_mut());
-
-/// Puts another environment in the place of the process's own until [`put_back`], or until it becomes another program. Not where that
-/// is another process's, too, in a child of `vfork`.
-pub fn replace_own(other: Mapped) {
-    if ThreadState::current().is_in_vfork() {
-        return;
+/// Returns, as a list, the arguments of a function that takes those of another program one by one, from its second on.
+///
+/// # Safety
+///
+/// They are those of a hook that is in our function, and end with a null.
+pub unsafe fn listed(arguments: &mut Arguments) -> Option<Mapped> {
+    // SAFETY: by the caller's promise.
+    let count = unsafe { arguments.strings() }.count();
+    let memory = Mapped::new((count + 1) * size_of::<*mut c_char>())?;
+    let to: *mut *mut c_char = memory.address.cast();
+    // SAFETY: as above.
+    for (index, argument) in unsafe { arguments.strings() }.enumerate() {
+        // SAFETY: not beyond what was counted; the last stays null.
+        unsafe { to.add(index).write(argument) };
     }
-    let own = environment::variables();
-    REPLACED.store(own.cast_mut(), Ordering::Relaxed);
-    environment::set(other.keep());
-}
-
-/// Puts the process's own environment back where it failed to become another program.
-pub fn put_back() {
-    let own = REPLACED.swap(core::ptr::null_mut(), Ordering::Relaxed);
-    if !own.is_null() {
-        environment::set(own);
-    }
+    Some(memory)
 }

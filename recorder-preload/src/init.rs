@@ -7,7 +7,8 @@ use foretrace_recorder::{KnownCosts, clock, process, stack, sys, turns};
 
 use crate::{
     adopted, characters, children, closing, environment, exit, exports, file_locks, foreign, io,
-    lent, mpi, mutex, next, openmp, pipes, poll, queues, sleep, sockets, stdio, successors, thread,
+    lent, mpi, mutex, next, openmp, pipes, poll, queues, shell, sleep, sockets, stdio, successors,
+    thread,
 };
 
 #[used]
@@ -71,6 +72,7 @@ fn wake_up() -> bool {
     pipes::look_up_all();
     poll::look_up_all();
     queues::look_up_all();
+    shell::look_up_all();
     sleep::look_up_all();
     sockets::look_up_all();
     stdio::look_up_all();

@@ -19,22 +19,36 @@ impl Arguments {
     ///
     /// There are both, and they are those of a hook that [`jump`] defines, while it is in our function.
     pub unsafe fn behind_null(&mut self) -> *mut core::ffi::c_long {
+        let mut index = 1;
+        // SAFETY: by the caller's promise there is a null.
+        while unsafe { self.place(index).read() } != 0 {
+            index += 1;
+        }
+        self.place(index + 1)
+    }
+
+    /// Returns the arguments from the second one to the one before the first null.
+    ///
+    /// # Safety
+    ///
+    /// As above.
+    pub unsafe fn strings(&mut self) -> impl Iterator<Item = *mut core::ffi::c_char> {
+        // SAFETY: by the caller's promise there is a null, which is not gone past.
+        let all = (1..).map(|index| unsafe { self.place(index).read() });
+        all.take_while(|&argument| argument != 0)
+            .map(|argument| argument as *mut core::ffi::c_char)
+    }
+
+    /// Returns the place of an argument.
+    fn place(&mut self, index: usize) -> *mut core::ffi::c_long {
         // From the last in a register; behind the first is the caller's address.
         const IN_REGISTERS: usize = 6;
         let last: *mut core::ffi::c_long = &raw mut self.sixth;
-        let place = |index: usize| {
-            if index < IN_REGISTERS {
-                last.wrapping_add(IN_REGISTERS - 1 - index)
-            } else {
-                last.wrapping_add(index + 1)
-            }
-        };
-        let mut index = 1;
-        // SAFETY: by the caller's promise there is a null.
-        while unsafe { place(index).read() } != 0 {
-            index += 1;
+        if index < IN_REGISTERS {
+            last.wrapping_add(IN_REGISTERS - 1 - index)
+        } else {
+            last.wrapping_add(index + 1)
         }
-        place(index + 1)
     }
 }
 

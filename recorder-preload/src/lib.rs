@@ -58,6 +58,7 @@ mod poll;
 mod queues;
 mod rwlock;
 mod semaphore;
+mod shell;
 mod sleep;
 mod sockets;
 mod spin;

@@ -245,6 +245,17 @@ fn programs_with_sanitizers_run_and_are_recorded() {
 }
 
 #[test]
+fn a_program_keeps_its_environment_whatever_others_are_given() {
+    let run = record("keeps_environment.c");
+    assert_eq!(
+        run.stdout(),
+        "kept kept\n1 1\nkept lost\n300\nf\n400 kept\nwritten\n500\n2 3 4 5 6 7 8\n"
+    );
+    // Its shells are recorded all the same.
+    assert!(run.trace.processes.len() >= 5, "{:?}", run.trace.processes);
+}
+
+#[test]
 fn programs_that_cannot_load_the_library_are_not_told_to() {
     let starter = compile("starts_foreign.c", "starts_foreign", &[]);
     let directory = tempfile::tempdir().expect("the temporary directory is writable");
@@ -263,7 +274,7 @@ fn programs_that_cannot_load_the_library_are_not_told_to() {
             &[directory.path().as_os_str()],
             &[("LD_PRELOAD", &list)],
         );
-        let expected = format!("{told}\n").repeat(12) + &list + "\n";
+        let expected = format!("{told}\n").repeat(20) + &list + "\n";
         assert_eq!(run.stdout(), expected);
         assert_eq!(String::from_utf8_lossy(&run.output.stderr), "");
     }
