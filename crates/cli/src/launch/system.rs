@@ -17,7 +17,7 @@ use std::{
     path::Path,
     process::Command,
     ptr,
-    sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering},
     thread,
     time::Duration,
 };
@@ -93,6 +93,11 @@ pub fn prepare(
         if let Some(slice) = slice {
             // Kernels before 6.12 and sandboxes refuse; the parent looks at what came of it.
             let _ = set_slice(slice);
+        }
+        let ignored = IGNORED.load(Ordering::Relaxed);
+        for signal in (1..=HIGHEST_SIGNAL).filter(|signal| ignored >> (signal - 1) & 1 == 1) {
+            // SAFETY: to ignore a signal is always valid.
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
         }
         for inherited in &INHERITED {
             let original = inherited.original.load(Ordering::Relaxed);
@@ -227,7 +232,7 @@ pub struct Waited {
 const BRIEF_STOP: Duration = Duration::from_millis(200);
 
 /// Waits for the end of the child that `forwarding` sends signals to. While it is stopped, foretrace is, too, where a shell that runs both in
-/// the foreground of a terminal would else not take the terminal back.
+/// the foreground of a terminal would else not take the terminal back, and where somebody told foretrace to stop.
 pub fn wait_for_child(pid: i32, forwarding: &Forwarding) -> io::Result<Waited> {
     // Waits without reaping first, so that no signal is forwarded to a number that already belongs to another process.
     while next_change(pid, libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT)? == libc::CLD_STOPPED {
@@ -235,7 +240,8 @@ pub fn wait_for_child(pid: i32, forwarding: &Forwarding) -> io::Result<Waited> {
         next_change(pid, libc::WSTOPPED | libc::WNOHANG)?;
         // Who slows programs down stops them again and again, each time for less than this, and lets only them go on.
         thread::sleep(BRIEF_STOP);
-        if is_stopped(pid) && is_in_foreground() {
+        let is_meant = TO_STOP.swap(false, Ordering::Relaxed);
+        if is_stopped(pid) && (is_meant || is_in_foreground()) {
             // SAFETY: comes back once somebody lets this process go on.
             unsafe { libc::raise(libc::SIGSTOP) };
             if is_stopped(pid) {
@@ -490,25 +496,20 @@ pub struct Forwarding {
     previous: Vec<(i32, libc::sigaction)>,
 }
 
-impl Forwarding {
-    const SIGNALS: [i32; 14] = [
-        libc::SIGHUP,
-        libc::SIGINT,
-        libc::SIGQUIT,
-        libc::SIGTERM,
-        libc::SIGUSR1,
-        libc::SIGUSR2,
-        libc::SIGALRM,
-        libc::SIGVTALRM,
-        libc::SIGPROF,
-        libc::SIGXCPU,
-        libc::SIGIO,
-        libc::SIGPWR,
-        libc::SIGSTKFLT,
-        libc::SIGWINCH,
-    ];
+/// The highest number of a signal.
+const HIGHEST_SIGNAL: i32 = 64;
 
-    /// Begins to forward. A signal that foretrace was told to ignore stays ignored, for the child as well.
+/// Signals that foretrace was told to ignore when forwarding began, a bit each from the first on.
+static IGNORED: AtomicU64 = AtomicU64::new(0);
+
+/// Whether somebody told foretrace to stop, and the child was told so.
+static TO_STOP: AtomicBool = AtomicBool::new(false);
+
+impl Forwarding {
+    /// Those that nobody can catch, and those that the C library has for itself.
+    const NOT_FORWARDED: [i32; 4] = [libc::SIGKILL, libc::SIGSTOP, 32, 33];
+
+    /// Begins to forward. A signal that foretrace was told to ignore the child is told to ignore, too; it may do otherwise.
     pub fn start() -> Self {
         ENDED_AT.store(0, Ordering::Relaxed);
         Self::install()
@@ -516,21 +517,30 @@ impl Forwarding {
 
     fn install() -> Self {
         let mut previous = Vec::new();
-        for signal in Self::SIGNALS {
+        let signals = (1..=HIGHEST_SIGNAL).filter(|signal| !Self::NOT_FORWARDED.contains(signal));
+        for signal in signals {
             // SAFETY: zeroes are a valid value: the default action without flags.
             let mut action: libc::sigaction = unsafe { mem::zeroed() };
             action.sa_sigaction = forward as *const () as usize;
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NOCLDSTOP;
             let mut old = MaybeUninit::<libc::sigaction>::zeroed();
-            // SAFETY: a null new action only asks; the old one is written to where it fits.
-            unsafe { libc::sigaction(signal, ptr::null(), old.as_mut_ptr()) };
-            // SAFETY: zeroes are a valid value, and sigaction wrote another.
-            let old = unsafe { old.assume_init() };
-            if old.sa_sigaction == libc::SIG_IGN {
+            // SAFETY: the handler only loads atomics, asks for the time, writes, and signals, all of which are safe in handlers; the old action is
+            // written to where it fits.
+            let failed = unsafe { libc::sigaction(signal, &raw const action, old.as_mut_ptr()) };
+            if failed != 0 {
                 continue;
             }
-            // SAFETY: the handler only loads atomics, asks for the time, writes, and signals, all of which are safe in handlers.
-            unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
+            // SAFETY: zeroes are a valid value, and sigaction wrote another.
+            let old = unsafe { old.assume_init() };
+            let inherited = INHERITED
+                .iter()
+                .find(|inherited| inherited.signal == signal);
+            let original = inherited.map_or(old.sa_sigaction, |inherited| {
+                inherited.original.load(Ordering::Relaxed)
+            });
+            if original == libc::SIG_IGN {
+                IGNORED.fetch_or(1 << (signal - 1), Ordering::Relaxed);
+            }
             previous.push((signal, old));
         }
         Self { previous }
@@ -559,28 +569,119 @@ impl Drop for Forwarding {
     }
 }
 
-extern "C" fn forward(signal: i32, info: *const libc::siginfo_t, _context: *const libc::c_void) {
-    let child = CHILD.load(Ordering::Relaxed);
-    if child == 0 {
-        give_up(signal);
-        return;
+/// Who a signal is from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sender {
+    /// Another process, which may be the child.
+    Process(i32),
+    /// This process itself, or the kernel for what it did.
+    Own,
+    /// The kernel.
+    Kernel,
+}
+
+impl Sender {
+    fn of(info: &libc::siginfo_t) -> Self {
+        match info.si_code {
+            libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL => {
+                // SAFETY: such signals have a sender.
+                let sender = unsafe { info.si_pid() };
+                // SAFETY: asks for a number.
+                if sender == unsafe { libc::getpid() } {
+                    return Self::Own;
+                }
+                Self::Process(sender)
+            }
+            _ => Self::Kernel,
+        }
     }
+}
+
+extern "C" fn forward(signal: i32, info: *const libc::siginfo_t, _context: *const libc::c_void) {
+    // SAFETY: errno is this thread's own.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let saved = unsafe { *errno };
     // SAFETY: the kernel passes a valid structure to a handler installed with SA_SIGINFO.
-    let info = unsafe { &*info };
-    // What the program sends to its process group it has itself.
-    // SAFETY: such signals have a sender; of others the number is not looked at.
-    let sent_by_process = info.si_code <= 0 && unsafe { info.si_pid() } != child;
-    // What the terminal sends, it sends to the child as well. An alarm that was set before foretrace was started is meant for the program: a
-    // child does not inherit it.
-    if child > 0 && (sent_by_process || signal == libc::SIGALRM) {
-        // SAFETY: errno is this thread's own.
-        let errno = unsafe { libc::__errno_location() };
-        // SAFETY: as above.
-        let saved = unsafe { *errno };
-        // SAFETY: the child was not reaped yet, so the number is its own.
-        unsafe { libc::kill(child, signal) };
-        // SAFETY: as above.
-        unsafe { *errno = saved };
+    treat(signal, unsafe { &*info });
+    // SAFETY: as above.
+    unsafe { *errno = saved };
+}
+
+fn treat(signal: i32, info: &libc::siginfo_t) {
+    let child = CHILD.load(Ordering::Relaxed);
+    let sender = Sender::of(info);
+    let is_stop = matches!(signal, libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU);
+    match sender {
+        // What the program sends to its process group it has itself.
+        Sender::Process(other) if child > 0 => {
+            if other != child {
+                if is_stop {
+                    TO_STOP.store(true, Ordering::Relaxed);
+                }
+                pass_on(signal, info, child);
+            }
+        }
+        // A call failed, and says so.
+        Sender::Own if matches!(signal, libc::SIGPIPE | libc::SIGXFSZ) => {}
+        Sender::Own | Sender::Kernel if is_fault(signal) => die_by(signal),
+        _ if is_stop => stop_as_usual(signal),
+        // What the terminal sends, it sends to the child as well. An alarm that was set before foretrace was started is meant for the program: a
+        // child does not inherit it.
+        _ if child > 0 => {
+            if signal == libc::SIGALRM {
+                pass_on(signal, info, child);
+            }
+        }
+        _ => give_up(signal),
+    }
+}
+
+/// Sends a signal to the child as it was sent to foretrace.
+fn pass_on(signal: i32, info: &libc::siginfo_t, child: i32) {
+    // SAFETY: the child was not reaped yet, so the number is its own; the structure is the kernel's.
+    unsafe {
+        if info.si_code == libc::SI_QUEUE {
+            // With the value that was sent with it.
+            libc::syscall(
+                libc::SYS_rt_sigqueueinfo,
+                child,
+                signal,
+                ptr::from_ref(info),
+            );
+        } else {
+            libc::kill(child, signal);
+        }
+    }
+}
+
+/// Returns whether a signal tells a process that it cannot go on, where no other one sent it.
+fn is_fault(signal: i32) -> bool {
+    matches!(
+        signal,
+        libc::SIGSEGV
+            | libc::SIGBUS
+            | libc::SIGFPE
+            | libc::SIGILL
+            | libc::SIGTRAP
+            | libc::SIGSYS
+            | libc::SIGABRT
+    )
+}
+
+/// Stops this process, as it would be without a handler, until somebody lets it go on.
+fn stop_as_usual(signal: i32) {
+    // SAFETY: zeroes are valid values: the default action, and an empty set.
+    let (usual, mut set): (libc::sigaction, libc::sigset_t) = unsafe { mem::zeroed() };
+    let mut own = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: all are valid, and written to where they fit; the handler comes back, and so does what was blocked while it runs.
+    unsafe {
+        libc::sigaction(signal, &raw const usual, own.as_mut_ptr());
+        libc::raise(signal);
+        libc::sigaddset(&raw mut set, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, ptr::null_mut());
+        libc::sigaction(signal, own.as_ptr(), ptr::null_mut());
     }
 }
 
@@ -588,7 +689,12 @@ extern "C" fn forward(signal: i32, info: *const libc::siginfo_t, _context: *cons
 fn give_up(signal: i32) {
     let ended = ENDED_AT.load(Ordering::Relaxed);
     let is_late = ended > 0 && monotonic_nanos().saturating_sub(ended) > MEANT_FOR_CHILD;
-    if !is_late || signal == libc::SIGWINCH {
+    let is_ignored = IGNORED.load(Ordering::Relaxed) >> (signal - 1) & 1 == 1;
+    let ends_nobody = matches!(
+        signal,
+        libc::SIGWINCH | libc::SIGCHLD | libc::SIGURG | libc::SIGCONT | libc::SIGPIPE
+    );
+    if !is_late || is_ignored || ends_nobody {
         return;
     }
     let words = LAST_WORDS.load(Ordering::Acquire);

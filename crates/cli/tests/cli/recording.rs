@@ -105,6 +105,32 @@ fn signals_sent_to_foretrace_reach_the_program() {
 }
 
 #[test]
+fn every_signal_that_is_sent_to_foretrace_is_the_programs() {
+    let environment = TestEnvironment::new();
+    for signal in [3, 4, 5, 6, 7, 8, 11, 13, 17, 18, 20, 23, 25, 31, 34, 40, 64] {
+        let script = format!(
+            "trap 'echo caught; exit 5' {signal}; echo ready > ready; for i in $(seq 2000); do sleep 0.01; done"
+        );
+        let child = record(&environment, &["--force"], &["bash", "-c", &script])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("foretrace was built");
+        while !environment.has("ready") {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        std::fs::remove_file(environment.path("ready")).expect("it is there");
+        let kill = Command::new("sh")
+            .args(["-c", &format!("kill -{signal} {}", child.id())])
+            .status();
+        assert!(kill.expect("a shell is everywhere").success());
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(5), "{signal}");
+        assert_eq!(text(&output.stdout), "caught\n", "{signal}");
+    }
+}
+
+#[test]
 fn a_signal_ends_foretrace_when_the_program_is_over() {
     let environment = TestEnvironment::new();
     // A journal that nobody ever writes: foretrace waits for it.
