@@ -14,7 +14,7 @@ use crate::output;
 
 /// The directory in which the recorder writes while the program runs: `FILE.journal`, beside the trace to be.
 pub struct Journal {
-    /// Its absolute path: the program may change its directory.
+    /// Its absolute path, without symbolic links: the program may change its directory.
     pub path: PathBuf,
 }
 
@@ -50,6 +50,8 @@ impl Journal {
             // A program that root runs may become another user's, whose processes have journals, too. Where that is refused, they have none.
             let _ = fs::set_permissions(&path, fs::Permissions::from_mode(0o1777));
         }
+        // The kernel names what the program opens below it so.
+        let path = path.canonicalize().unwrap_or(path);
         Ok(Self { path })
     }
 

@@ -105,6 +105,21 @@ fn signals_sent_to_foretrace_reach_the_program() {
 }
 
 #[test]
+fn cpus_are_listed_as_many_as_are_pretended_wherever_the_trace_goes() {
+    let environment = TestEnvironment::new();
+    std::fs::create_dir(environment.path("real")).expect("it is writable");
+    let link = environment.path("link");
+    std::os::unix::fs::symlink(environment.path("real"), &link).expect("it is writable");
+    for file in ["link/a.ftrace", "real/../real/a.ftrace"] {
+        let script = "lscpu -p=cpu | grep -vc '#'";
+        let arguments = ["record", "--pretend-cpus", "3", "--force", "-o", file, "--"];
+        let mut command = environment.command(&arguments);
+        let output = output(command.args(["sh", "-c", script]));
+        assert_eq!(text(&output.stdout), "3\n", "{file}");
+    }
+}
+
+#[test]
 fn every_signal_that_is_sent_to_foretrace_is_the_programs() {
     let environment = TestEnvironment::new();
     for signal in [3, 4, 5, 6, 7, 8, 11, 13, 17, 18, 20, 23, 25, 31, 34, 40, 64] {
