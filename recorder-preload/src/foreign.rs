@@ -2,7 +2,7 @@
 //! run them. Others get one that does, where they are given one that does not.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use foretrace_recorder::programs::{self, Buffers};
 use foretrace_recorder::sys::{self, Fd};
@@ -32,6 +32,43 @@ pub fn note_own_path() {
     if unsafe { libc::dladdr(address, &raw mut told) } != 0 {
         OWN_PATH.store(told.dli_fname.cast_mut(), Ordering::Relaxed);
     }
+}
+
+/// What foretrace added to the environment beside variables of its own, a bit each, where no child is to be given that.
+static ADDED: AtomicU32 = AtomicU32::new(0);
+
+/// Has the program's children not be given what foretrace added to the environment.
+pub fn note_added(added: u32) {
+    ADDED.store(added, Ordering::Relaxed);
+}
+
+/// Variables as foretrace adds them, each with its bit.
+const ADDITIONS: [(u32, &CStr); 3] = [
+    (1, c"KMP_AFFINITY=disabled"),
+    (2, c"OMP_WAIT_POLICY=passive"),
+    (2, c"KMP_BLOCKTIME=0"),
+];
+
+/// Copies an environment without what was added to it; `None` where there is nothing of it.
+unsafe fn without_added(variables: Strings, added: u32) -> Option<Mapped> {
+    // SAFETY: by the caller's promise.
+    let count = unsafe { environment::count(variables) }?;
+    let memory = Mapped::new((count + 1) * size_of::<*mut c_char>())?;
+    let to: *mut *mut c_char = memory.address.cast();
+    let mut kept = 0;
+    for index in 0..count {
+        // SAFETY: counted above.
+        let variable = unsafe { variables.add(index).read() };
+        // SAFETY: a variable is a string.
+        let text = unsafe { CStr::from_ptr(variable) };
+        let is_added = |&(bit, addition): &(u32, &CStr)| added & bit != 0 && text == addition;
+        if !ADDITIONS.iter().any(is_added) {
+            // SAFETY: not beyond what was counted; the last stays null.
+            unsafe { to.add(kept).write(variable) };
+            kept += 1;
+        }
+    }
+    (kept < count).then_some(memory)
 }
 
 fn own_path() -> Option<&'static CStr> {
@@ -157,6 +194,11 @@ pub fn take_away() {
 pub unsafe fn environment_for(program: Program, variables: Strings) -> Option<Mapped> {
     if process::confined() {
         return None;
+    }
+    let added = ADDED.load(Ordering::Relaxed);
+    if added != 0 {
+        // SAFETY: by the caller's promise.
+        return unsafe { without_added(variables, added) };
     }
     let own = own_path()?;
     // SAFETY: by the caller's promise.

@@ -114,6 +114,7 @@ fn wake_up() -> bool {
     // SAFETY: as above.
     if !unsafe { libc::getenv(c"FORETRACE_ALONE".as_ptr()) }.is_null() {
         ALONE.store(1, Ordering::Relaxed);
+        foreign::note_added(number(c"FORETRACE_ALONE"));
         // SAFETY: the process has one thread, or its others do not change the environment while libraries are set up.
         unsafe { environment::restore() };
     }

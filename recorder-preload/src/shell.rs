@@ -1,6 +1,7 @@
 //! `system` and `popen` for where the shell is given another environment than the process has: the C library's give it the process's. That one
 //! is not touched: other threads may change it meanwhile, and the C library then frees it.
 
+use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 
@@ -86,15 +87,20 @@ const IGNORED: [c_int; 2] = [libc::SIGINT, libc::SIGQUIT];
 /// Whether a thread is at it.
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
+struct Shared(UnsafeCell<Ignoring>);
+
+// SAFETY: looked at by the thread alone that set `IS_TAKEN`.
+unsafe impl Sync for Shared {}
+
 // SAFETY: all zeros are one.
-static mut IGNORING: Ignoring = unsafe { core::mem::zeroed() };
+static IGNORING: Shared = Shared(UnsafeCell::new(unsafe { core::mem::zeroed() }));
 
 fn with_ignoring<T>(act: impl FnOnce(&mut Ignoring) -> T) -> T {
     while IS_TAKEN.swap(true, Ordering::Acquire) {
         sys::sched_yield();
     }
     // SAFETY: no other thread is at it, and signal handlers may not call `system`.
-    let result = act(unsafe { &mut *(&raw mut IGNORING) });
+    let result = act(unsafe { &mut *IGNORING.0.get() });
     IS_TAKEN.store(false, Ordering::Release);
     result
 }

@@ -137,16 +137,20 @@ fn command_of(launch: &Launch) -> Command {
     if launch.stacks > 0 {
         command.env("FORETRACE_STACKS", launch.stacks.to_string());
     }
+    let told_of_more = launch.pretended_cpus as usize > launch.cpus.len();
+    let left_alone = SPINNING.iter().all(|name| env::var_os(name).is_none());
+    let is_passive = left_alone && (launch.journal.is_some() || told_of_more);
+    let is_unbound = env::var_os("KMP_AFFINITY").is_none();
     if !launch.children {
-        // With this the library takes its variables out of the program's environment, and puts the user's own back.
-        command.env("FORETRACE_ALONE", "1");
+        // With this the library takes its variables out of the program's environment, and puts the user's own back. The others that are
+        // added it takes out of what children are given: libraries may not have read them yet.
+        let added = u32::from(is_unbound) | u32::from(is_passive) << 1;
+        command.env("FORETRACE_ALONE", added.to_string());
         if let Some(own) = env::var_os("LD_PRELOAD") {
             command.env("FORETRACE_LD_PRELOAD", own);
         }
     }
-    let told_of_more = launch.pretended_cpus as usize > launch.cpus.len();
-    let left_alone = SPINNING.iter().all(|name| env::var_os(name).is_none());
-    if left_alone && (launch.journal.is_some() || told_of_more) {
+    if is_passive {
         command.env("OMP_WAIT_POLICY", "passive");
         command.env("KMP_BLOCKTIME", "0");
         // The trace tells whether that is the user's wish.
@@ -154,7 +158,7 @@ fn command_of(launch: &Launch) -> Command {
     }
     // LLVM's library asks the kernel itself for the CPUs that it may run on, which are one, and stops where other answers
     // disagree; so it does not bind threads, and counts CPUs as others do.
-    if env::var_os("KMP_AFFINITY").is_none() {
+    if is_unbound {
         command.env("KMP_AFFINITY", "disabled");
     }
     if launch.journal.is_some() && (launch.children || links::wants_sanitizer_first(launch.program))
