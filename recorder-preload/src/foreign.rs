@@ -238,13 +238,39 @@ fn libraries(list: &CStr) -> impl Iterator<Item = &[u8]> + Clone {
     libraries.filter(|library| !library.is_empty())
 }
 
-/// Returns whether this library would be found: the process may have changed its root, or its user.
+/// Returns whether this library would be found, and could be loaded: the process may have changed its root, or its user, or have been given up
+/// to read files there, or to run what is in them.
 fn is_there(own: &CStr) -> bool {
-    let found = sys::open(own, libc::O_PATH | libc::O_CLOEXEC, 0);
-    if let Ok(fd) = found {
-        sys::close(fd);
+    match sys::open(own, libc::O_RDONLY | libc::O_CLOEXEC, 0) {
+        Ok(fd) => {
+            let can_be_run = can_be_mapped(fd);
+            sys::close(fd);
+            can_be_run
+        }
+        Err(errno) => !matches!(errno, libc::ENOENT | libc::EACCES | libc::EPERM),
     }
-    !matches!(found, Err(libc::ENOENT | libc::EACCES))
+}
+
+/// Returns whether code of a file may be run, by mapping a page of it for that.
+fn can_be_mapped(fd: Fd) -> bool {
+    const BYTES: usize = 4096;
+    let allowed = (libc::PROT_READ | libc::PROT_EXEC) as usize;
+    let arguments = [
+        0,
+        BYTES,
+        allowed,
+        libc::MAP_PRIVATE as usize,
+        fd.0.cast_unsigned() as usize,
+        0,
+    ];
+    // SAFETY: a new mapping, where there is nothing.
+    let mapped = unsafe { sys::syscall(libc::SYS_mmap, arguments) };
+    if mapped < 0 {
+        return !matches!(-mapped as c_int, libc::EACCES | libc::EPERM);
+    }
+    // SAFETY: mapped just now.
+    unsafe { sys::unmap(mapped as *mut u8, BYTES) };
+    true
 }
 
 unsafe fn takes_library(program: Program, Room { buffers, path }: &mut Room) -> Option<bool> {

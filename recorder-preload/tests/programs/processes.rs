@@ -256,6 +256,13 @@ fn a_program_keeps_its_environment_whatever_others_are_given() {
 }
 
 #[test]
+fn a_program_that_may_not_read_the_library_is_not_told_to_load_it() {
+    let run = record("cannot_read_library.c");
+    assert_eq!(run.stdout(), "restricted\n");
+    assert_eq!(run.count("lock mutex1"), 1);
+}
+
+#[test]
 fn programs_that_cannot_load_the_library_are_not_told_to() {
     let starter = compile("starts_foreign.c", "starts_foreign", &[]);
     let directory = tempfile::tempdir().expect("the temporary directory is writable");
