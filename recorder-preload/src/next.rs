@@ -36,7 +36,7 @@ impl Place {
     fn look_up(&self, name: &CStr, version: Option<&CStr>) -> *mut c_void {
         let mut address = core::ptr::null_mut();
         if !is_defined(name) {
-            return address;
+            return find_older(name);
         }
         if let Some(version) = version {
             // SAFETY: both are NUL-terminated.
@@ -47,6 +47,24 @@ impl Place {
         }
         self.0.store(address, Ordering::Relaxed);
         address
+    }
+}
+
+/// Looks for the older function where the C library lacks one of C23 that reads by formats: programs that have it only where it is there find our
+/// hook of it, and call that. The older one does as they want but for binary numbers.
+fn find_older(name: &CStr) -> *mut c_void {
+    const ROOM: usize = 32;
+    let mut older = [0_u8; ROOM];
+    let Some(rest) = name.to_bytes().strip_prefix(b"__isoc23_") else {
+        return core::ptr::null_mut();
+    };
+    let parts = b"__isoc99_".iter().chain(rest);
+    for (to, from) in older[..ROOM - 1].iter_mut().zip(parts) {
+        *to = *from;
+    }
+    match CStr::from_bytes_until_nul(&older) {
+        Ok(older) if is_defined(older) => find(libc::RTLD_NEXT, older.as_ptr()),
+        _ => core::ptr::null_mut(),
     }
 }
 

@@ -263,6 +263,12 @@ fn a_program_that_may_not_read_the_library_is_not_told_to_load_it() {
 }
 
 #[test]
+fn functions_that_the_c_library_lacks_are_not_found_or_do_as_older_ones() {
+    let run = record("lacks_functions.c");
+    assert!(run.stdout().starts_with("1 7 "), "{}", run.stdout());
+}
+
+#[test]
 fn programs_that_cannot_load_the_library_are_not_told_to() {
     let starter = compile("starts_foreign.c", "starts_foreign", &[]);
     let directory = tempfile::tempdir().expect("the temporary directory is writable");
