@@ -47,7 +47,7 @@ unsafe fn fill(set: *mut cpu_set_t, bytes: size_t, cpus: u32, bound: u64) -> c_i
 
 /// Returns the first 64 CPUs of a set, without those that there are not; an `errno` where none are left.
 unsafe fn chosen(set: *const cpu_set_t, bytes: size_t) -> Result<u64, c_int> {
-    let cpus = pretended().unwrap_or(u32::MAX);
+    let cpus = pretended().unwrap_or_else(configured);
     // SAFETY: any bytes are a set.
     let set = unsafe { lent::slice(set.cast::<u8>(), bytes) }.ok_or(libc::EFAULT)?;
     let mut some = false;
@@ -61,6 +61,16 @@ unsafe fn chosen(set: *const cpu_set_t, bytes: size_t) -> Result<u64, c_int> {
         }
     }
     if some { Ok(chosen) } else { Err(libc::EINVAL) }
+}
+
+/// Returns how many CPUs the machine has, or could have.
+fn configured() -> u32 {
+    // SAFETY: asks for a number.
+    let cpus = unsafe { next::get_nprocs_conf() };
+    u32::try_from(cpus)
+        .ok()
+        .filter(|&cpus| cpus > 0)
+        .unwrap_or(u32::MAX)
 }
 
 /// The thread that a call is about: as records name it, and what it is bound to where we know.
@@ -317,8 +327,8 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// Takes what can be taken of a program's attributes.
-    pub unsafe fn new(attributes: *const pthread_attr_t) -> Self {
+    /// Takes what can be taken of a program's attributes; an `errno` where they name no CPU that there is.
+    pub unsafe fn new(attributes: *const pthread_attr_t) -> Result<Self, c_int> {
         let nothing = Self {
             copy: None,
             bound: 0,
@@ -333,10 +343,10 @@ impl Attributes {
         };
         let is_kept = recording() || pretended().is_some();
         if !is_kept || attributes.is_null() || !ask(attributes, &mut set) {
-            return nothing;
+            return Ok(nothing);
         }
         // SAFETY: a set of ours.
-        let bound = unsafe { chosen(&raw const set, bytes) }.unwrap_or(0);
+        let bound = unsafe { chosen(&raw const set, bytes) }?;
         // SAFETY: the C library just read them.
         let mut copy = unsafe { attributes.read() };
         // SAFETY: within the copy.
@@ -346,12 +356,12 @@ impl Attributes {
         }
         if ask(&raw const copy, &mut set) {
             // Another C library's attributes, which are not understood.
-            return nothing;
+            return Ok(nothing);
         }
-        Self {
+        Ok(Self {
             copy: Some(copy),
             bound,
-        }
+        })
     }
 
     /// Returns the attributes to create the thread with.

@@ -68,7 +68,10 @@ pub unsafe extern "C-unwind" fn create(
     site: u64,
 ) -> c_int {
     // SAFETY: the program's own attributes.
-    let on_cpu = unsafe { Attributes::new(attributes) };
+    let on_cpu = match unsafe { Attributes::new(attributes) } {
+        Ok(on_cpu) => on_cpu,
+        Err(errno) => return errno,
+    };
     create_with(
         routine,
         argument,

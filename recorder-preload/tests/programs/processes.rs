@@ -269,6 +269,12 @@ fn functions_that_the_c_library_lacks_are_not_found_or_do_as_older_ones() {
 }
 
 #[test]
+fn threads_that_are_to_run_on_no_cpu_are_not_made() {
+    let run = record("binds_nowhere.c");
+    assert_eq!(run.stdout(), "22\n22\n");
+}
+
+#[test]
 fn programs_that_cannot_load_the_library_are_not_told_to() {
     let starter = compile("starts_foreign.c", "starts_foreign", &[]);
     let directory = tempfile::tempdir().expect("the temporary directory is writable");
