@@ -42,6 +42,39 @@ static GETXATTR: Next = Next::new(c"getxattr", None);
 static LGETXATTR: Next = Next::new(c"lgetxattr", None);
 static STATX: Next = Next::new(c"statx", None);
 
+/// Looks the functions up, so that no hook has to later: sanitizers call some while they report, and memory that the dynamic linker gives back
+/// then they do not know.
+pub fn look_up_all() {
+    for function in [
+        &OPEN,
+        &OPEN64,
+        &CHECKED_OPEN,
+        &CHECKED_OPEN64,
+        &OPENAT,
+        &OPENAT64,
+        &CHECKED_OPENAT,
+        &CHECKED_OPENAT64,
+        &FOPEN,
+        &FOPEN64,
+        &OPENDIR,
+        &SCANDIR,
+        &SCANDIR64,
+        &ACCESS,
+        &FACCESSAT,
+        &STAT,
+        &STAT64,
+        &LSTAT,
+        &LSTAT64,
+        &FSTATAT,
+        &FSTATAT64,
+        &GETXATTR,
+        &LGETXATTR,
+        &STATX,
+    ] {
+        function.address();
+    }
+}
+
 /// How paths begin that may tell of CPUs.
 const ABSOLUTE: [&str; 2] = ["/proc/", "/sys/"];
 

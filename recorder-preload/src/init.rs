@@ -6,9 +6,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use foretrace_recorder::{KnownCosts, clock, process, stack, sys, turns};
 
 use crate::{
-    adopted, characters, children, closing, environment, exit, exports, file_locks, foreign, io,
-    lent, mpi, mutex, next, openmp, pipes, poll, queues, shell, sleep, sockets, stdio, successors,
-    thread,
+    adopted, characters, children, closing, environment, exit, exports, file_locks, files, foreign,
+    io, lent, mpi, mutex, next, openmp, pipes, poll, queues, shell, sleep, sockets, stdio,
+    successors, thread,
 };
 
 #[used]
@@ -67,6 +67,7 @@ fn wake_up() -> bool {
     children::look_up_all();
     closing::look_up_all();
     file_locks::look_up_all();
+    files::look_up_all();
     io::look_up_all();
     io::several::look_up_all();
     pipes::look_up_all();
