@@ -391,10 +391,10 @@ impl<'t> Lowering<'t> {
             let is_back = call.operation != Call::Terminate
                 || self.can_have_come_back(open)
                 || self.has_anothers_token(open);
-            if !is_back {
-                self.never_came_back(open);
-            } else {
+            if is_back {
                 self.came_back(open);
+            } else {
+                self.never_came_back(open);
             }
         }
         self.log_taken(thread);

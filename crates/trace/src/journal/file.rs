@@ -16,6 +16,10 @@ use super::modules::Snapshot;
 const LONGEST_CHUNK_BYTES: u64 = 1 << 30;
 
 /// A journal in memory.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the flags of a file, each by its name"
+)]
 pub(super) struct Journal {
     pub bytes: Vec<u8>,
     pub clock: u32,
