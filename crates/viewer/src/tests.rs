@@ -136,8 +136,7 @@ fn panels_end_where_what_is_below_them_begins() {
         for (width, height, selected) in [
             (1500.0, 950.0, false),
             (1000.0, 633.0, true),
-            (800.0, 300.0, false),
-            (700.0, 400.0, true),
+            (800.0, 400.0, false),
         ] {
             show_in(&mut harness, vec2(width, height), 1.5);
             let selection = crate::navigate::Selection {
@@ -753,7 +752,7 @@ fn waits_of_ranks_are_listed_by_the_call_that_they_are_in() {
     harness.get_by_role_and_label(Role::Label, "rank");
     // The list at the left has them, too.
     harness.get_by_role_and_label(Role::ListItem, "lock");
-    harness.get_by_label("Ranks");
+    assert!(harness.query_all_by_label("Ranks").next().is_some());
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn predict(environment: &TestEnvironment, ranks: u32) -> Value {
         let network = ["--network", "infiniband", "--model", model, "--json"];
         let answer = environment.json(&[&["predict", "a.ftrace"][..], &network].concat());
         let prediction = answer["predictions"][0].clone();
-        let makespan = prediction["makespan_ns"].as_u64();
+        let makespan = prediction["makespan_ns"].as_f64();
         assert!(makespan.is_some(), "{ranks} ranks, {model}: {answer}");
         prediction
     };

@@ -244,7 +244,7 @@ fn a_receive_that_was_cancelled_too_late_has_its_message() {
         for model in ["direct", "client-server", "strict"] {
             let predicted = predict(&environment, model);
             let makespan = &predicted["predictions"][0]["makespan_ns"];
-            assert!(makespan.is_u64(), "{family}, {model}: {predicted}");
+            assert!(makespan.is_number(), "{family}, {model}: {predicted}");
         }
     }
 }
@@ -509,11 +509,12 @@ fn ranks_that_sleep_or_wait_for_disks_let_time_pass() {
         Some(0),
         "{trace}"
     );
-    let makespan = document["predictions"][0]["makespan_ns"].as_u64();
+    let makespan = document["predictions"][0]["makespan_ns"].as_f64();
     // The other's message is there after 4 ms.
-    let expected = 4_000_000 + 700_000 + 200_000;
-    let late = makespan.and_then(|makespan| makespan.checked_sub(expected));
-    assert!(late.is_some_and(|late| late < 100_000), "{document}");
+    let expected = f64::from(4_000_000 + 700_000 + 200_000);
+    let late = makespan.map(|makespan| makespan - expected);
+    let is_late = late.is_some_and(|late| (0.0..100_000.0).contains(&late));
+    assert!(is_late, "{document}");
 }
 
 #[test]
@@ -544,16 +545,19 @@ fn threads_of_ranks_share_the_cpus_of_their_rank() {
     for document in [&usual, &on_one, &on_two] {
         assert_eq!(number(document, "/trace/work_ns"), 406_000, "{document}");
     }
-    let makespan = |document: &Value| number(document, "/predictions/0/makespan_ns");
+    let makespan = |document: &Value| {
+        let value = document["predictions"][0]["makespan_ns"].as_f64();
+        value.unwrap_or_else(|| panic!("no makespan in {document}"))
+    };
     // Threads that take turns on one CPU empty its caches.
     assert!(
-        makespan(&on_one).abs_diff(makespan(&usual)) < 10_000,
+        (makespan(&on_one) - makespan(&usual)).abs() < 10_000.0,
         "{on_one}"
     );
     assert_eq!(number(&on_two, "/predictions/0/cpus_per_rank"), 2);
     let of_rank = number(&on_two, "/trace/rank_work_ns/0");
     assert!((103_000..150_000).contains(&of_rank), "{on_two}");
-    assert!(makespan(&on_two) + 50_000 < makespan(&on_one), "{on_two}");
+    assert!(makespan(&on_two) + 50_000.0 < makespan(&on_one), "{on_two}");
 }
 
 #[test]
@@ -586,7 +590,7 @@ fn what_mpi_calls_of_the_program_s_may_lock_for_as_long_as_it_likes() {
 }
 
 fn assert_predicted(document: &Value, family: &str) {
-    let makespan = document["predictions"][0]["makespan_ns"].as_u64();
+    let makespan = document["predictions"][0]["makespan_ns"].as_f64();
     assert!(makespan.is_some(), "{family}: {document}");
 }
 
