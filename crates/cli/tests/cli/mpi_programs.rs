@@ -22,8 +22,10 @@ fn record(environment: &TestEnvironment, family: &str, ranks: u32, program: &[&s
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Predicts what was recorded by every model, each of which has to come to the end; returns the default one's answer.
-fn predict(environment: &TestEnvironment, ranks: u32) -> Value {
+const MODELS: [&str; 3] = ["direct", "client-server", "strict"];
+
+/// Predicts what was recorded by these models, each of which has to come to the end; returns the default one's answer.
+fn predict(environment: &TestEnvironment, ranks: u32, models: &[&str]) -> Value {
     let by = |model: &str| {
         let network = ["--network", "infiniband", "--model", model, "--json"];
         let answer = environment.json(&[&["predict", "a.ftrace"][..], &network].concat());
@@ -32,7 +34,7 @@ fn predict(environment: &TestEnvironment, ranks: u32) -> Value {
         assert!(makespan.is_some(), "{ranks} ranks, {model}: {answer}");
         prediction
     };
-    for model in ["direct", "client-server", "strict"] {
+    for model in models {
         by(model);
     }
     by("auto")
@@ -52,7 +54,8 @@ fn the_hpc_challenge_is_recorded_and_replayed_to_its_end() {
         record(&environment, "openmpi", ranks, &["hpcc"]);
         let told = fs::read_to_string(environment.path("hpccoutf.txt")).expect("it writes there");
         assert!(told.contains("\nSuccess=1\n"), "{told}");
-        let prediction = predict(&environment, ranks);
+        // Where ranks receive from anybody until all are done, another order than the recorded one may have no end.
+        let prediction = predict(&environment, ranks, &MODELS[1..]);
         assert!(
             prediction["messages"].as_u64() > Some(1_000),
             "{prediction}"
@@ -73,7 +76,7 @@ fn a_factorization_is_right_while_it_is_recorded(family: &str) {
         let printed = record(&environment, family, ranks, &[&program]);
         let passed = "2 tests completed and passed residual checks";
         assert!(printed.contains(passed), "{printed}");
-        let prediction = predict(&environment, ranks);
+        let prediction = predict(&environment, ranks, &MODELS);
         assert!(prediction["messages"].as_u64() > Some(100), "{prediction}");
     }
 }
@@ -115,7 +118,7 @@ fn molecules_move_alike_while_they_are_recorded() {
         let rows: Vec<&str> = printed.lines().filter(is_row).collect();
         assert_eq!(rows.len(), 5, "{printed}");
         energies.push(rows[0].to_owned());
-        let prediction = predict(&environment, ranks);
+        let prediction = predict(&environment, ranks, &MODELS);
         messages.push(prediction["messages"].as_u64());
     }
     // At the begin all is the same in whatever parts the atoms lie.
